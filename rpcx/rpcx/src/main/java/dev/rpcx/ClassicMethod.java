@@ -18,6 +18,7 @@ final class ClassicMethod {
     private final String service;
     private final String name;
     private final List<String> types;
+    private final List<Integer> numbers;
     private final List<ClassicParameter> parameters;
     private final Codec<Object> result;
     private final long timeoutNanos;
@@ -40,6 +41,7 @@ final class ClassicMethod {
         this.name = name;
         this.parameters = ClassicParameter.of(method, codecs);
         this.types = parameters.stream().map(ClassicParameter::type).toList();
+        this.numbers = ClassicParameter.numbers(parameters);
         this.result = codecs.result(method);
         this.timeoutNanos = timeoutNanos;
         this.times = new AnswerTimes(timeoutNanos);
@@ -119,7 +121,7 @@ final class ClassicMethod {
             RPCXFuture<@Nullable Object> future) {
         long sentNanos = route.ticker().nanoTime();
         RPCXFuture<byte[]> reply =
-                connected.send(id -> ClassicWire.request(id, service, name, types, values), deadline);
+                connected.send(id -> ClassicWire.request(id, service, name, types, numbers, values), deadline);
         // a caller that has cancelled is not waited for
         future.onEnd((result, thrown) -> reply.cancel(false));
         reply.onEnd((bytes, thrown) -> {

@@ -3,6 +3,7 @@ package dev.rpcx;
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.schema.Field;
+import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.ParameterNumbers;
 import dev.rpcx.schema.SchemaException;
 import java.lang.reflect.Method;
@@ -12,13 +13,14 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * A parameter of a method as the classic wire carries it, which has no numbers: in their order, so that it is the same
- * on both sides wherever the parameters stand in the methods.
+ * A parameter of a method as the classic wire carries it: in the order of their numbers, so that it is the same on both
+ * sides wherever the parameters stand in the methods.
  *
  * @param place where it stands among the method's parameters, from 0
+ * @param number that of {@link Field}, or of its place from 1
  * @param type text for people
  */
-record ClassicParameter(int place, String type, Codec<Object> codec) {
+record ClassicParameter(int place, int number, String type, Codec<Object> codec) {
     /**
      * Those of a method in the order in which they go.
      *
@@ -28,12 +30,32 @@ record ClassicParameter(int place, String type, Codec<Object> codec) {
         Parameter[] parameters = method.getParameters();
         List<Integer> numbers =
                 ParameterNumbers.of(List.of(parameters), parameter -> parameter.getAnnotation(Field.class));
+        // also refuses numbers that cannot be; a message of its own has none
+        boolean isWhole = codecs.schema().parameters(method).kind() != MessageType.Kind.PARAMETERS;
         List<ClassicParameter> all = new ArrayList<>();
         for (int i = 0; i < parameters.length; i++) {
             all.add(new ClassicParameter(
-                    i, parameters[i].getParameterizedType().getTypeName(), codecs.value(parameters[i])));
+                    i,
+                    isWhole ? 1 : numbers.get(i),
+                    parameters[i].getParameterizedType().getTypeName(),
+                    codecs.value(parameters[i])));
         }
-        all.sort(Comparator.comparing(parameter -> numbers.get(parameter.place)));
+        all.sort(Comparator.comparing(ClassicParameter::number));
         return List.copyOf(all);
+    }
+
+    /** @param numbers as many as there are parameters */
+    static boolean have(List<ClassicParameter> parameters, List<Integer> numbers) {
+        for (int i = 0; i < numbers.size(); i++) {
+            if (numbers.get(i) != parameters.get(i).number) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Their numbers in that order. */
+    static List<Integer> numbers(List<ClassicParameter> parameters) {
+        return parameters.stream().map(ClassicParameter::number).toList();
     }
 }

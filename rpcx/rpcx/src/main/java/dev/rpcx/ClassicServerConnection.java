@@ -225,6 +225,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             refuse(id, RPCXException.Code.INVALID, values + " parameters (expected: " + parameters + ")");
             return false;
         }
+        if (!ClassicParameter.have(method.arguments(), request.numbers())) {
+            refuse(
+                    id,
+                    RPCXException.Code.INVALID,
+                    "parameters of numbers " + request.numbers() + " (expected: "
+                            + ClassicParameter.numbers(method.arguments()) + ")");
+            return false;
+        }
         if (leaving) {
             refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
             return false;

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }
- * message Parameter   { string type = 1; bytes value = 2; }
+ * message Parameter   { string type = 1; bytes value = 2; uint32 number = 3; }
  * message RPCXReply   { int64 id = 1; bytes result = 2; RPCXError error = 3; }
  * }</pre>
  */
@@ -21,8 +21,11 @@ final class ClassicWire {
     /**
      * The type of a parameter is text for people: no class is ever named or loaded from it. Values share the message's
      * bytes.
+     *
+     * @param numbers one for each value, which is its place from 1 where the message does not tell it; -1 for one that
+     *     no parameter has
      */
-    record Request(long id, String service, String method, List<ByteBuf> values) {}
+    record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 
     /** A reply, with the bytes of the result or with an error. */
     record Reply(long id, byte[] result, @Nullable RPCXException error) {}
@@ -31,7 +34,7 @@ final class ClassicWire {
 
     /**
      * Most fields of a message, those of its parameters and of its error among them: a request that says all that this
-     * wire knows has 768. A field of two bytes costs its reader as much as a long one, and a frame has room for
+     * wire knows has 1023. A field of two bytes costs its reader as much as a long one, and a frame has room for
      * millions.
      */
     static final int MAX_FIELDS = 4096;
@@ -41,6 +44,7 @@ final class ClassicWire {
     private static final int METHOD = 3 << 3 | 2;
     private static final int PARAMETER = 4 << 3 | 2;
     private static final int VALUE = 2 << 3 | 2;
+    private static final int NUMBER = 3 << 3;
     private static final int RESULT = 2 << 3 | 2;
     private static final int ERROR = 3 << 3 | 2;
 
@@ -63,6 +67,7 @@ final class ClassicWire {
         ByteBuf service = Unpooled.EMPTY_BUFFER;
         ByteBuf method = Unpooled.EMPTY_BUFFER;
         List<ByteBuf> values = new ArrayList<>();
+        List<Integer> numbers = new ArrayList<>();
         while (in.isReadable()) {
             int tag = fields.tag(in);
             switch (tag) {
@@ -73,12 +78,12 @@ final class ClassicWire {
                     if (values.size() == MAX_PARAMETERS) {
                         throw new WireFault("more than " + MAX_PARAMETERS + " parameters");
                     }
-                    values.add(readValue(bytes(in, end), fields));
+                    readParameter(bytes(in, end), fields, values, numbers);
                 }
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
-        return new Request(id, name(service), name(method), values);
+        return new Request(id, name(service), name(method), values, numbers);
     }
 
     /** A name that is longer than any that is published is that of nothing. */
@@ -86,18 +91,21 @@ final class ClassicWire {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
     }
 
-    private static ByteBuf readValue(ByteBuf in, ProtoFields.Counted fields) {
+    private static void readParameter(
+            ByteBuf in, ProtoFields.Counted fields, List<ByteBuf> values, List<Integer> numbers) {
         int end = in.writerIndex();
         ByteBuf value = Unpooled.EMPTY_BUFFER;
+        long number = 0;
         while (in.isReadable()) {
             int tag = fields.tag(in);
-            if (tag == VALUE) {
-                value = bytes(in, end);
-            } else {
-                ProtoFields.skip(in, tag, end);
+            switch (tag) {
+                case VALUE -> value = bytes(in, end);
+                case NUMBER -> number = Varint.read(in);
+                default -> ProtoFields.skip(in, tag, end);
             }
         }
-        return value;
+        values.add(value);
+        numbers.add(number == 0 ? values.size() : number == (int) number ? (int) number : -1);
     }
 
     /** The bytes of a field, where they are: a field that comes again and again costs no memory. */
@@ -124,8 +132,12 @@ final class ClassicWire {
         return new Reply(id, ByteBufUtil.getBytes(result), error == null ? null : WireError.read(error, fields));
     }
 
-    /** @param types names for people, one for each value */
-    static ByteBuf request(long id, String service, String method, List<String> types, List<byte[]> values) {
+    /**
+     * @param types names for people, one for each value
+     * @param numbers those of the parameters; one that is its place from 1 is not told
+     */
+    static ByteBuf request(
+            long id, String service, String method, List<String> types, List<Integer> numbers, List<byte[]> values) {
         ByteBuf out = Unpooled.buffer();
         out.writeInt(0);
         ProtoFields.writeNumber(out, 1, id);
@@ -136,6 +148,10 @@ final class ClassicWire {
             parameter.clear();
             ProtoFields.writeText(parameter, 1, types.get(i));
             writeBytes(parameter, VALUE, values.get(i));
+            int number = numbers.get(i);
+            if (number != i + 1) {
+                ProtoFields.writeNumber(parameter, 3, number);
+            }
             out.writeByte(PARAMETER);
             Varint.write(out, parameter.readableBytes());
             out.writeBytes(parameter);

@@ -850,6 +850,10 @@ final class ClientCall extends Outbound {
     private void end(RPCXException outcome, boolean isFinal) {
         boolean tells = !isFinal && !completed;
         int callId = id;
+        if (tells && !sent) {
+            // what a broken server sends before it has the request
+            recall();
+        }
         complete(outcome, isFinal);
         if (tells) {
             connection.sendNow(Wire.CANCEL, callId);

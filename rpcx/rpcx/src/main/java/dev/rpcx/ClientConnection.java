@@ -608,10 +608,11 @@ final class ClientConnection extends WireConnection {
     }
 
     private void onEntry(String name, int number, int shape) {
-        if (entries == Wire.MAX_DICTIONARY) {
+        if (entries < Wire.MAX_DICTIONARY) {
+            entries++;
+        } else if (!address.calls(name)) {
             return;
         }
-        entries++;
         if (dictionary.containsKey(name)
                 || address.calls(name)
                 || entryBytes.add(ENTRY_BYTES + (long) Character.BYTES * name.length())) {

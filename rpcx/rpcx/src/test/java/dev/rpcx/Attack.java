@@ -478,7 +478,7 @@ enum Attack {
 
     private static ByteBuf classicMuch(int round) {
         byte[] number = ByteBufUtil.getBytes(Unpooled.buffer().writeByte(1 << 3).writeBytes(number(128 << 10)));
-        return ClassicWire.request(1 + round, "besieged", "much", List.of("int"), List.of(number));
+        return ClassicRequests.of(1 + round, "besieged", "much", List.of("int"), List.of(number));
     }
 
     private static ByteBuf random(int round) {

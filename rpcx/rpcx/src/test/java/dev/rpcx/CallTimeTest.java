@@ -136,7 +136,7 @@ class CallTimeTest {
         channel.close();
         server = serving(Duration.ofSeconds(20));
         channel = platform.accept();
-        send(ClassicWire.request(1, "timed", "waits", List.of(), List.of()));
+        send(ClassicRequests.of(1, "timed", "waits", List.of(), List.of()));
         assertThat(service.left).containsExactly(TimeUnit.SECONDS.toNanos(20));
     }
 

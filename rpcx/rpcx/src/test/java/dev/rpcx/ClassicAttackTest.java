@@ -133,7 +133,7 @@ class ClassicAttackTest {
         for (ByteBuf value : values) {
             bytes.add(ByteBufUtil.getBytes(value));
         }
-        return ClassicWire.request(id, "target", method, Collections.nCopies(values.length, "type"), bytes);
+        return ClassicRequests.of(id, "target", method, Collections.nCopies(values.length, "type"), bytes);
     }
 
     private static ByteBuf number(int value) {
@@ -392,7 +392,7 @@ class ClassicAttackTest {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(request(1, "hello"));
             assertThat(error(reply(peer)).code()).isEqualTo(RPCXException.Code.INVALID);
-            peer.send(ClassicWire.request(2, "target", "x".repeat(1_000_000), List.of(), List.of()));
+            peer.send(ClassicRequests.of(2, "target", "x".repeat(1_000_000), List.of(), List.of()));
             assertThat(error(reply(peer)).code()).isEqualTo(RPCXException.Code.NOT_FOUND);
             peer.send(request(3, "hello", RawPeer.text("a")));
             assertThat(reply(peer).error()).isNull();

@@ -249,7 +249,7 @@ class ClassicCallEndsTest {
             types.add("any");
             sent.add(text(value));
         }
-        channel.writeInbound(ClassicWire.request(id, "ends", method, types, sent));
+        channel.writeInbound(ClassicRequests.of(id, "ends", method, types, sent));
     }
 
     /** Runs one handler that waits, or one that tells of an end. */

@@ -61,7 +61,7 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> reply = connection.send(
                 taken -> {
                     id.set(taken);
-                    return ClassicWire.request(taken, "service", "method", List.of(), List.of());
+                    return ClassicRequests.of(taken, "service", "method", List.of(), List.of());
                 },
                 clock.nanoTime() + timeNanos);
         channel.runPendingTasks();
@@ -168,7 +168,7 @@ class ClassicClientConnectionTest {
         seeded.send(
                 taken -> {
                     first.set(taken);
-                    return ClassicWire.request(taken, "service", "method", List.of(), List.of());
+                    return ClassicRequests.of(taken, "service", "method", List.of(), List.of());
                 },
                 clock.nanoTime() + HOUR_NANOS);
         own.finishAndReleaseAll();
@@ -257,7 +257,7 @@ class ClassicClientConnectionTest {
     @Test
     void aRequestThatIsTooLargeIsNotSent() {
         RPCXFuture<byte[]> reply = connection.send(
-                taken -> ClassicWire.request(taken, "service", "method", List.of("x"), List.of(new byte[4 << 20])),
+                taken -> ClassicRequests.of(taken, "service", "method", List.of("x"), List.of(new byte[4 << 20])),
                 clock.nanoTime() + HOUR_NANOS);
         assertThat(failure(reply).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
         assertThat(channel.isOpen()).isTrue();
@@ -318,7 +318,7 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> last;
         do {
             last = connection.send(
-                    taken -> ClassicWire.request(taken, "service", "method", List.of("x"), List.of(new byte[2 << 20])),
+                    taken -> ClassicRequests.of(taken, "service", "method", List.of("x"), List.of(new byte[2 << 20])),
                     clock.nanoTime() + TimeUnit.SECONDS.toNanos(5));
             all.add(last);
             channel.runPendingTasks();
@@ -401,7 +401,7 @@ class ClassicClientConnectionTest {
     @Test
     void aCallThatIsCancelledBeforeItLeavesIsNotSentAndHoldsNothing() {
         RPCXFuture<byte[]> reply = connection.send(
-                taken -> ClassicWire.request(taken, "service", "method", List.of(), List.of()),
+                taken -> ClassicRequests.of(taken, "service", "method", List.of(), List.of()),
                 clock.nanoTime() + HOUR_NANOS);
         assertThat(account.held(Resource.REQUEST_BYTES)).isPositive();
         reply.cancel(false);
@@ -442,7 +442,7 @@ class ClassicClientConnectionTest {
                 new ClassicClientConnection(other, held, Platform.MACHINE, "there", KEEP_ALIVE_NANOS);
         ended[0] = true;
         RPCXException why = failure(late.send(
-                taken -> ClassicWire.request(taken, "service", "method", List.of(), List.of()),
+                taken -> ClassicRequests.of(taken, "service", "method", List.of(), List.of()),
                 late.nanoTime() + HOUR_NANOS));
         assertThat(why.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
         assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
@@ -566,7 +566,7 @@ class ClassicClientConnectionTest {
         other.pipeline().addLast(burst);
         for (int i = 0; i < 10; i++) {
             burst.send(
-                    taken -> ClassicWire.request(taken, "service", "method", List.of("x"), List.of(new byte[50_000])),
+                    taken -> ClassicRequests.of(taken, "service", "method", List.of("x"), List.of(new byte[50_000])),
                     clock.nanoTime() + HOUR_NANOS);
             other.runPendingTasks();
         }

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.codec.Codecs;
 import dev.rpcx.schema.Field;
@@ -29,6 +30,17 @@ class ClassicParametersTest {
             return person == null ? "nobody" : person.name();
         }
 
+        /** Whose first parameter was number 1 once. */
+        @Method
+        public String changed(@Field(2) String text, @Field(7) boolean flag) {
+            return text + flag;
+        }
+
+        @Method
+        public String several(@Nullable Person person, boolean flag) {
+            return (person == null ? "nobody" : person.name()) + flag;
+        }
+
         @Method
         public String list(@Nullable List<String> list) {
             return String.valueOf(list);
@@ -47,9 +59,48 @@ class ClassicParametersTest {
 
         String person(@Nullable Person person);
 
+        String changed(@Field(7) boolean flag, @Field(2) String text);
+
+        String several(Person person, boolean flag);
+
         String list(@Nullable List<String> list);
 
         String box(@Nullable Integer box, @Nullable String text);
+    }
+
+    /** Of an older version. */
+    @RPCXClient(remoteServerName = "parameters")
+    interface OldCalls {
+        String changed(@Field(1) String gone, @Field(2) String text);
+    }
+
+    @Test
+    void parametersOfOtherNumbersAreRefused() throws Exception {
+        Server server = Server.builder(RegistryServer.registry(new Service()))
+                .host("127.0.0.1")
+                .classic(true)
+                .build()
+                .start();
+        try (Client client = Client.builder().classic().build()) {
+            OldCalls calls = client.create(OldCalls.class, "127.0.0.1", server.port());
+            assertThatThrownBy(() -> calls.changed("a", "b")).isInstanceOfSatisfying(RPCXException.class, e -> {
+                assertThat(e.code()).isEqualTo(RPCXException.Code.INVALID);
+                assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                assertThat(e).hasMessageContaining("numbers [1, 2] (expected: [2, 7])");
+            });
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @Test
+    void whatIsMadeForAParameterIsKeptOnce() throws Exception {
+        Codecs codecs = Codecs.standard(Service.class);
+        java.lang.reflect.Method method = Service.class.getMethod("box", Integer.class, String.class);
+        List<ClassicParameter> once = ClassicParameter.of(method, codecs);
+        assertThat(ClassicParameter.of(method, codecs)).isEqualTo(once);
+        assertThat(ClassicParameter.of(method, codecs).get(0).codec())
+                .isSameAs(once.get(0).codec());
     }
 
     @Test
@@ -68,6 +119,9 @@ class ClassicParametersTest {
                     assertThat(calls.person(new Person("Bob"))).isEqualTo("Bob");
                     assertThat(calls.person(new Person(""))).isEmpty();
                     assertThat(calls.person(null)).isEqualTo("nobody");
+                    assertThat(calls.changed(true, "a")).isEqualTo("atrue");
+                    assertThat(calls.several(new Person("Bob"), true)).isEqualTo("Bobtrue");
+                    assertThat(calls.several(new Person(""), false)).isEqualTo("false");
                     assertThat(calls.list(List.of("a", "b"))).isEqualTo("[a, b]");
                     assertThat(calls.list(List.of())).isEqualTo("[]");
                     assertThat(calls.list(null)).isEqualTo("null");
@@ -100,5 +154,6 @@ class ClassicParametersTest {
         assertThat(bytes("list", List.of("a", "b"))).isEqualTo("0a060a01610a0162");
         assertThat(bytes("box", 0)).isEqualTo("0800");
         assertThat(bytes("transfer", "Bob")).isEqualTo("0a03426f62");
+        assertThat(bytes("several", new Person("Bob"))).isEqualTo("0a03426f62");
     }
 }

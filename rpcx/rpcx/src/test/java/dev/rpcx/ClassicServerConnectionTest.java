@@ -92,7 +92,7 @@ class ClassicServerConnectionTest {
     }
 
     private static ByteBuf request(long id, String method) {
-        return ClassicWire.request(id, "slow", method, List.of(), List.of());
+        return ClassicRequests.of(id, "slow", method, List.of(), List.of());
     }
 
     /** What has been read of the connection, and is more than the replies that were looked at. */
@@ -130,7 +130,7 @@ class ClassicServerConnectionTest {
     @Test
     void aLargeFrameAtTheSlowestRateIsTaken() {
         int bytes = 1 << 20;
-        send(ClassicWire.request(
+        send(ClassicRequests.of(
                 1, "slow", "hello", List.of("text"), List.of(io.netty.buffer.ByteBufUtil.getBytes(RawPeer.text("a")))));
         assertThat(reply().error()).isNull();
         send(Unpooled.buffer().writeInt(bytes + 2).writeByte(1 << 3).writeByte(2));
@@ -196,7 +196,7 @@ class ClassicServerConnectionTest {
 
     @Test
     void whatIsHeldForARequestIsGivenBackWhenItsHandlerEnds() {
-        ByteBuf large = ClassicWire.request(1, "slow", "later", List.of("text"), List.of(new byte[100_000]));
+        ByteBuf large = ClassicRequests.of(1, "slow", "later", List.of("text"), List.of(new byte[100_000]));
         send(large.copy(0, 50_000));
         assertThat(account.held(Resource.REQUEST_BYTES)).isBetween(50_000L, 110_000L);
         send(large.skipBytes(50_000));
@@ -347,7 +347,7 @@ class ClassicServerConnectionTest {
             }
         });
         ByteBuf value = RawPeer.text("x".repeat(1 << 20));
-        send(ClassicWire.request(
+        send(ClassicRequests.of(
                 1, "slow", "hello", List.of("text"), List.of(io.netty.buffer.ByteBufUtil.getBytes(value))));
         assertThat(waiting).hasSizeGreaterThan(60);
         channel.unsafe().outboundBuffer().setUserDefinedWritability(1, false);

@@ -76,7 +76,7 @@ public final class ClassicServerFuzz {
         int more = in.next() * 64;
         byte[] value = in.take(in.next());
         byte[] whole = java.util.Arrays.copyOf(value, value.length + more);
-        ByteBuf request = ClassicWire.request(
+        ByteBuf request = ClassicRequests.of(
                 id, "fuzz", METHODS[which % METHODS.length], java.util.List.of("any"), java.util.List.of(whole));
         if (channel.isActive() && channel.config().isAutoRead()) {
             begun.merge(id, 1, Integer::sum);

@@ -262,7 +262,7 @@ class ClassicServingTest {
     /** A text with which a request has so many bytes. */
     private static String exactly(int bytes) {
         String text = "x".repeat(bytes - 100);
-        int around = ClassicWire.request(1, "hand", "here", List.of("any"), List.of(text(text)))
+        int around = ClassicRequests.of(1, "hand", "here", List.of("any"), List.of(text(text)))
                         .readableBytes()
                 - ClassicFrames.LENGTH_BYTES
                 - text.length();
@@ -274,7 +274,7 @@ class ClassicServingTest {
         for (int i = 0; i < values.length; i++) {
             types.add("any");
         }
-        channel.writeInbound(ClassicWire.request(id, "hand", method, types, List.of(values)));
+        channel.writeInbound(ClassicRequests.of(id, "hand", method, types, List.of(values)));
     }
 
     /** Runs one handler that waits. */
@@ -821,7 +821,7 @@ class ClassicServingTest {
     @ValueSource(ints = {1, 2, 3, 4})
     void nothingIsKeptOfACallForWhichThereWasNoMemory(int readings) {
         hand.ticker.failAt(readings);
-        channel.pipeline().fireChannelRead(ClassicWire.request(1, "hand", "echo", List.of("any"), List.of(text("a"))));
+        channel.pipeline().fireChannelRead(ClassicRequests.of(1, "hand", "echo", List.of("any"), List.of(text("a"))));
         hand.ticker.failAt(0);
         channel.runPendingTasks();
         hand.handleAll(channel);
@@ -832,7 +832,7 @@ class ClassicServingTest {
 
     @Test
     void whatHasArrivedOfARequestIsHeldWhereverItIsCut() {
-        ByteBuf frame = ClassicWire.request(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
+        ByteBuf frame = ClassicRequests.of(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
         for (int arrived = 1_000; arrived <= 60_000; arrived += 1_000) {
             channel.writeInbound(frame.readRetainedSlice(1_000));
             if (arrived > 2 * COUNTED_BYTES) {
@@ -846,7 +846,7 @@ class ClassicServingTest {
 
     @Test
     void whatHasArrivedOfARequestIsGivenBackWithItsConnection() {
-        ByteBuf frame = ClassicWire.request(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
+        ByteBuf frame = ClassicRequests.of(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
         channel.writeInbound(frame.readRetainedSlice(10_000));
         assertThat(account.held(Resource.REQUEST_BYTES)).isPositive();
         channel.close();
@@ -887,7 +887,7 @@ class ClassicServingTest {
     /** A frame that comes in parts and finds room for its first part only. */
     @Test
     void whatWasHeldOfARequestThatIsRefusedIsGivenBack() {
-        ByteBuf frame = ClassicWire.request(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
+        ByteBuf frame = ClassicRequests.of(5, "hand", "here", List.of("any"), List.of(text("x".repeat(60_000))));
         channel.writeInbound(frame.readRetainedSlice(10_000));
         long held = account.held(Resource.REQUEST_BYTES);
         assertThat(held).isPositive();

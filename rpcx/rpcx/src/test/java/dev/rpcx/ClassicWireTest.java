@@ -31,7 +31,7 @@ class ClassicWireTest {
 
     @Test
     void theBytesOfARequestAreThoseOfThePaper() {
-        ByteBuf frame = ClassicWire.request(
+        ByteBuf frame = ClassicRequests.of(
                 300, "s", "me", List.of("int", "x", ""), List.of(new byte[] {5}, new byte[0], new byte[] {1, 2}));
         assertThat(text(frame))
                 .isEqualTo("0000001f" + "08ac02" + "120173" + "1a026d65" + "2208" + "0a03696e74" + "120105" + "2203"
@@ -40,7 +40,7 @@ class ClassicWireTest {
 
     @Test
     void aRequestIsReadAsItWasWritten() {
-        ClassicWire.Request request = ClassicWire.readRequest(message(ClassicWire.request(
+        ClassicWire.Request request = ClassicWire.readRequest(message(ClassicRequests.of(
                 -7, "service", "method", List.of("a", "b"), List.of(new byte[] {9}, new byte[] {1, 2, 3}))));
         assertThat(request.id()).isEqualTo(-7);
         assertThat(request.service()).isEqualTo("service");
@@ -141,7 +141,7 @@ class ClassicWireTest {
     void aNameThatIsTooLongIsThatOfNothing() {
         String longest = "x".repeat(Wire.MAX_NAME_BYTES);
         ClassicWire.Request request =
-                ClassicWire.readRequest(message(ClassicWire.request(1, longest, longest + "y", List.of(), List.of())));
+                ClassicWire.readRequest(message(ClassicRequests.of(1, longest, longest + "y", List.of(), List.of())));
         assertThat(request.service()).isEqualTo(longest);
         assertThat(request.method()).isEmpty();
     }

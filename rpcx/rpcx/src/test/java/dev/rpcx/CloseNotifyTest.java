@@ -179,8 +179,8 @@ class CloseNotifyTest {
     void aServerEndsTheClassicConnectionOfSuchAClientToo() throws Exception {
         try (Server server = serve();
                 SSLSocket socket = connect(server.port())) {
-            ByteBuf never = ClassicWire.request(1, "last", "never", List.of("any"), List.of(text("a")));
-            ByteBuf note = ClassicWire.request(2, "last", "note", List.of("any"), List.of(text("a")));
+            ByteBuf never = ClassicRequests.of(1, "last", "never", List.of("any"), List.of(text("a")));
+            ByteBuf note = ClassicRequests.of(2, "last", "note", List.of("any"), List.of(text("a")));
             write(socket, Unpooled.wrappedBuffer(never, note));
             callsEndWithTheStream(socket);
         }

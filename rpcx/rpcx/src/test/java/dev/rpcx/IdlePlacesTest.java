@@ -177,7 +177,7 @@ class IdlePlacesTest {
         channels.add(channel);
         send(
                 channel,
-                ClassicWire.request(
+                ClassicRequests.of(
                         1, "idle", "here", List.of("text"), List.of(ByteBufUtil.getBytes(RawPeer.text("a")))));
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         return ClassicWire.readReply(in.skipBytes(ClassicFrames.LENGTH_BYTES)).error();

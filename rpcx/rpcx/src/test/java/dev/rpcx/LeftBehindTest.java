@@ -97,7 +97,7 @@ class LeftBehindTest {
             @Override
             public void send(int type, int call, String method) throws IOException {
                 if (isClassic) {
-                    raw.send(ClassicWire.request(call, "left", method, List.of(), List.of()));
+                    raw.send(ClassicRequests.of(call, "left", method, List.of(), List.of()));
                     return;
                 }
                 ByteBuf payload = RawPeer.prelude("left", method);

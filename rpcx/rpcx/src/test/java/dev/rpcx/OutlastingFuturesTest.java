@@ -82,7 +82,7 @@ class OutlastingFuturesTest {
         if (isClassic) {
             send(
                     channel,
-                    ClassicWire.request(
+                    ClassicRequests.of(
                             1, "outlasting", method, List.of("String"), List.of(ByteBufUtil.getBytes(text))));
         } else {
             send(channel, RawPeer.preface());

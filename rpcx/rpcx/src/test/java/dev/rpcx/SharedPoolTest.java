@@ -174,7 +174,7 @@ class SharedPoolTest {
         for (int i = 0; i < 4 * THREADS; i++) {
             calls.writeBytes(
                     isClassic
-                            ? ClassicWire.request(1 + i, "pool", method, List.of(), List.of())
+                            ? ClassicRequests.of(1 + i, "pool", method, List.of(), List.of())
                             : RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST + i, RawPeer.prelude("pool", method)));
         }
         peer.send(calls);

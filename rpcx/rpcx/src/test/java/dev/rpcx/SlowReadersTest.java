@@ -124,7 +124,7 @@ class SlowReadersTest {
     void andOnTheClassicWire() throws Exception {
         try (Socket socket = connected()) {
             ByteBuf request =
-                    ClassicWire.request(1, "large", "text", List.of("int"), List.of(ByteBufUtil.getBytes(number())));
+                    ClassicRequests.of(1, "large", "text", List.of("int"), List.of(ByteBufUtil.getBytes(number())));
             socket.getOutputStream().write(ByteBufUtil.getBytes(request));
             DataInputStream in = new DataInputStream(new Slow(socket.getInputStream()));
             int length = in.readInt();
@@ -138,7 +138,7 @@ class SlowReadersTest {
     void aStopDoesNotCutTheReplyOfASlowReader() throws Exception {
         try (Socket socket = connected()) {
             ByteBuf request =
-                    ClassicWire.request(1, "large", "text", List.of("int"), List.of(ByteBufUtil.getBytes(number())));
+                    ClassicRequests.of(1, "large", "text", List.of("int"), List.of(ByteBufUtil.getBytes(number())));
             socket.getOutputStream().write(ByteBufUtil.getBytes(request));
             DataInputStream in = new DataInputStream(new Slow(socket.getInputStream()));
             int length = in.readInt();

@@ -223,7 +223,7 @@ class SocketQueueTest {
         ByteBuf text = RawPeer.text("x");
         byte[] value = new byte[text.readableBytes()];
         text.readBytes(value);
-        peer.writeInbound(ClassicWire.request(1, "target", "much", List.of("text"), List.of(value)));
+        peer.writeInbound(ClassicRequests.of(1, "target", "much", List.of("text"), List.of(value)));
         awaitQueued();
         assertThat(ledger.held(Resource.UNREAD_REPLY_BYTES)).isPositive().isEqualTo(ledger.held(Resource.REPLY_BYTES));
     }
@@ -234,7 +234,7 @@ class SocketQueueTest {
         ByteBuf text = RawPeer.text("x");
         byte[] value = new byte[text.readableBytes()];
         text.readBytes(value);
-        peer.writeInbound(ClassicWire.request(1, "target", "much", List.of("text"), List.of(value)));
+        peer.writeInbound(ClassicRequests.of(1, "target", "much", List.of("text"), List.of(value)));
         awaitQueued();
         for (int i = 0; i < 5; i++) {
             peer.advanceTimeBy(2, TimeUnit.SECONDS);

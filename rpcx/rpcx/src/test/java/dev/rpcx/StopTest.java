@@ -424,7 +424,7 @@ class StopTest {
     void aClassicClientIsToldAtTheEndOfItsTime() throws Exception {
         server.start();
         try (RawPeer peer = new RawPeer(server.port())) {
-            peer.send(ClassicWire.request(1, "stop", "waits", List.of(), List.of()));
+            peer.send(ClassicRequests.of(1, "stop", "waits", List.of(), List.of()));
             await().until(() -> service.begun.get() == 1);
             CompletableFuture<Void> stopped = elsewhere(() -> server.stop(Duration.ofMillis(50)));
             DataInputStream in = new DataInputStream(new ByteArrayInputStream(peer.readToEnd()));

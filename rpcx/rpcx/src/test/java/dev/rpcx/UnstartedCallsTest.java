@@ -319,7 +319,7 @@ class UnstartedCallsTest {
 
     private static ByteBuf pooled(boolean isClassic) {
         return isClassic
-                ? ClassicWire.request(1, "unstarted", "pooled", List.of(), List.of())
+                ? ClassicRequests.of(1, "unstarted", "pooled", List.of(), List.of())
                 : RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("unstarted", "pooled"));
     }
 

@@ -310,12 +310,12 @@ class WireTest {
     void aClassicRequestOnTheSamePortIsAnswered() throws IOException {
         try (RawPeer peer = new RawPeer(server.port())) {
             byte[] value = ByteBufUtil.getBytes(RawPeer.text("HelloWorld"));
-            ByteBuf request = ClassicWire.request(
+            ByteBuf request = ClassicRequests.of(
                     -42L, "echo", "virtual", java.util.List.of("java.lang.String"), java.util.List.of(value));
             ByteBuf copy = request.copy();
             peer.send(copy.readSlice(7));
             peer.send(copy);
-            peer.send(ClassicWire.request(7L, "echo", "nothing", java.util.List.of(), java.util.List.of()));
+            peer.send(ClassicRequests.of(7L, "echo", "nothing", java.util.List.of(), java.util.List.of()));
             ClassicWire.Reply reply = classicReply(peer);
             ClassicWire.Reply other = classicReply(peer);
             if (reply.id() != -42L) {

@@ -39,6 +39,7 @@ public final class Codecs {
     private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
     private final Map<Method, Codec<Object>> results = new ConcurrentHashMap<>();
     private final Map<Type, Codec<Object>> values = new ConcurrentHashMap<>();
+    private final Map<Parameter, Codec<Object>> single = new ConcurrentHashMap<>();
 
     private Codecs(Schema schema, Limits limits, boolean generated) {
         this.schema = schema;
@@ -118,12 +119,13 @@ public final class Codecs {
     }
 
     /**
-     * Codec of a parameter by itself, which takes null where its declaration says so. Not kept.
+     * Codec of a parameter by itself, as the classic wire carries it. It takes null where its declaration says so, but
+     * for a message among other parameters.
      *
      * @throws SchemaException the type cannot be mapped; its text names the method
      */
     public Codec<Object> value(Parameter parameter) {
-        return new Top<>(codec(schema.value(parameter)));
+        return single.computeIfAbsent(parameter, found -> new Top<>(codec(schema.value(found))));
     }
 
     /** Hash that is equal where parameters and result have the same bytes: numbers and wire forms, no names. */

@@ -217,7 +217,7 @@ public final class Compatibility {
             return;
         }
         Lock.Line once = at(0, before);
-        if (!isReply(before) && once != null && once.removed() && !isWhole && hasMore(after, before)) {
+        if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
             // no step before this one was told to those who still send it
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
@@ -249,12 +249,6 @@ public final class Compatibility {
     /** Whether it has or had fields: a message of its own has their numbers for others. */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
-    }
-
-    /** Whether it has a field that the other has not, nor had. */
-    private static boolean hasMore(Lock.Entry call, Lock.Entry other) {
-        return call.lines().values().stream()
-                .anyMatch(line -> line.number() > 0 && !line.removed() && at(line.number(), other) == null);
     }
 
     private static boolean isReply(Lock.Entry call) {

@@ -219,7 +219,9 @@ public final class Schema {
     }
 
     /**
-     * The message that carries a parameter by itself, which can be null where its declaration says so.
+     * The message that carries a parameter by itself, which can be null where its declaration says so. A message among
+     * other parameters is itself in any case: where it can be null its bytes in the message of all of them are the same,
+     * and no lock tells.
      *
      * @throws SchemaException the type cannot be mapped; its text names the method
      */
@@ -227,7 +229,9 @@ public final class Schema {
         String where = where((Method) parameter.getDeclaringExecutable());
         Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
         refuseVoid(use, where);
-        return message(use, nullable(parameter, parameter.getAnnotatedType()), use.simpleName() + "Value", where);
+        boolean isAlone = parameter.getDeclaringExecutable().getParameterCount() == 1;
+        boolean nullable = (isAlone || !isMessage(use.raw())) && nullable(parameter, parameter.getAnnotatedType());
+        return message(use, nullable, use.simpleName() + "Value", where);
     }
 
     private MessageType value(Type type, String where) {

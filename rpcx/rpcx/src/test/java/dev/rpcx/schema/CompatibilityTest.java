@@ -121,7 +121,8 @@ class CompatibilityTest {
         assertThat(breaks(gone, gone + "  1 x int\n"))
                 .containsExactly("BOTH Greeter/hello.request: was a message of its own once, is a field of one");
         assertThat(breaks(gone, gone)).isEmpty();
-        assertThat(breaks(gone + "  1 x int\n", gone + "  1 x int\n")).isEmpty();
+        assertThat(breaks(gone + "  1 x int\n", gone + "  1 x int\n  2 y int\n"))
+                .isEmpty();
     }
 
     @Test
