@@ -17,7 +17,7 @@ import java.util.List;
  * sides wherever the parameters stand in the methods.
  *
  * @param place where it stands among the method's parameters, from 0
- * @param number that of {@link Field}, or of its place from 1
+ * @param number that of {@link Field}, or of its place from 1; 0 for a message of its own, which has none
  * @param type text for people
  */
 record ClassicParameter(int place, int number, String type, Codec<Object> codec) {
@@ -30,13 +30,13 @@ record ClassicParameter(int place, int number, String type, Codec<Object> codec)
         Parameter[] parameters = method.getParameters();
         List<Integer> numbers =
                 ParameterNumbers.of(List.of(parameters), parameter -> parameter.getAnnotation(Field.class));
-        // also refuses numbers that cannot be; a message of its own has none
+        // also refuses numbers that cannot be
         boolean isWhole = codecs.schema().parameters(method).kind() != MessageType.Kind.PARAMETERS;
         List<ClassicParameter> all = new ArrayList<>();
         for (int i = 0; i < parameters.length; i++) {
             all.add(new ClassicParameter(
                     i,
-                    isWhole ? 1 : numbers.get(i),
+                    isWhole ? 0 : numbers.get(i),
                     parameters[i].getParameterizedType().getTypeName(),
                     codecs.value(parameters[i])));
         }
@@ -47,7 +47,8 @@ record ClassicParameter(int place, int number, String type, Codec<Object> codec)
     /** @param numbers as many as there are parameters */
     static boolean have(List<ClassicParameter> parameters, List<Integer> numbers) {
         for (int i = 0; i < numbers.size(); i++) {
-            if (numbers.get(i) != parameters.get(i).number) {
+            int number = parameters.get(i).number;
+            if (number != 0 && numbers.get(i) != number) {
                 return false;
             }
         }

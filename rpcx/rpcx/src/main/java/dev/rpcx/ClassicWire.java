@@ -134,7 +134,7 @@ final class ClassicWire {
 
     /**
      * @param types names for people, one for each value
-     * @param numbers those of the parameters; one that is its place from 1 is not told
+     * @param numbers those of the parameters; one that is its place from 1 is not told, nor is 0
      */
     static ByteBuf request(
             long id, String service, String method, List<String> types, List<Integer> numbers, List<byte[]> values) {

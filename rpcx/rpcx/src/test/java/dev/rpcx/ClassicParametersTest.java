@@ -94,6 +94,22 @@ class ClassicParametersTest {
     }
 
     @Test
+    void aMessageOfItsOwnHasNoNumberAndMayTellAny() throws Exception {
+        java.lang.reflect.Method method = Whole.class.getMethod("hello", Person.class);
+        List<ClassicParameter> whole = ClassicParameter.of(method, Codecs.standard(Whole.class));
+        for (int told : new int[] {1, 7, -1}) {
+            assertThat(ClassicParameter.have(whole, List.of(told))).isTrue();
+        }
+        List<Integer> numbers = ClassicParameter.numbers(whole);
+        ByteBuf request = ClassicWire.request(1, "s", "m", List.of("Person"), numbers, List.of(new byte[] {0x0a, 0}));
+        assertThat(ByteBufUtil.hexDump(request)).endsWith("12020a00");
+    }
+
+    interface Whole {
+        String hello(@Field(7) Person person);
+    }
+
+    @Test
     void whatIsMadeForAParameterIsKeptOnce() throws Exception {
         Codecs codecs = Codecs.standard(Service.class);
         java.lang.reflect.Method method = Service.class.getMethod("box", Integer.class, String.class);

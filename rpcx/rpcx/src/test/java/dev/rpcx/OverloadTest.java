@@ -146,9 +146,10 @@ class OverloadTest {
             assertThat(lowest.get()).isLessThan(500);
             // loose, for a machine that does other things as well
             assertThat(inTime.get()).isGreaterThan(125 * seconds);
-            // and of what it does get done nine tenths are for somebody
-            assertThat(inTime.get()).isGreaterThan((int) (0.9 * executed));
-            assertThat(late.get()).isLessThan(inTime.get() / 10);
+            // and most of what it does get done is for somebody: each time that the machine stands still, all that is
+            // under way is late, and how few others are is for the tests by a hand clock
+            assertThat(inTime.get()).isGreaterThan((int) (0.75 * executed));
+            assertThat(late.get()).isLessThan(inTime.get() / 3);
             await().until(() -> server.running() == 0);
         } finally {
             server.stop(Duration.ofMillis(200));

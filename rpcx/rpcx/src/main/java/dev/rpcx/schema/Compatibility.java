@@ -129,7 +129,7 @@ public final class Compatibility {
             if (after != null && isCall(before)) {
                 addParameters(before, after, renamed);
             } else if (after != null) {
-                addComponents(before, after, renamed);
+                addComponents(before, after, older, newer, renamed);
             }
         }
         return List.copyOf(renamed);
@@ -139,7 +139,7 @@ public final class Compatibility {
     private static void addParameters(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
-            if (now == null || old.removed() || now.removed() || !now.type().equals(old.type())) {
+            if (now == null || old.removed() || now.removed() || !isAlike(old, now)) {
                 continue;
             }
             boolean isOther = !now.name().equals(old.name())
@@ -156,16 +156,29 @@ public final class Compatibility {
         return name.matches("arg\\d+");
     }
 
-    private static void addComponents(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
+    /** Whether the one is read as the other, but perhaps where it is absent. */
+    private static boolean isAlike(Lock.Line one, Lock.Line other) {
+        LineType old = LineType.of(asList(one.type()));
+        LineType now = LineType.of(asList(other.type()));
+        return old.element().equals(now.element())
+                && old.label().hasBytesOf(now.label())
+                && old.isStream() == now.isStream();
+    }
+
+    /** A class of another name is a new one too, so a case may be any that is new, and a component of any new type. */
+    private static void addComponents(
+            Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
         List<Lock.Line> come = new ArrayList<>(after.lines().values());
-        come.removeIf(line -> line.removed() || at(line.number(), before) != null);
+        come.removeIf(line -> line.removed() || line.isUnknown() || at(line.number(), before) != null);
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
             if (old.removed() || now == null || !now.removed()) {
                 continue;
             }
             come.stream()
-                    .filter(line -> line.type().equals(old.type()))
+                    .filter(line -> line.type().equals(old.type())
+                            || after.kind().equals("oneof")
+                            || names(old, older) && names(line, newer) && !names(line, older))
                     .findFirst()
                     .ifPresent(line -> {
                         come.remove(line);
@@ -249,6 +262,11 @@ public final class Compatibility {
     /** Whether it has or had fields: a message of its own has their numbers for others. */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
+    }
+
+    /** Whether it is of a type that this lock has. */
+    private static boolean names(Lock.Line line, Lock lock) {
+        return lock.entries().containsKey(LineType.of(line.type()).element());
     }
 
     private static boolean isReply(Lock.Entry call) {

@@ -125,6 +125,44 @@ class CompatibilityTest {
                 .isEmpty();
     }
 
+    private static List<String> renamed(String before, String after) {
+        return Compatibility.perhapsRenamed(Lock.parse(before, "before"), Lock.parse(after, "after")).stream()
+                .map(each -> each.type() + ": " + each.gone() + " to " + each.come())
+                .toList();
+    }
+
+    @Test
+    void whatMayHaveBeenRenamedWithItsClassIsNoted() {
+        String cases = "oneof a.Shape\n  0 Other unknown\n  1 circle a.Circle\n  2 square a.Square\n";
+        assertThat(renamed(
+                        cases,
+                        cases.replace("1 circle", "removed 1 circle") + "  3 disc a.Disc\nmessage a.Disc\n  1 r int\n"))
+                .containsExactly("a.Shape: circle to disc");
+        assertThat(renamed(cases, cases + "  3 disc a.Disc\n")).isEmpty();
+        assertThat(renamed(cases.replace("  0 Other unknown\n", ""), cases.replace("1 circle", "removed 1 circle")))
+                .isEmpty();
+        String order = "message a.Order\n  1 address a.Address\n  2 total int\n";
+        String types = "message a.Address\n  1 street string\n";
+        String now = order.replace("1 address", "removed 1 address");
+        assertThat(renamed(order + types, now + "  3 place a.Place\n" + types + "message a.Place\n  1 street string\n"))
+                .containsExactly("a.Order: address to place");
+        assertThat(renamed(order + types, now + "  3 place int\n" + types)).isEmpty();
+    }
+
+    @Test
+    void aParameterInThePlaceOfAnotherIsNotedAlsoWhereItBecomesOptional() {
+        String call = "message Greeter/find.request\n  1 %s\n";
+        String from = call.formatted("from google.protobuf.Timestamp");
+        assertThat(renamed(from, call.formatted("until optional google.protobuf.Timestamp")))
+                .containsExactly("Greeter/find.request: from to until");
+        assertThat(renamed(from, call.formatted("until optional google.protobuf.Duration")))
+                .isEmpty();
+        assertThat(renamed(call.formatted("a java.util.Collection<int>"), call.formatted("b java.util.List<int>")))
+                .hasSize(1);
+        assertThat(renamed(call.formatted("a list string"), call.formatted("b map string string")))
+                .isEmpty();
+    }
+
     @Test
     void aCollectionWithinAnotherTypeMakesThatAnotherOne() {
         String of = "a.Result<%s>";
