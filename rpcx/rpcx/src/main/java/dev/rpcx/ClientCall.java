@@ -477,8 +477,8 @@ final class ClientCall extends Outbound {
     }
 
     /**
-     * The request has so many bytes for its time, which is to be what is left when it leaves if it has to wait for that;
-     * 0 if it is the full time that the server knows. Before the call is queued.
+     * The request has so many bytes for its time, which is to be what is left when it leaves if it has to wait for
+     * that; 0 if it is the full time that the server knows. Before the call is queued.
      */
     void timeAt(int index, int bytes) {
         timeAt = index;

@@ -68,7 +68,7 @@ class ClassicParametersTest {
         String box(@Nullable Integer box, @Nullable String text);
     }
 
-    /** Of an older version. */
+    /** The interface is of an older version, which had the first of these parameters and not the flag. */
     @RPCXClient(remoteServerName = "parameters")
     interface OldCalls {
         String changed(@Field(1) String gone, @Field(2) String text);

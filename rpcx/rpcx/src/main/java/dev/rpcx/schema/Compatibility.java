@@ -26,7 +26,8 @@ public final class Compatibility {
     }
 
     /**
-     * What is gone from a type, and what is new in it and takes the same: perhaps the same under another name.
+     * What is gone from a type, and what is new in it and takes the same, or something of a type that is new itself:
+     * perhaps the same under another name.
      *
      * @param isParameter whether it has the number that the other one had, as a parameter has that of its place
      */

@@ -220,8 +220,8 @@ public final class Schema {
 
     /**
      * The message that carries a parameter by itself, which can be null where its declaration says so. A message among
-     * other parameters is itself in any case: where it can be null its bytes in the message of all of them are the same,
-     * and no lock tells.
+     * other parameters is itself also where it can be null: on the native wire its bytes are the same then, so no lock
+     * would tell of a change.
      *
      * @throws SchemaException the type cannot be mapped; its text names the method
      */

@@ -41,7 +41,10 @@ public interface Transport {
      */
     Neighbour connect(String caller, Contract contract, Location to);
 
-    /** A served contract. {@link #close} gives calls under way {@link #GRACE} to finish, and leaves no thread or socket over. */
+    /**
+     * A served contract. {@link #close} gives calls under way {@link #GRACE} to finish, and leaves no thread or socket
+     * over.
+     */
     interface Server extends AutoCloseable {
         /** How long calls under way may take when their server closes, the same with each technology. */
         Duration GRACE = Duration.ofSeconds(1);
