@@ -463,6 +463,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 settleIfThreadsEnded(call);
             } else if (!call.isAnswered && call.isLost()) {
                 call.end();
+                // the reply that it was taken for does not leave
+                release(call.replyBytes);
+                call.replyBytes = null;
                 answer(
                         call,
                         ClassicWire.reply(

@@ -241,17 +241,8 @@ public abstract class FieldCodec {
         /** What elements are gathered in, once its own memory has been counted. */
         abstract Object empty(In in);
 
-        /**
-         * @param bytes what the element took in the message
-         * @param made memory of the messages that the element is made of; 0 for elements that are not compared
-         * @param within what comparisons within the element have cost; 0 for elements that are not compared
-         */
-        abstract void add(In in, Object soFar, Object each, int bytes, long made, long within);
-
-        /** Whether an element is compared with others when it is added. */
-        boolean isCompared() {
-            return false;
-        }
+        /** Reads an element that has been counted, and adds it. */
+        abstract void add(In in, Object soFar);
 
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
@@ -279,16 +270,15 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element(elementBytes);
-            int begin = in.position();
-            boolean isCompared = isCompared();
-            long before = isCompared ? in.beginKey() : 0;
-            long madeBefore = isCompared ? in.made() : 0;
+            add(in, all);
+        }
+
+        final Object next(In in) {
             Object each = element.read(in);
             if (each == null) {
                 throw in.malformed("an element of " + type.name() + " without a value");
             }
-            long made = isCompared ? in.made() - madeBefore : 0;
-            add(in, all, each, in.position() - begin, made, isCompared ? in.endKey(before) : 0);
+            return each;
         }
 
         @Override
@@ -322,8 +312,8 @@ public abstract class FieldCodec {
         }
 
         @Override
-        void add(In in, Object soFar, Object each, int bytes, long made, long within) {
-            ((Elements) soFar).add(in, each);
+        void add(In in, Object soFar) {
+            ((Elements) soFar).add(in, next(in));
         }
 
         @Override
@@ -351,11 +341,6 @@ public abstract class FieldCodec {
         }
 
         @Override
-        boolean isCompared() {
-            return isCompared;
-        }
-
-        @Override
         Object empty(In in) {
             in.memory(KeyHashes.COLLECTION_BYTES);
             return isCompared ? new Counted(new KeyHashes(in, isDeep)) : new LinkedHashSet<Object>();
@@ -363,11 +348,16 @@ public abstract class FieldCodec {
 
         @Override
         @SuppressWarnings("unchecked")
-        void add(In in, Object soFar, Object each, int bytes, long made, long within) {
+        void add(In in, Object soFar) {
             if (soFar instanceof Counted counted) {
-                counted.add(in, each, bytes, made, within);
+                int begin = in.position();
+                long before = in.beginKey();
+                long madeBefore = in.made();
+                Object each = next(in);
+                counted.add(in, each, in.position() - begin, in.made() - madeBefore, in.endKey(before));
             } else {
                 Set<Object> set = (Set<Object>) soFar;
+                Object each = next(in);
                 in.ordered(set.size());
                 set.add(each);
             }

@@ -22,7 +22,7 @@ public final class HeapArray {
     private static final int HEADER_BYTES = 24;
 
     /** No more than a sixteenth of a region is lost to what is smaller: that needs no look at the collector. */
-    private static final int ALWAYS_EXACT_BYTES = 64 * 1024;
+    static final int ALWAYS_EXACT_BYTES = 64 * 1024;
 
     /** Beyond this buffers grow to powers of two less a header, which fit regions. */
     private static final int BUFFER_BYTES = 32 * 1024;

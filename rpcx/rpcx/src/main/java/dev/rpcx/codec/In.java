@@ -335,8 +335,17 @@ public final class In {
 
     /** Counts one element of a list, set or map. @param bytes that it takes there, beside those of a message */
     void element(int bytes) {
-        take(bytes);
-        if (--elements < 0) {
+        granted -= bytes;
+        elements--;
+        // one branch for both: this is on the way of each element
+        if ((granted | elements) < 0) {
+            elementBeyond();
+        }
+    }
+
+    private void elementBeyond() {
+        take(0);
+        if (elements < 0) {
             throw new CodecException(
                     CodecException.Code.TOO_LARGE,
                     name() + ": more than " + limits.elements()
@@ -346,8 +355,15 @@ public final class In {
 
     /** Counts the memory of an object that takes far fewer bytes in the message. */
     void memory(int bytes) {
-        take(bytes);
+        granted -= bytes;
         memory -= bytes;
+        if ((granted | memory) < 0) {
+            memoryBeyond();
+        }
+    }
+
+    private void memoryBeyond() {
+        take(0);
         if (memory < 0) {
             throw refused(
                     CodecException.Code.TOO_LARGE,
@@ -511,7 +527,9 @@ public final class In {
         int length = length();
         int start = pos;
         pos = start + length;
-        array(length);
+        if (length > HeapArray.ALWAYS_EXACT_BYTES) {
+            array(length);
+        }
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
         int chars = s.length();
         if (chars != length) {
@@ -752,8 +770,9 @@ public final class In {
         MessageCodec outer = current;
         end = pos + length;
         current = codec;
-        memory(codec.shallowBytes);
-        made += codec.shallowBytes;
+        int bytes = codec.shallowBytes;
+        memory(bytes);
+        made += bytes;
         enter();
         Object v = codec.read(this);
         depth--;

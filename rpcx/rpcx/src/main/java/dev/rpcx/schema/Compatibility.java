@@ -29,9 +29,10 @@ public final class Compatibility {
      * What is gone from a type, and what is new in it and takes the same, or something of a type that is new itself:
      * perhaps the same under another name.
      *
-     * @param isParameter whether it has the number that the other one had, as a parameter has that of its place
+     * @param isInPlace whether it has the number that the other one had, as a parameter has that of its place, and what
+     *     {@link Field} numbers may have
      */
-    public record Renaming(String type, String gone, String come, boolean isParameter) {}
+    public record Renaming(String type, String gone, String come, boolean isInPlace) {}
 
     /** One break. */
     public record Break(Direction direction, String where, String what) {
@@ -127,20 +128,21 @@ public final class Compatibility {
         List<Renaming> renamed = new ArrayList<>();
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
-            if (after != null && isCall(before)) {
-                addParameters(before, after, renamed);
-            } else if (after != null) {
+            if (after != null) {
+                addInPlace(before, after, renamed);
+            }
+            if (after != null && !isCall(before)) {
                 addComponents(before, after, older, newer, renamed);
             }
         }
         return List.copyOf(renamed);
     }
 
-    /** The parameters of a call keep their numbers under another name. */
-    private static void addParameters(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
+    /** What has its number by its place or by {@link Field} keeps it under another name. */
+    private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
-            if (now == null || old.removed() || now.removed() || !isAlike(old, now)) {
+            if (now == null || old.removed() || now.removed() || old.isUnknown() || !isAlike(old, now)) {
                 continue;
             }
             boolean isOther = !now.name().equals(old.name())

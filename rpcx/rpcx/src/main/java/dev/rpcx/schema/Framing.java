@@ -1,7 +1,9 @@
 package dev.rpcx.schema;
 
 import dev.rpcx.schema.FieldType.Holder;
+import java.util.HashMap;
 import java.util.Locale;
+import java.util.Map;
 
 /**
  * How the bytes of what goes one way in a call are framed: a kind for each of its fields 1 to 6. Calls between two
@@ -41,6 +43,17 @@ public final class Framing {
         for (FieldType field : type.fields()) {
             kinds |= at(field.number(), kind(field.holder(), field.shape()));
         }
+        return kinds;
+    }
+
+    /** Whether all fields of both are framed alike, also those that have no kind in what is held against a peer's. */
+    public static boolean isAlike(MessageType one, MessageType other) {
+        return of(one) == of(other) && kinds(one).equals(kinds(other));
+    }
+
+    private static Map<Integer, Integer> kinds(MessageType type) {
+        Map<Integer, Integer> kinds = new HashMap<>();
+        type.fields().forEach(field -> kinds.put(field.number(), kind(field.holder(), field.shape())));
         return kinds;
     }
 

@@ -162,7 +162,8 @@ public final class Lock {
             }
             if (taken != null && !taken.equals(line.name)) {
                 throw new SchemaException(where + ": number " + line.number + " is that of " + taken + " and of "
-                        + line.name + " (expected: one component for ever)");
+                        + line.name + " (expected: one component for ever; where that is its new name, the same in all"
+                        + " locks, by hand)");
             }
             // who still has the component may have the newer file of another beside it
             boolean isRemoved = line.removed && (known == null || known.removed);
@@ -304,12 +305,19 @@ public final class Lock {
         refuseBlank(type);
         lines.values().forEach(line -> refuseBlank(line.name()));
         if (before != null) {
+            Set<String> names = new HashSet<>();
+            lines.values().forEach(line -> names.add(line.name()));
             Set<Integer> ours = new HashSet<>();
             if (own != null) {
                 own.lines().values().forEach(line -> ours.add(line.number()));
             }
             for (Line line : before.lines().values()) {
-                if (line.removed() || ours.contains(line.number())) {
+                boolean isOurs = ours.contains(line.number());
+                if (isOurs && !line.removed() && names.contains(line.name())) {
+                    // has another number now, which is told as a break
+                    continue;
+                }
+                if (line.removed() || isOurs) {
                     // a component that @Field keeps at its number may change its name
                     lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
                 }

@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Gives out the numbers of one type's members, from one source only. */
 final class Numbers {
+    private static final String REMOVED = ", which was removed";
+
     private final String where;
     private final Lock.@Nullable Entry locked;
     private final NumberSource source;
@@ -45,7 +47,7 @@ final class Numbers {
                     + 1;
             locked.lines().values().stream()
                     .filter(Lock.Line::removed)
-                    .forEach(line -> taken.put(line.number(), line.name() + ", which was removed"));
+                    .forEach(line -> taken.put(line.number(), line.name() + REMOVED));
         }
     }
 
@@ -65,10 +67,24 @@ final class Numbers {
             case ORDER, FIXED -> position;
         };
         String other = taken.putIfAbsent(number, name);
-        if (other != null) {
+        if (other != null && !isGivenAgain(number, name)) {
             throw new SchemaException(where + "." + name + ": number " + number + " is taken by " + other);
         }
         return number;
+    }
+
+    /**
+     * Whether it was removed, and has its number again. Where it is of a library that is an older one than that of
+     * whoever wrote the lock, the two are the same. Where it is not, the lock's own check tells.
+     */
+    private boolean isGivenAgain(int number, String name) {
+        Lock.Line line = source != NumberSource.ANNOTATION || locked == null
+                ? null
+                : locked.lines().get(name);
+        return line != null
+                && line.removed()
+                && line.number() == number
+                && taken.replace(number, line.name() + REMOVED, name);
     }
 
     private int annotated(AnnotatedElement member, String name) {
@@ -94,7 +110,8 @@ final class Numbers {
         }
         if (line.removed()) {
             throw new SchemaException(where + "." + name + ": was removed, and number " + line.number()
-                    + " is reserved in " + Lock.RESOURCE + ": give the new component another name");
+                    + " is reserved in " + Lock.RESOURCE + ": give the new component another name, or where it is the"
+                    + " old one, take \"removed\" from its line by hand");
         }
         return line.number();
     }
@@ -113,7 +130,7 @@ final class Numbers {
         List<MessageType.Reserved> reserved = new ArrayList<>();
         if (locked != null) {
             locked.lines().values().stream()
-                    .filter(Lock.Line::removed)
+                    .filter(line -> line.removed() && !line.name().equals(taken.get(line.number())))
                     .forEach(line -> reserved.add(new MessageType.Reserved(line.number(), line.name())));
         }
         return reserved;

@@ -55,7 +55,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
 
     /** Of two forms of one method, of which one may leave the result out. */
     private static Rpc ofForms(Class<?> type, Rpc one, Rpc other) {
-        if (Framing.of(one.request()) != Framing.of(other.request())) {
+        if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
                     + " take different parameters (expected: null for the same ones)");
         }

@@ -29,6 +29,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
@@ -77,7 +79,7 @@ public final class SchemaTool {
             return switch (command) {
                 case "lock" -> lock(Path.of(args.get(1)), args.subList(2, args.size()));
                 case "check" -> check(Path.of(args.get(1)), args.subList(2, args.size()));
-                case "compare" -> report(Compatibility.between(read(args.get(1)), read(args.get(2))));
+                case "compare" -> compare(read(args.get(1)), read(args.get(2)));
                 case "proto" -> proto(args.get(1), args.subList(2, args.size()));
                 default -> throw new SchemaException(USAGE);
             };
@@ -168,7 +170,9 @@ public final class SchemaTool {
                 throw new SchemaException(types + ", and do not read each other (expected: the same parameters in one"
                         + " order, and the same result): " + change);
             }
-            if (isOfClient && each.direction() == read) {
+            // a service's own type is what its peers read and send; of two others any may be the one that differs from
+            // it
+            if (!isOfClient || each.direction() == read) {
                 err.println("note: " + types + ": " + change);
             }
         }
@@ -345,6 +349,40 @@ public final class SchemaTool {
         return status;
     }
 
+    private int compare(Lock before, Lock after) {
+        noteRenamed(Compatibility.perhapsRenamed(before, after));
+        return report(Compatibility.between(before, after));
+    }
+
+    private void noteRenamed(List<Compatibility.Renaming> renamed) {
+        for (Compatibility.Renaming each : renamed) {
+            err.println("note: " + each.type() + ": "
+                    + (each.isInPlace()
+                            ? each.come() + " stands where " + each.gone() + " stood; if that is not a new name for the"
+                                    + " same, old and new versions read one as the other (expected then: a number of its"
+                                    + " own, by a place at the end or by @Field)"
+                            : each.gone() + " is gone and " + each.come()
+                                    + " is new; if that is a new name for the same, old and new versions do not read it"
+                                    + " from each other (expected then: the new name by hand in the lock's line, or"
+                                    + " @Field)"));
+        }
+    }
+
+    /** Tells of services that the lock has, and that none of these classes is: nothing is held against them. */
+    private void noteLeftOut(Lock before, List<PublishedService> services) {
+        Set<String> names = new TreeSet<>();
+        for (String call : before.entries().keySet()) {
+            if (call.contains("/") && services.stream().noneMatch(service -> service.has(call))) {
+                names.add(call.substring(0, call.lastIndexOf('/')));
+            }
+        }
+        if (!names.isEmpty()) {
+            err.println("note: none of these classes is the service " + String.join(", ", names)
+                    + " of the lock, whose callers find nothing if it has another name or is gone (expected: all classes"
+                    + " of the lock's services; the lines of one that is gone for good, taken out by hand)");
+        }
+    }
+
     /** Those between two locks, of which the second keeps what is gone, and what its services have no longer. */
     private List<Compatibility.Break> breaks(
             Lock before,
@@ -353,17 +391,8 @@ public final class SchemaTool {
             List<PublishedService> services,
             Map<String, Lock.Sent> calls) {
         List<Compatibility.Break> breaks = new ArrayList<>(Compatibility.between(before, after));
-        for (Compatibility.Renaming each : renamed) {
-            err.println("note: " + each.type() + ": "
-                    + (each.isParameter()
-                            ? each.come() + " stands where " + each.gone() + " stood; if that is not a new name for the"
-                                    + " same, old and new versions read one as the other (expected then: what is new at"
-                                    + " the end, or @Field)"
-                            : each.gone() + " is gone and " + each.come()
-                                    + " is new; if that is a new name for the same, old and new versions do not read it"
-                                    + " from each other (expected then: the new name by hand in the lock's line, or"
-                                    + " @Field)"));
-        }
+        noteRenamed(renamed);
+        noteLeftOut(before, services);
         for (PublishedService service : services) {
             for (String method : service.unnamed()) {
                 err.println("note: " + method

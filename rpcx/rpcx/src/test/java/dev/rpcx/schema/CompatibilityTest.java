@@ -149,6 +149,22 @@ class CompatibilityTest {
         assertThat(renamed(order + types, now + "  3 place int\n" + types)).isEmpty();
     }
 
+    /** As {@code @Field} may number what takes the place of another, or a line's name may be changed by hand. */
+    @Test
+    void whatHasTheNumberOfAnotherIsNoted() {
+        String user = "message a.User\n  1 id string\n  2 %s\n";
+        String name = user.formatted("name string");
+        assertThat(renamed(name, user.formatted("email string"))).containsExactly("a.User: name to email");
+        assertThat(renamed(name, name)).isEmpty();
+        assertThat(renamed(name, user.formatted("age int"))).isEmpty();
+        assertThat(renamed(name, "message a.User\n  1 name string\n  2 id string\n"))
+                .isEmpty();
+        assertThat(renamed(role("  2 ADMIN constant\n"), role("  2 OWNER constant\n")))
+                .containsExactly("a.Role: ADMIN to OWNER");
+        assertThat(renamed(role("  0 FREE unknown\n"), role("  0 NONE unknown\n")))
+                .isEmpty();
+    }
+
     @Test
     void aParameterInThePlaceOfAnotherIsNotedAlsoWhereItBecomesOptional() {
         String call = "message Greeter/find.request\n  1 %s\n";

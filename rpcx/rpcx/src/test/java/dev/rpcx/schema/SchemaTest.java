@@ -627,6 +627,23 @@ class SchemaTest {
                 .hasMessageContaining("reserved");
     }
 
+    record Moody(@Field(1) String id, @Field(2) String mood) {}
+
+    record Again(@Field(1) String id, @Field(2) String other) {}
+
+    /** Another project's lock may be of a newer version of the library that has the type. */
+    @Test
+    void whatFieldGivesAgainUnderItsNameHasItsNumber() {
+        String lines = "  1 id string\n  removed 2 mood string\n  removed 3 old string\n";
+        MessageType type =
+                new Schema(Lock.parse("message " + Moody.class.getName() + "\n" + lines, "test")).value(Moody.class);
+        assertThat(type.fields().stream().map(FieldType::number)).containsExactly(1, 2);
+        assertThat(type.reserved()).containsExactly(new MessageType.Reserved(3, "old"));
+        assertThatThrownBy(() -> new Schema(Lock.parse("message " + Again.class.getName() + "\n" + lines, "test"))
+                        .value(Again.class))
+                .hasMessageContaining("Again.other: number 2 is taken by mood, which was removed");
+    }
+
     @Test
     void aWrongLockNamesItsLine() {
         assertThatThrownBy(() -> Lock.parse("message a.B\n  1 a int32\n  1 b int32\n", "x.lock"))

@@ -22,6 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
@@ -215,6 +216,26 @@ class LockCommandTest {
     @RPCXClient(remoteServerName = "ways")
     interface OtherWays {
         String way(String from, int to);
+    }
+
+    /** Two interfaces of clients of one service, of which neither is the service itself. */
+    @RPCXClient(remoteServerName = "tags")
+    interface Tagged {
+        List<String> tags();
+    }
+
+    @RPCXClient(remoteServerName = "tags")
+    interface TaggedLater {
+        CompletableFuture<Set<String>> tags();
+    }
+
+    @RPCXClient(remoteServerName = "many")
+    interface ManyForms {
+        void put(String a, String b, String c, String d, String e, String f, String g);
+
+        @Method("put")
+        CompletableFuture<Void> putLater(
+                String a, String b, String c, String d, String e, String f, @Nullable String g);
     }
 
     @TempDir
@@ -441,6 +462,52 @@ class LockCommandTest {
     }
 
     @Test
+    void whatTwoClientsReadUnlikeIsNotedInEitherOrder() throws IOException {
+        assertThat(run("lock", file, Tagged.class, TaggedLater.class))
+                .as(errors())
+                .isZero();
+        assertThat(errors())
+                .startsWith("note: ")
+                .contains("tags/tags.reply.value was list string, is set string")
+                .hasLineCount(1);
+        assertThat(run("lock", folder.resolve("other.lock"), TaggedLater.class, Tagged.class))
+                .isZero();
+        assertThat(errors())
+                .startsWith("note: ")
+                .contains("tags/tags.reply.value was set string, is list string")
+                .hasLineCount(1);
+    }
+
+    @Test
+    void aServiceOfTheLockThatNoClassIsIsNoted() throws IOException {
+        assertThat(run("lock", file, Ways.class, Quiet.class)).isZero();
+        assertThat(errors()).isEmpty();
+        for (String command : List.of("check", "lock")) {
+            assertThat(run(command, file, Ways.class)).isZero();
+            assertThat(errors())
+                    .startsWith("note: none of these classes is the service quiet of the lock")
+                    .hasLineCount(1);
+        }
+    }
+
+    @Test
+    void aParameterThatMovesDownIsABreak() throws IOException {
+        Files.writeString(file, "message ways/way.request\n  1 to string\n  2 from string\n");
+        assertThat(run("lock", file, OlderWays.class)).isEqualTo(3);
+        assertThat(errors())
+                .startsWith("BOTH ways/way.request.from: was number 2, is number 1")
+                .hasLineCount(2);
+    }
+
+    /** What goes in a call is held against a peer's for six parameters only. */
+    @Test
+    void formsThatTakeNullForTheSeventhParameterUnlikeAreRefused() {
+        assertThat(run("lock", file, ManyForms.class)).isEqualTo(1);
+        assertThat(errors()).contains("ManyForms: forms of put take different parameters");
+        assertThat(file).doesNotExist();
+    }
+
+    @Test
     void ofTheFormsOfAMethodTheOneWithAResultIsLocked() throws IOException {
         assertThat(run("lock", file, Forms.class)).as(errors()).isZero();
         assertThat(Files.readString(file)).contains("message forms/place.reply\n  1 value string\n");
@@ -556,6 +623,7 @@ class LockCommandTest {
         Files.writeString(file, Files.readString(file).replace("a/stays", "a/gone"));
         assertThat(run("check", file, Short.class)).isEqualTo(3);
         assertThat(errors().lines())
+                .filteredOn(line -> !line.startsWith("note: none of these classes is the service a/b of the lock"))
                 .containsExactlyInAnyOrder(
                         "BACKWARD a/gone.reply: is gone, and old callers still call it",
                         "BACKWARD a/gone.request: is gone, and old callers still call it");

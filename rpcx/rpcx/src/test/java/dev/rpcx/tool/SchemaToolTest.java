@@ -451,8 +451,11 @@ class SchemaToolTest {
                 .contains("message numbered/go.request\n  0 is " + Numbered.Point.class.getName() + "\n")
                 .contains("  0 OTHER unknown\n  1 UP constant\n");
         Files.writeString(file, Files.readString(file).replace("  2 y int", "  3 y int"));
-        assertThat(run("check", file.toString(), Numbered.class.getName())).isEqualTo(1);
-        assertThat(errors()).contains("Numbered$Point.y has the numbers 2 and 3");
+        assertThat(run("check", file.toString(), Numbered.class.getName())).isEqualTo(3);
+        assertThat(errors())
+                .isEqualTo(
+                        "BOTH dev.rpcx.tool.SchemaToolTest$Numbered$Point.y: was number 3, is number 2 (expected: the"
+                                + " number that it had)\n");
     }
 
     @Test
