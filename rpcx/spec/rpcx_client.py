@@ -2,6 +2,9 @@
 """A client of RPCX's native and classic wire, written from wire.md alone, with the standard library only.
 
 One thread, blocking; many calls may be under way: start() returns an id, finish() waits for it.
+
+It shows the bytes, and trusts its server. It leaves out what a client between strangers needs: the limits of frames and
+of their fields, reading while it writes, signs of life, one GOAWAY for one and no call behind it.
 """
 import random
 import socket

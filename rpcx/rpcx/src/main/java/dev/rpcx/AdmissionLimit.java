@@ -382,7 +382,8 @@ final class AdmissionLimit {
         }
         long givenNanos = deadlineNanos - beganNanos;
         long took = Math.max(0, nowNanos - beganNanos);
-        if (!isDone && took < NEARLY_ALL * givenNanos) {
+        if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
+            // a call that was begun as its time ran out had none
             return;
         }
         look(ended, took, givenNanos, nowNanos, isDone);

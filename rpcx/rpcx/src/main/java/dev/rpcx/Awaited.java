@@ -14,15 +14,6 @@ final class Awaited extends Stages.Waiter {
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Objects of a message that take no more than this are not charged while their call has a place. Source: the
-     * codec's reader.
-     */
-    private static final int UNCHARGED_OBJECT_BYTES = 16 * 1024;
-
-    /** Objects take at most so many bytes for each byte of their message. */
-    private static final int MAX_OBJECT_BYTES_PER_BYTE = 16;
-
-    /**
      * A stage that is left takes no more than this, whatever its request was: our hook on it, what finds the hook, and
      * the charge itself. Source: the sizes of their objects, 270 bytes with compressed references.
      */
@@ -139,18 +130,18 @@ final class Awaited extends Stages.Waiter {
      *
      * @param own stages that the call's interceptors have been given instead of the handler's
      * @param chargedBytes what the call has been charged for that, and has handed over
-     * @param requestBytes of the parameters; what they were read into is not charged where it is small
+     * @param unchargedBytes what the parameters take beside that, which needs no charge while the call has a place
      * @param metadataBytes what the request's metadata take
      * @return whether a place of a call has to stay charged for it, as nothing else can be
      */
-    boolean leave(Account account, List<OwnStage> own, long chargedBytes, int requestBytes, int metadataBytes) {
+    boolean leave(Account account, List<OwnStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
         // the thread that ended the stage may have failed before it came to the hook
         if (Stages.isDone(stage)) {
             account.give(Resource.OBJECT_BYTES, chargedBytes);
             return false;
         }
         Stages.Hook hook = hook(own);
-        return leave(account, hook == null ? hook(stage) : hook, chargedBytes, requestBytes, metadataBytes);
+        return leave(account, hook == null ? hook(stage) : hook, chargedBytes, unchargedBytes, metadataBytes);
     }
 
     /**
@@ -158,19 +149,17 @@ final class Awaited extends Stages.Waiter {
      * stage has not.
      */
     static boolean leaveOwn(
-            Account account, List<OwnStage> own, long chargedBytes, int requestBytes, int metadataBytes) {
-        return leave(account, hook(own), chargedBytes, requestBytes, metadataBytes);
+            Account account, List<OwnStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
+        return leave(account, hook(own), chargedBytes, unchargedBytes, metadataBytes);
     }
 
     private static boolean leave(
-            Account account, Stages.@Nullable Hook hook, long chargedBytes, int requestBytes, int metadataBytes) {
+            Account account, Stages.@Nullable Hook hook, long chargedBytes, int unchargedBytes, int metadataBytes) {
         if (hook == null) {
             account.give(Resource.OBJECT_BYTES, chargedBytes);
             return false;
         }
-        long uncharged = LEFTOVER_BYTES
-                + metadataBytes
-                + Math.min(UNCHARGED_OBJECT_BYTES, (long) MAX_OBJECT_BYTES_PER_BYTE * requestBytes);
+        long uncharged = LEFTOVER_BYTES + (long) metadataBytes + unchargedBytes;
         boolean isCharged = account.take(Resource.OBJECT_BYTES, uncharged);
         hook.leave(account.leave(hook, isCharged ? chargedBytes + uncharged : chargedBytes, isCharged ? 0 : 1));
         return !isCharged;

@@ -75,8 +75,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     /** Whether the call is counted among its connection's running handlers. The connection's own. */
     boolean running;
 
-    /** The arguments were read from so many bytes. */
-    private int requestLength;
+    /** What the arguments were read into takes so much beside what is charged. */
+    private int uncharged;
 
     /** The connection gives the call up at this time, if its handler's future has not ended by then. Event loop only. */
     long awayUntilNanos;
@@ -305,7 +305,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (!own.isEmpty()) {
             connection.callThreads.tell(this, List.copyOf(own));
         }
-        isPlaceLeft = result.leave(account, own, objectBytes.handOver(), requestLength, 0);
+        isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         return true;
     }
 
@@ -313,9 +313,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         List<ByteBuf> values = Objects.requireNonNull(request).values();
         List<ClassicParameter> parameters = method.arguments();
         Object[] arguments = new Object[values.size()];
-        ShareOfUnasked memory = new ShareOfUnasked(objectBytes, Math.max(1, arguments.length));
+        ShareOfUnasked memory = new ShareOfUnasked(Math.max(1, arguments.length));
         for (int i = 0; i < arguments.length; i++) {
-            requestLength += values.get(i).readableBytes();
             ClassicParameter parameter = parameters.get(i);
             arguments[parameter.place()] = parameter.codec().read(values.get(i), memory);
         }
@@ -323,15 +322,26 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     /** What a call has without being charged is for all of its arguments together. */
-    private record ShareOfUnasked(Charge charge, int arguments) implements Memory {
+    private final class ShareOfUnasked implements Memory {
+        private final int arguments;
+
+        ShareOfUnasked(int arguments) {
+            this.arguments = arguments;
+        }
+
         @Override
         public boolean take(long bytes) {
-            return charge.take(bytes);
+            return objectBytes.take(bytes);
         }
 
         @Override
         public int unasked() {
-            return charge.unasked() / arguments;
+            return objectBytes.unasked() / arguments;
+        }
+
+        @Override
+        public void isRead(long spare) {
+            uncharged += (int) Math.max(0, unasked() - spare);
         }
     }
 
@@ -489,7 +499,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         context.barHandler();
         List<OwnStage> seen = context.giveUp();
         if (!seen.isEmpty()) {
-            isPlaceLeft = Awaited.leaveOwn(account, seen, objectBytes.handOver(), requestLength, 0);
+            isPlaceLeft = Awaited.leaveOwn(account, seen, objectBytes.handOver(), uncharged, 0);
             connection.callThreads.tell(this, List.copyOf(seen));
         }
     }

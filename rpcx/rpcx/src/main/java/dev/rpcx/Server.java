@@ -116,7 +116,7 @@ public final class Server implements AutoCloseable {
         ledger = Ledger.ofServer(
                 "server of port " + port,
                 builder.maxConnections,
-                Math.min(builder.maxConnectionsPerAddress, builder.maxConnections),
+                builder.connectionsOfAddress(),
                 builder.maxCalls,
                 builder.maxRunning,
                 builder.maxMessageBytes);
@@ -609,6 +609,12 @@ public final class Server implements AutoCloseable {
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
+        /** One address has one in so many of all connections. */
+        private static final int PART_OF_ADDRESS = 5;
+
+        /** A few clients behind one address need so many, however few a server takes. */
+        private static final int LEAST_OF_ADDRESS = 64;
+
         /** Every share of the heap has room for four of the largest messages then. */
         private static final long HEAP_OF_MESSAGE = 64;
 
@@ -623,7 +629,7 @@ public final class Server implements AutoCloseable {
         private Platform platform = Platform.MACHINE;
         private boolean classic;
         private int maxConnections = standardConnections(Runtime.getRuntime().maxMemory());
-        private int maxConnectionsPerAddress = 2_000;
+        private int maxConnectionsPerAddress;
         private int maxRunning = 10_000;
         private int maxCalls = Wire.MAX_SLOTS;
         private int maxMessageBytes = standardMessageBytes(Runtime.getRuntime().maxMemory());
@@ -677,10 +683,20 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        /** Connections at once from one address; standard 2 000. One more is closed as it comes. */
+        /**
+         * Connections at once from one address; standard a fifth of all, or 64 where that is more. One more is closed as it
+         * comes.
+         */
         public Builder maxConnectionsPerAddress(int count) {
             maxConnectionsPerAddress = checked("maxConnectionsPerAddress", count, 1, 1_000_000);
             return this;
+        }
+
+        int connectionsOfAddress() {
+            int most = maxConnectionsPerAddress > 0
+                    ? maxConnectionsPerAddress
+                    : Math.max(LEAST_OF_ADDRESS, maxConnections / PART_OF_ADDRESS);
+            return Math.min(most, maxConnections);
         }
 
         /**

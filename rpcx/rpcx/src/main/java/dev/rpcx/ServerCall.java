@@ -62,8 +62,8 @@ final class ServerCall extends Outbound
     /** Says that the handler was begun after the call had waited, while its caller still had much to read. */
     boolean resumed;
 
-    /** The handler's arguments were read from so many bytes. */
-    private int requestLength;
+    /** What the handler's arguments were read into takes so much beside what is charged. */
+    private int uncharged;
 
     /** The request's metadata take so many bytes of memory. */
     int metadataCost;
@@ -251,6 +251,11 @@ final class ServerCall extends Outbound
                 : connection.uncharged.objectBytes();
     }
 
+    @Override
+    public void isRead(long spare) {
+        uncharged = (int) Math.max(0, unasked() - spare);
+    }
+
     /**
      * The call waits, and is not counted among those that run: what it holds is charged.
      *
@@ -261,11 +266,19 @@ final class ServerCall extends Outbound
         return request.set(Math.max(request.held(), HeapArray.taken(body) + metadataCost));
     }
 
-    /** The handler has ended, and its stream goes on: a buffer that has grown is not kept for that. */
+    /**
+     * The request has been read, and its call goes on for as long as a stream does: a buffer that has grown is not kept for
+     * that, and not charged. Metadata is, where it was.
+     */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {
             shrinkBody();
             releaseKept();
+        }
+        CallCharges charged = charges;
+        if (charged != null) {
+            long metadata = metadataCost > Uncharged.IDLE_METADATA_BYTES ? metadataCost : 0;
+            charged.request.set(Math.min(charged.request.held(), metadata));
         }
     }
 
@@ -382,7 +395,7 @@ final class ServerCall extends Outbound
     void handleInLoop(ByteBuf request) {
         int own = id;
         try {
-            handle(request, connection.nanoTime());
+            handle(request, connection.readNanos());
         } catch (Throwable t) {
             lose(own);
             throw t;
@@ -401,7 +414,7 @@ final class ServerCall extends Outbound
             return;
         }
         Object[] arguments;
-        requestLength = request.readableBytes();
+        uncharged = 0;
         try {
             if (deadlineNanos - nowNanos <= 0) {
                 throw late();
@@ -510,7 +523,7 @@ final class ServerCall extends Outbound
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
         List<OwnStage> seen = context().giveUp();
-        isPlaceLeft = result.leave(connection.account, seen, charged, requestLength, metadataCost);
+        isPlaceLeft = result.leave(connection.account, seen, charged, uncharged, metadataCost);
         if (!seen.isEmpty()) {
             connection.callThreads.tell(this, List.copyOf(seen));
         }
@@ -529,7 +542,7 @@ final class ServerCall extends Outbound
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceLeft = Awaited.leaveOwn(connection.account, seen, charged, requestLength, metadataCost);
+        isPlaceLeft = Awaited.leaveOwn(connection.account, seen, charged, uncharged, metadataCost);
         connection.callThreads.tell(this, List.copyOf(seen));
     }
 
@@ -540,7 +553,11 @@ final class ServerCall extends Outbound
     private Object[] read(ByteBuf request) {
         StreamReceiver items = receiver;
         Object[] arguments = method().parameters().read(request, this);
-        return items == null ? arguments : new Object[] {items};
+        if (items == null) {
+            return arguments;
+        }
+        giveUpBody();
+        return new Object[] {items};
     }
 
     private static RPCXException late() {

@@ -152,6 +152,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile boolean leaving;
     private volatile boolean clientLeft;
 
+    /** The client has left, and the task that closes the connection is on its way. Event loop only. */
+    private boolean isCloseOrdered;
+
     /** The connection has ended, and all its calls have been told so. */
     private boolean isOver;
 
@@ -717,7 +720,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         int id = call.id;
         call.onLoop.handling = true;
-        call.handleInLoop(request);
+        try {
+            call.handleInLoop(request);
+        } finally {
+            readAnew();
+        }
         // most have ended here; what brings its result later has its time as others have
         if (call(id) == call || away.contains(call)) {
             watch(call.deadlineNanos());
@@ -1214,7 +1221,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         // what has come to the queue, or has left already, is not lost
-        sendQueued();
+        if (!sendQueued()) {
+            // nor is what stands in it still: looked for again at the next look
+            lost.isAny = true;
+            return;
+        }
         beforeRead();
         for (int i = 0; i < calls.length; i++) {
             ServerCall call = calls[i];
@@ -1663,8 +1674,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void closeIfLeft() {
-        if (clientLeft && underWay.calls == 0) {
+        if (clientLeft && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
+            // behind it, as it may fail; and once, as a client may say that it leaves in each frame of a read
+            isCloseOrdered = true;
         }
     }
 

@@ -370,7 +370,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** Gives back what an item cost that was charged; nothing is left of it if all has been given back meanwhile. */
     private synchronized void discharge(long amount) {
         if (bytes != null) {
-            if (ended && items.isEmpty()) {
+            if (items.isEmpty() && (ended || parts == null)) {
+                // all of it: a part gives back whole steps only, and a quiet stream would keep one
                 bytes.release();
             } else {
                 bytes.release(Math.min(amount, bytes.held()));

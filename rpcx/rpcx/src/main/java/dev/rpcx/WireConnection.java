@@ -31,6 +31,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes that leave in one write when busy. Source: rpcx-bench, with messages of 100 kB; a client that does not read holds one batch. */
     private static final int BATCH_BYTES = 256 * 1024;
 
+    /** So many frames take some 0.1 ms: no call's time has to be known better than by that. */
+    private static final int FRAMES_AT_ONE_TIME = 64;
+
     /** What a loop reads at once, mostly. */
     private static final int INBOX_BYTES = 64 * 1024;
 
@@ -222,11 +225,16 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Sends what has been queued until now, also by a thread that could not wake the loop. On the event loop. */
-    final void sendQueued() {
+    /**
+     * Sends what has been queued until now, also by a thread that could not wake the loop. On the event loop.
+     *
+     * @return false if some of it has to wait for the loop's next turn, as it was much
+     */
+    final boolean sendQueued() {
         beginDrain();
         Outbound last = outbox.last();
         int left = AT_ONCE_BYTES;
+        boolean isAll = true;
         for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
             left -= MESSAGE_BYTES + gatherSafely(message);
             if (message == last && !closed) {
@@ -235,11 +243,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             if (left <= 0 && !closed) {
                 // a flush within may have sent the last one, and streams come back for as long as their peer reads
                 wakeAgain();
+                isAll = false;
                 break;
             }
         }
         // what has come back to the queue meanwhile has woken the loop
         flushGathered();
+        return isAll;
     }
 
     /**
@@ -789,15 +799,23 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * When what is being read was there, for all whole frames of it: a look at the clock for each costs a part of a
-     * small call.
+     * When what is being read was there, for some frames of it: a look at the clock for each costs a part of a small
+     * call. What takes the loop longer than those has {@link #readAnew} said.
      */
     final long readNanos() {
+        if (!reading) {
+            return nanoTime();
+        }
         if (!isReadTimed) {
             isReadTimed = true;
             readNanos = nanoTime();
         }
         return readNanos;
+    }
+
+    /** Something has kept the loop, such as a handler: what is read from here on has its time from now. */
+    final void readAnew() {
+        isReadTimed = false;
     }
 
     /** A frame so large that a copy costs more than reading its head from a direct buffer. */
@@ -810,9 +828,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         ByteBuf in = INBOX.get();
         in.clear();
         in.writeBytes(arrived);
-        while (in.isReadable() && !closed) {
+        for (int frames = 1; in.isReadable() && !closed; frames++) {
             if (!readFrame(in)) {
                 keepCut(in, in.readableBytes());
+            }
+            if (frames % FRAMES_AT_ONE_TIME == 0) {
+                readAnew();
             }
         }
     }

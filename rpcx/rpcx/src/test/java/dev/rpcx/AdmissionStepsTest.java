@@ -275,6 +275,18 @@ class AdmissionStepsTest {
         }
     }
 
+    /** The last part of a request may come as its time runs out, and a thread begin it by an older look at the clock. */
+    @Test
+    void aCallThatWasBegunBehindItsTimeSaysNothing() {
+        cut();
+        leave(25);
+        for (int i = 0; i < 3; i++) {
+            end(0, -UNIT, true);
+            mixedStep(30, 31);
+        }
+        expect(41);
+    }
+
     @Test
     void whereAboutAsManyBringAResultUnderTheHalvedLimitItStands() {
         cut();

@@ -196,6 +196,7 @@ enum Attack {
                             call(Wire.REQUEST, 1 << 16, "pause", Unpooled.EMPTY_BUFFER),
                             RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER))
                     : times(10, k -> call(Wire.REQUEST, id(round, 1 + k), "plain", RawPeer.text("x")))),
+    GOAWAYS("GOAWAYs by the thousand", 20, 5, 20, Shape.READS, round -> goaways()),
     TLS_SLOWLY(
             "TLS handshakes of a byte a second",
             LongForm.of(200, 2_000),
@@ -412,6 +413,16 @@ enum Attack {
 
     private static ByteBuf cancel(int id) {
         return RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER);
+    }
+
+    private static ByteBuf goaways() {
+        int frames = 10_000;
+        byte[] one = ByteBufUtil.getBytes(RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));
+        ByteBuf all = Unpooled.buffer(frames * one.length);
+        for (int i = 0; i < frames; i++) {
+            all.writeBytes(one);
+        }
+        return all;
     }
 
     private static ByteBuf ping() {

@@ -298,17 +298,9 @@ class AwaitedTest {
     void whatALeftCallHoldsIsChargedUntilItsStageEnds() {
         assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
         assertThat(givenUp(stage).leave(account, List.of(), 5_000, 100, 7)).isFalse();
-        assertThat(held()).isEqualTo(5_000 + Awaited.LEFTOVER_BYTES + 7 + 16 * 100);
+        assertThat(held()).isEqualTo(5_000 + Awaited.LEFTOVER_BYTES + 7 + 100);
         stage.complete("1");
         assertThat(held()).isZero();
-    }
-
-    @Test
-    void ofALargeRequestNoMoreIsAddedThanWasNotCharged() {
-        assertThat(account.take(Resource.OBJECT_BYTES, 50_000)).isTrue();
-        assertThat(givenUp(stage).leave(account, List.of(), 50_000, 10_000, 0)).isFalse();
-        assertThat(held()).isEqualTo(50_000 + Awaited.LEFTOVER_BYTES + 16 * 1024);
-        stage.complete("1");
     }
 
     @Test

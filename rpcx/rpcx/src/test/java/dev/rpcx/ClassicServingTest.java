@@ -522,6 +522,21 @@ class ClassicServingTest {
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
     }
 
+    @Test
+    void whatSmallArgumentsWereReadIntoIsChargedOnceTheirCallIsGivenUp() {
+        call(1, "laterOfThree", sevens(5), sevens(5), sevens(5));
+        handle();
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+        leave();
+        pass(Duration.ofSeconds(1));
+        hand.handleAll(channel);
+        // each an array in which five were gathered, and five boxes
+        assertThat(account.held(Resource.OBJECT_BYTES))
+                .isGreaterThanOrEqualTo(Awaited.LEFTOVER_BYTES + 3 * (104 + 5 * 16));
+        service.waiting.get(0).complete("over");
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+    }
+
     private static byte[] sevens(int count) {
         byte[] list = new byte[2 + count];
         Arrays.fill(list, (byte) 7);

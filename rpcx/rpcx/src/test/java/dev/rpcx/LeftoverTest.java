@@ -40,6 +40,13 @@ class LeftoverTest {
             return result.thenApply(more -> text.length() + more);
         }
 
+        @Method
+        CompletableFuture<Integer> keepsAll(List<Wide> all) {
+            CompletableFuture<Integer> result = new CompletableFuture<>();
+            kept.add(result);
+            return result.thenApply(more -> all.size() + more);
+        }
+
         /** The future that all callers wait for: that of the next change, say. */
         @Method
         CompletableFuture<Integer> shared(String text) {
@@ -58,6 +65,25 @@ class LeftoverTest {
             return new CompletableFuture<Integer>().thenApply(more -> text.length() + more);
         }
     }
+
+    /** Without a value it takes two bytes in a list, and 70 times as much memory. */
+    record Wide(
+            long a,
+            long b,
+            long c,
+            long d,
+            long e,
+            long f,
+            long g,
+            long h,
+            long i,
+            long j,
+            long k,
+            long l,
+            long m,
+            long n,
+            long o,
+            long p) {}
 
     final HandPlatform platform = new HandPlatform();
     final Service service = new Service();
@@ -95,7 +121,10 @@ class LeftoverTest {
     }
 
     void start(int id, String method, int bytes) {
-        ByteBuf body = RawPeer.text("x".repeat(bytes));
+        start(id, method, RawPeer.text("x".repeat(bytes)));
+    }
+
+    private void start(int id, String method, ByteBuf body) {
         ByteBuf part = RawPeer.prelude("left", method);
         int head = Wire.REQUEST | Wire.NAMED;
         do {
@@ -115,8 +144,12 @@ class LeftoverTest {
     }
 
     private void startAndCancelled(int id, String method, int bytes) {
+        startAndCancelled(id, method, RawPeer.text("x".repeat(bytes)));
+    }
+
+    private void startAndCancelled(int id, String method, ByteBuf body) {
         int others = server.running();
-        start(id, method, bytes);
+        start(id, method, body);
         assertThat(server.running()).isEqualTo(others + 1);
         send(RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER));
         // the handler is told
@@ -172,6 +205,23 @@ class LeftoverTest {
         assertThat(held(Resource.OBJECT_BYTES)).isZero();
     }
 
+    /** Two bytes of a list may be an object with many fields. */
+    @Test
+    void whatASmallRequestWasReadIntoIsChargedByItsObjectsAndNotByItsBytes() {
+        int elements = 100;
+        ByteBuf body = Unpooled.buffer();
+        for (int i = 0; i < elements; i++) {
+            body.writeByte(1 << 3 | 2).writeByte(0);
+        }
+        startAndCancelled(ID, "keepsAll", body);
+        assertThat(held(Resource.CALLS)).isEqualTo(1);
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(elements * (12 + 16 * 8));
+        startAndCancelled(2 * ID, "keeps", 1);
+        long one = held(Resource.OBJECT_BYTES);
+        service.kept.remove().complete(1);
+        assertThat(held(Resource.OBJECT_BYTES)).isLessThan(one).isBetween(1L, 1_000L);
+    }
+
     @Test
     void whatNobodyCanReachIsGivenBackThoughItNeverEnds() {
         startAndCancel(ID, "loses", LARGE);
@@ -199,7 +249,8 @@ class LeftoverTest {
     void aGivenUpCallKeepsItsPlaceWhereItsObjectsCannotBeCharged() {
         List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
         for (int i = 1; i <= 3; i++) {
-            startAndCancel(i * ID, "keeps", 1_000);
+            // more than the step of a charge that may be left
+            startAndCancel(i * ID, "keeps", 5_000);
         }
         assertThat(held(Resource.CALLS)).isEqualTo(3);
         service.kept.remove().complete(1);

@@ -340,6 +340,22 @@ class SilentRecordsTest {
         assertThat(held()).isZero();
     }
 
+    /** One host shall not have all connections of a server on a small heap. */
+    @Test
+    void anAddressHasAFifthOfTheConnectionsUnlessTheyAreFew() {
+        Server.Builder standard = Server.builder(RegistryServer.registry(new Service()));
+        assertThat(standard.maxConnections(10_000).connectionsOfAddress()).isEqualTo(2_000);
+        assertThat(standard.maxConnections(4_096).connectionsOfAddress()).isEqualTo(819);
+        assertThat(standard.maxConnections(100).connectionsOfAddress()).isEqualTo(64);
+        assertThat(standard.maxConnections(10).connectionsOfAddress()).isEqualTo(10);
+        assertThat(standard.maxConnectionsPerAddress(5_000).connectionsOfAddress())
+                .isEqualTo(10);
+        assertThat(standard.maxConnections(4_096)
+                        .maxConnectionsPerAddress(3_000)
+                        .connectionsOfAddress())
+                .isEqualTo(3_000);
+    }
+
     /** The standard number of connections goes by what one holds, which is not charged. */
     @Test
     void aConnectionHoldsLessThanItsPartOfTheHeapAtRestAndInTheMiddleOfAHandshake() throws Exception {

@@ -387,6 +387,25 @@ class StreamReceiverTest {
         assertThat(held()).isBetween(1L, 4096L);
     }
 
+    /** There may be as many streams as the pool has steps. */
+    @Test
+    void aQuietStreamKeepsNothingOfItsLastItem() {
+        StreamReceiver stream = server();
+        subscribed(stream, 5);
+        stream.onItem(text("a"), false);
+        stream.onItem(text("b"), false);
+        assertThat(held()).isPositive();
+        runElsewhere();
+        assertThat(held()).isZero();
+        stream.onItem(text("c"), false);
+        stream.onItem(text("d"), true);
+        runElsewhere();
+        assertThat(held()).as("the part of the next item").isPositive();
+        stream.onPart(text("e"), false, ALL_BYTES);
+        runElsewhere();
+        assertThat(held()).isZero();
+    }
+
     @Test
     void partsBeyondWhatTheServerHoldsEndTheCall() {
         StreamReceiver stream = serverAtOnce();

@@ -391,6 +391,34 @@ class WireServingTest {
         assertThat(service.begun).isEqualTo(3);
     }
 
+    /** It would be late as it begins, and that would be taken for too much that is taken. */
+    @Test
+    void whatAHandlerOnTheLoopTakesIsNotTakenOffTheTimeOfCallsThatWereReadWithIt() {
+        service.within = () -> hand.ticker.advance(10, TimeUnit.MILLISECONDS);
+        ByteBuf both = RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST, RawPeer.prelude("hand", "laterHere"));
+        both.writeBytes(RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED | Wire.TIME,
+                FIRST + 1,
+                RawPeer.prelude("hand", "echo").writeBytes(number(5_000)).writeBytes(RawPeer.text("a"))));
+        send(both);
+        service.within = () -> {};
+        handle();
+        expectReply(FIRST + 1, "a");
+        assertThat(service.left).containsExactly(TimeUnit.MILLISECONDS.toNanos(5));
+    }
+
+    /** Such a stream may go on for years. */
+    @Test
+    void aStreamHoldsNothingOfItsRequestOnceThatHasBeenRead() {
+        ByteBuf body =
+                numbers(3).writeByte(15 << 3 | 2).writeBytes(number(6_000)).writeZero(6_000);
+        call(FIRST, "brings", body);
+        assertThat(held(Resource.REQUEST_BYTES)).isPositive();
+        handle();
+        assertThat(held(Resource.STREAMS)).isEqualTo(1);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+    }
+
     @Test
     void whatIsNotServedIsRefused() {
         call(FIRST, "nothing");

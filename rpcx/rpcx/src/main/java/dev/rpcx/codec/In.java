@@ -109,7 +109,9 @@ public final class In {
         try {
             in.current = codec;
             in.open(from, length, limits, owner);
-            return codec.read(in);
+            Object value = codec.read(in);
+            owner.isRead(in.granted);
+            return value;
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {

@@ -17,4 +17,11 @@ public interface Memory {
     default int unasked() {
         return In.FREE_BYTES;
     }
+
+    /**
+     * A message has been read.
+     *
+     * @param spare what it has not taken, of what it may take before it asks and of what was granted: 0 or more
+     */
+    default void isRead(long spare) {}
 }

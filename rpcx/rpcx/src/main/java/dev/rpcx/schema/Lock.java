@@ -104,6 +104,7 @@ public final class Lock {
     /** Several lock files as one. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
+        /** All that have the type so far: any of them may be the one that another contradicts. */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
         Union addAll(@Nullable ClassLoader loader) {
@@ -128,9 +129,9 @@ public final class Lock {
                     // no lock gives numbers to parameters and results, so what one says of a call binds no other
                     continue;
                 }
-                String other = sources.putIfAbsent(entry.type, source);
-                String where = other + " and " + source + ": " + entry.type;
+                String where = sources.get(entry.type) + " and " + source + ": " + entry.type;
                 entries.merge(entry.type, entry, (one, next) -> union(one, next, where));
+                sources.merge(entry.type, source, (others, next) -> others + ", " + next);
             }
             return this;
         }

@@ -127,8 +127,8 @@ public final class SchemaTool {
     }
 
     /**
-     * A service's own type says what goes in its calls, and another one, such as a client's interface, what that does
-     * not have.
+     * A service's own type says which calls it has and what goes in them. Where none is given, others do, such as a
+     * client's interface.
      *
      * @throws SchemaException where two types of one service do not read each other's calls
      */
@@ -138,7 +138,18 @@ public final class SchemaTool {
         List<PublishedService> ordered = new ArrayList<>(services);
         ordered.sort(Comparator.comparing(service -> !service.isServed()));
         for (PublishedService service : ordered) {
+            boolean isOfOthers = !service.isServed()
+                    && services.stream()
+                            .anyMatch(each -> each.isServed() && each.name().equals(service.name()));
             service.calls().forEach((name, sent) -> {
+                if (isOfOthers && !calls.containsKey(name)) {
+                    if (name.endsWith(".request")) {
+                        err.println("note: " + service.type().getName() + " calls "
+                                + name.substring(0, name.lastIndexOf('.')) + ", which no class of the service publishes"
+                                + " (expected: @Method there)");
+                    }
+                    return;
+                }
                 Lock.Sent known = calls.putIfAbsent(name, sent);
                 PublishedService owner = owners.putIfAbsent(name, service);
                 if (known != null && owner != null) {
@@ -207,6 +218,15 @@ public final class SchemaTool {
                         + ", which has no lock for all of it, so others who use it may give other numbers"
                         + " (expected: " + Lock.RESOURCE + " there, or @Field)");
             }
+        }
+    }
+
+    /** What {@code @Field} numbers may meet the lines of another jar, or of an older copy: no start reads both. */
+    private void noteContradictions(Lock own, Path file) {
+        try {
+            Lock.of(loader, own, file.toString());
+        } catch (SchemaException e) {
+            err.println("note: no start reads both " + e.getMessage());
         }
     }
 
@@ -284,6 +304,7 @@ public final class SchemaTool {
             if (!after.text().equals(text)) {
                 write(file, text, after.text());
             }
+            noteContradictions(after, file);
             noteForeign(schema, file);
             out.println(file + ": " + after.entries().size() + " types");
         }
@@ -400,6 +421,7 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
+                // what a client's interface has beside the service's class is not among these
                 if (service.isServed() && service.has(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.gone(call));
                 }

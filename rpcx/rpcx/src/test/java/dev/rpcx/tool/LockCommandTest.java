@@ -6,6 +6,7 @@ import dev.rpcx.Method;
 import dev.rpcx.OneWay;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Lock;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -476,6 +477,63 @@ class LockCommandTest {
                 .startsWith("note: ")
                 .contains("tags/tags.reply.value was set string, is list string")
                 .hasLineCount(1);
+    }
+
+    @RPCXServer("half")
+    static class Half implements HalfClient {
+        @Override
+        @Method
+        public String hello() {
+            return "";
+        }
+
+        @Override
+        public String bye() {
+            return "";
+        }
+    }
+
+    @RPCXClient(remoteServerName = "half")
+    interface HalfClient {
+        String hello();
+
+        String bye();
+    }
+
+    @Test
+    void whatAServicesClassDoesNotPublishIsGoneThoughAClientsInterfaceHasIt() throws IOException {
+        String note =
+                "note: " + HalfClient.class.getName() + " calls half/bye, which no class of the service publishes";
+        assertThat(run("lock", file, HalfClient.class, Half.class)).as(errors()).isZero();
+        assertThat(errors()).startsWith(note).hasLineCount(1);
+        assertThat(Files.readString(file)).contains("half/hello.request").doesNotContain("bye");
+        Path both = folder.resolve("both.lock");
+        assertThat(run("lock", both, HalfClient.class)).as(errors()).isZero();
+        assertThat(Files.readString(both)).contains("half/bye.request");
+        assertThat(run("check", both, Half.class, HalfClient.class)).isEqualTo(3);
+        assertThat(errors())
+                .contains(note, "BACKWARD half/bye.request: is gone", "BACKWARD half/bye.reply: is gone")
+                .hasLineCount(3);
+    }
+
+    record Numbered(@Field(1) String a, @Field(2) String c) {}
+
+    interface Numbers {
+        Numbered number();
+    }
+
+    @Test
+    void aLineThatContradictsAnotherJarsIsNoted() throws IOException {
+        String type = "message " + Numbered.class.getName() + "\n  1 a string\n";
+        Files.writeString(file, type);
+        try (URLClassLoader library = withLibrary(type + "  2 b string\n")) {
+            loader = library;
+            assertThat(run("lock", file, Numbers.class)).as(errors()).isZero();
+            assertThat(errors())
+                    .startsWith("note: no start reads both ")
+                    .contains("number 2 is that of b and of c", "library/META-INF/rpcx/schema.lock", file.toString())
+                    .hasLineCount(1);
+        }
     }
 
     @Test
