@@ -58,6 +58,11 @@ class ChangedServicesTest {
         boolean names(String direction) {
             return text.lines().anyMatch(line -> line.startsWith(direction + " ") || line.startsWith("BOTH "));
         }
+
+        /** Whether it asked if what has the number of another is the same under a new name, as it is read. */
+        boolean asksOfNames() {
+            return text.contains(" stands where ");
+        }
     }
 
     /** One version of a service, as its processes have it. */
@@ -102,6 +107,7 @@ class ChangedServicesTest {
                 walk("s" + (first + i) + ".Types$Service", all.get(i), loaders, new Random(SEED - i), missed);
             }
         }
+        assertThat(missed).as("seed %s", SEED).isEmpty();
         LongForm.figure(
                 11,
                 "%d pairs of versions of %d services of random types, seed %d: %d with breaks; no value was read as"
@@ -114,7 +120,6 @@ class ChangedServicesTest {
         if (LongForm.ON) {
             unproven.forEach((what, times) -> System.out.println("unproven " + times + " " + what));
         }
-        assertThat(missed).as("seed %s", SEED).isEmpty();
     }
 
     private void walk(
@@ -124,6 +129,7 @@ class ChangedServicesTest {
         Path first = null;
         Version older = null;
         Version oldest = null;
+        String asked = "";
         for (int v = 0; v < VERSIONS; v++) {
             Class<?> service = loaders.get(v).loadClass(name);
             Path file = folder.resolve(name + v + ".lock");
@@ -150,9 +156,10 @@ class ChangedServicesTest {
                     Told compared = run(null, "compare", first, file.toString());
                     judge(name, changes, compared, oldest, now, random, missed);
                     changes.add("told by neither step");
-                    judge(name, changes, new Told(0, ""), oldest, now, random, missed);
+                    judge(name, changes, new Told(0, asked + told.text), oldest, now, random, missed);
                 }
             }
+            asked = before == null ? "" : told.text;
             if (told.status == 3) {
                 // from here on as a new service
                 Files.delete(file);
@@ -218,7 +225,7 @@ class ChangedServicesTest {
             List<String> changes,
             Told told,
             List<String> missed) {
-        if (lost != null && !told.names(direction)) {
+        if (lost != null && !told.names(direction) && !told.asksOfNames()) {
             missed.add(direction + " " + name + " " + changes + ": " + lost + "; told: " + told);
         } else if (lost == null && told.names(direction) && changes.size() == 1) {
             unproven.merge(
