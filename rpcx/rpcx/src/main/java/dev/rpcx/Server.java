@@ -684,8 +684,8 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Connections at once from one address; standard a fifth of all, or 64 where that is more. One more is closed as it
-         * comes.
+         * Connections at once from one address; standard a fifth of all, or 64 where that is more. One more is closed
+         * as it comes.
          */
         public Builder maxConnectionsPerAddress(int count) {
             maxConnectionsPerAddress = checked("maxConnectionsPerAddress", count, 1, 1_000_000);

@@ -267,8 +267,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The request has been read, and its call goes on for as long as a stream does: a buffer that has grown is not kept for
-     * that, and not charged. Metadata is, where it was.
+     * The request has been read, and its call goes on for as long as a stream does: a buffer that has grown is not kept
+     * for that, and not charged. Metadata is, where it was.
      */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {

@@ -31,7 +31,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes that leave in one write when busy. Source: rpcx-bench, with messages of 100 kB; a client that does not read holds one batch. */
     private static final int BATCH_BYTES = 256 * 1024;
 
-    /** So many frames take some 0.1 ms: no call's time has to be known better than by that. */
+    /** So many frames take some 0.1 ms, by reckoning: no call's time has to be known better. */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
     /** What a loop reads at once, mostly. */

@@ -275,7 +275,7 @@ class AdmissionStepsTest {
         }
     }
 
-    /** The last part of a request may come as its time runs out, and a thread begin it by an older look at the clock. */
+    /** The last part of a request may come as its time runs out, and a thread begin it by an older look. */
     @Test
     void aCallThatWasBegunBehindItsTimeSaysNothing() {
         cut();

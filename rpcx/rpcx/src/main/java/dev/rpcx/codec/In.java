@@ -384,7 +384,10 @@ public final class In {
 
     /** Counts what an array takes of the heap beside the bytes of its elements, which are counted elsewhere. */
     void array(long bytes) {
-        take((int) (HeapArray.taken(bytes) - bytes));
+        // most arrays take nothing beside, and are read by the million
+        if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
+            take((int) (HeapArray.taken(bytes) - bytes));
+        }
     }
 
     private void ask() {
@@ -529,9 +532,7 @@ public final class In {
         int length = length();
         int start = pos;
         pos = start + length;
-        if (length > HeapArray.ALWAYS_EXACT_BYTES) {
-            array(length);
-        }
+        array(length);
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
         int chars = s.length();
         if (chars != length) {

@@ -380,8 +380,8 @@ public final class SchemaTool {
             err.println("note: " + each.type() + ": "
                     + (each.isInPlace()
                             ? each.come() + " stands where " + each.gone() + " stood; if that is not a new name for the"
-                                    + " same, old and new versions read one as the other (expected then: a number of its"
-                                    + " own, by a place at the end or by @Field)"
+                                    + " same, old and new versions read one as the other (expected then: a number of"
+                                    + " its own, by a place at the end or by @Field)"
                             : each.gone() + " is gone and " + each.come()
                                     + " is new; if that is a new name for the same, old and new versions do not read it"
                                     + " from each other (expected then: the new name by hand in the lock's line, or"
@@ -399,8 +399,8 @@ public final class SchemaTool {
         }
         if (!names.isEmpty()) {
             err.println("note: none of these classes is the service " + String.join(", ", names)
-                    + " of the lock, whose callers find nothing if it has another name or is gone (expected: all classes"
-                    + " of the lock's services; the lines of one that is gone for good, taken out by hand)");
+                    + " of the lock, whose callers find nothing if it has another name or is gone (expected: all"
+                    + " classes of the lock's services; the lines of one that is gone for good, taken out by hand)");
         }
     }
 
