@@ -465,6 +465,9 @@ public final class CallContext {
         if (handled == null) {
             return step.proceed(call);
         }
+        if (handled.isBarred()) {
+            throw hasEnded();
+        }
         CallThreads.Steps steps = handled.steps;
         if (steps != null && steps.isElsewhere()) {
             return steps.proceed(call, step);

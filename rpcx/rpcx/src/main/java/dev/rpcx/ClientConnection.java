@@ -184,10 +184,11 @@ final class ClientConnection extends WireConnection {
     /** Consecutive replies to a lone caller. Event loop only. */
     private int loneReplies;
 
-    /** How many times a large buffer was kept, roughly; tells that large messages come and go. */
-    private int kept;
-
-    private int keptSeen;
+    /**
+     * A large buffer has been kept since the last look: large messages come and go. It is stored once for each look, as
+     * all callers have this object in their caches.
+     */
+    private boolean hasKept;
 
     /** A look at kept buffers is due. */
     private volatile boolean trims;
@@ -402,7 +403,9 @@ final class ClientConnection extends WireConnection {
 
     /** A free slot keeps a large buffer. */
     void onKept() {
-        kept++;
+        if (!hasKept) {
+            hasKept = true;
+        }
         if (isClosed()) {
             // whoever closes may have looked before
             slots.trim();
@@ -427,9 +430,8 @@ final class ClientConnection extends WireConnection {
     }
 
     private void trimIfIdle() {
-        int now = kept;
-        if (now != keptSeen && !isClosed()) {
-            keptSeen = now;
+        if (hasKept && !isClosed()) {
+            hasKept = false;
             trimLater();
             return;
         }

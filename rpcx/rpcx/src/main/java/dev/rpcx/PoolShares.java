@@ -54,6 +54,9 @@ final class PoolShares {
         void refused(Throwable noThread);
     }
 
+    /** A set of tasks that has held more is not kept when few are left. */
+    private static final int MOST_KEPT = 64;
+
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final int most;
@@ -598,6 +601,10 @@ final class PoolShares {
         // guarded by the pool
         private int own;
         private @Nullable LinkedHashSet<Task> waiting;
+
+        /** Most that waited at once since the set was made. */
+        private int mostWaiting;
+
         private boolean isGone;
 
         /** What of {@link #left} is in the share of this connection. */
@@ -659,6 +666,7 @@ final class PoolShares {
                 if (!isWaiting() || !waiting().remove(task)) {
                     return false;
                 }
+                shrink();
                 dropped(1);
                 if (!isWaiting()) {
                     // a connection that is gone is held by nothing else
@@ -717,6 +725,19 @@ final class PoolShares {
             return waiting != null && !waiting.isEmpty();
         }
 
+        /** A set that has grown is not kept for the few that wait, or for none. */
+        private void shrink() {
+            LinkedHashSet<Task> grown = waiting;
+            if (grown != null && mostWaiting > MOST_KEPT && grown.size() <= MOST_KEPT / 4) {
+                try {
+                    waiting = grown.isEmpty() ? null : new LinkedHashSet<>(grown);
+                    mostWaiting = grown.size();
+                } catch (OutOfMemoryError none) {
+                    // it is looked at again when the next one has gone
+                }
+            }
+        }
+
         private LinkedHashSet<Task> waiting() {
             if (waiting == null) {
                 waiting = new LinkedHashSet<>();
@@ -732,6 +753,7 @@ final class PoolShares {
             boolean isAdded = false;
             try {
                 waiting().add(task);
+                mostWaiting = Math.max(mostWaiting, waiting().size());
                 if (among == null) {
                     turn = turns++;
                     takeTurn();
@@ -788,6 +810,7 @@ final class PoolShares {
             Task task = first.next();
             Level now = first.hasNext() ? levelAfter(1) : null;
             first.remove();
+            shrink();
             if (now == null) {
                 leaveTurn();
             }

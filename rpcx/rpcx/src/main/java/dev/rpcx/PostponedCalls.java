@@ -113,18 +113,29 @@ final class PostponedCalls {
             } else if (!waiting.isEmpty()) {
                 congested = true;
             }
-            while (!connection.isClosed() && mayResume(isRead)) {
-                ServerCall call = waiting.first();
-                if (call == null) {
+            if (waiting.isEmpty()) {
+                if (!connection.isClosed() && mayResume(isRead)) {
                     congested = false;
-                    return;
                 }
-                if (!begin(call, isRead)) {
-                    return;
-                }
+            } else {
+                // what many are told that find no place is one write
+                connection.sendTogether(() -> resumeWaiting(isRead));
             }
         } finally {
             resuming = false;
+        }
+    }
+
+    private void resumeWaiting(boolean isRead) {
+        while (!connection.isClosed() && mayResume(isRead)) {
+            ServerCall call = waiting.first();
+            if (call == null) {
+                congested = false;
+                return;
+            }
+            if (!begin(call, isRead)) {
+                return;
+            }
         }
     }
 

@@ -179,8 +179,8 @@ public final class Server implements AutoCloseable {
      * was stopped. Any thread may call it; one of an event loop is blocked until the port is had, and while the name of
      * the host is looked up.
      *
-     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had, or the host does not
-     *     resolve
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had, the host does not
+     *     resolve, or no event loops can be made
      * @throws IllegalStateException the server has been started or stopped before
      */
     public synchronized Server start() {
@@ -190,9 +190,8 @@ public final class Server implements AutoCloseable {
         if (loops != null) {
             throw new IllegalStateException("the server was started before (expected: a new one)");
         }
-        Loops group = platform.loops(eventLoops, "rpcx-server", inProcess);
-        loops = group;
         try {
+            Loops group = loops();
             ServerBootstrap bootstrap = group.server().childHandler(new ChannelInitializer<Channel>() {
                 @Override
                 protected void initChannel(Channel channel) {
@@ -215,6 +214,21 @@ public final class Server implements AutoCloseable {
             }
         }
         return this;
+    }
+
+    private Loops loops() {
+        try {
+            Loops made = platform.loops(eventLoops, "rpcx-server", inProcess);
+            loops = made;
+            return made;
+        } catch (RuntimeException e) {
+            // such as without a descriptor left for them
+            throw new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    host + ":" + port + ": cannot listen: " + RPCXException.message(e),
+                    RPCXException.Executed.NOT_EXECUTED,
+                    e);
+        }
     }
 
     private String whyNot(Throwable failure) {

@@ -181,6 +181,20 @@ final class ServerCall extends Outbound
         }
     }
 
+    /** The reply has left or will not, and threads that do not need it run on for the call. */
+    void giveUpReply() {
+        CallCharges charged = charges;
+        if (charged != null && charged.reply.held() > 0) {
+            charged.reply.release();
+            try {
+                shrinkBody();
+                releaseKept();
+            } catch (OutOfMemoryError none) {
+                // not even for the small buffer: this one goes with the call
+            }
+        }
+    }
+
     /**
      * Bytes that the reply has to be charged for: its own, or all of its buffer and of the request's metadata that is
      * not charged as a kept one or as that of the request. The metadata stay for as long as the call does.

@@ -115,6 +115,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private int freePlaces;
 
+    /** The event loop has been asked for idle places: one task waits there for that at a time. */
+    private final AtomicBoolean isAskedForPlaces = new AtomicBoolean();
+
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
     /** Streams wait also for items to be read, which keep no other call from being answered. */
@@ -177,6 +180,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
 
+    private final LoopLooks looks;
+
+    /** The next look has waited for its turn on the loop, and has it when its timer comes. */
+    private boolean isLooksTurn;
+
     /**
      * Calls that have a slot. Apart from the connection, as what {@link WireConnection} gathers is, and for the same
      * reason.
@@ -200,6 +208,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.guard = new FloodGuard(loop().ticker());
         this.stallNanos = Sniffer.silentNanos(server);
         this.owed = OwedTime.of(channel);
+        this.looks = server.threads().looks(loop());
         this.timers = account.charge(Resource.TIMERS);
         timers.add(1);
         long left = takenNanos + stallNanos - nanoTime();
@@ -344,13 +353,32 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (leftHere.get() == null) {
             return;
         }
-        Outbound call = leftHere.getAndSet(null);
-        while (call != null) {
-            ServerCall replied = (ServerCall) call;
-            call = replied.next;
-            handled(replied);
-            replied(replied);
+        ServerCall call = leftHere.getAndSet(null);
+        try {
+            while (call != null) {
+                ServerCall replied = call;
+                call = (ServerCall) replied.next;
+                handled(replied);
+                replied(replied);
+            }
+        } finally {
+            if (call != null) {
+                // what was thrown ends the connection, and its end comes here for the others
+                leftHereAgain(call);
+            }
         }
+    }
+
+    private void leftHereAgain(ServerCall first) {
+        Outbound end = first;
+        while (end.next != null) {
+            end = end.next;
+        }
+        ServerCall last;
+        do {
+            last = leftHere.get();
+            end.next = last;
+        } while (!leftHere.compareAndSet(last, first));
     }
 
     @Override
@@ -994,11 +1022,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         ScheduledFuture<?> later = lookTimer;
-        if (later != null && due - nextLookNanos >= 0) {
+        if (later != null && (isLooksTurn || due - nextLookNanos >= 0)) {
             return;
         }
         // first: where it cannot be set the later one stays
-        lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
+        long least = isLooksTurn ? 0 : MIN_LOOK_NANOS;
+        lookTimer = loop().schedule(this::look, Math.max(least, due - now), TimeUnit.NANOSECONDS);
         nextLookNanos = due;
         if (later != null) {
             later.cancel(false);
@@ -1035,6 +1064,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         timers.release(1);
         endLost();
         long now = nanoTime();
+        if (!isLooksTurn && waitsForTurn(now)) {
+            return;
+        }
+        isLooksTurn = false;
         long next = lookAway(now);
         if (isClosed() && !dropped.isEmpty()) {
             next = Math.min(next, LOST_LOOK_NANOS);
@@ -1055,6 +1088,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 watch(now + first, now);
             }
         });
+    }
+
+    /** A look that passes many slots has its turn among those of the loop's other connections. */
+    private boolean waitsForTurn(long now) {
+        long wait = looks.nanosUntilTurn(now, calls.length + away.size());
+        if (wait > 0) {
+            isLooksTurn = true;
+            watch(now + wait, now);
+        }
+        return wait > 0;
     }
 
     /**
@@ -1388,14 +1431,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         // from here on the stream's threads have the call's place alone
         uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
+        ServerMethod method = call.method();
+        CallContext its = call.context();
         StreamSender sender = new StreamSender(
                 this,
                 call.id,
-                call.method().result(),
+                method.result(),
                 Wire.REPLY,
                 thrown -> {
                     ByteBuf error = Unpooled.buffer();
-                    WireError.write(error, ServerCall.failed(thrown));
+                    WireError.write(error, ServerCall.failed(thrown, method, its));
                     Objects.requireNonNull(self.get()).addLast(Wire.ERROR, error);
                 },
                 () -> replied(call),
@@ -1606,16 +1651,21 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             in.remove(call);
         }
         call.onLoop.isOverButThreads = !call.endUnlessThreads();
+        if (call.resumed) {
+            postponed(call).resumedHasEnded(call);
+        }
         if (call.onLoop.isOverButThreads) {
             dropped.add(call);
+            // its reply has left, or nobody will get it: none waits to be read for as long as those threads run
+            call.giveUpReply();
+            if (!isClosed()) {
+                resumeIfWaiting();
+            }
             return;
         }
         call.onLoop.isRecycled = true;
         // the last of its threads may have ended since the look at them
         uncountNow(call);
-        if (call.resumed) {
-            postponed(call).resumedHasEnded(call);
-        }
         endStreams(call);
         call.forget();
         call.releaseCharges();
@@ -1732,15 +1782,30 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     @Override
     void shed() {
+        super.shed();
         cutTables();
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
 
     @Override
     public void giveUpIdlePlaces() {
-        if (account.held(Resource.CALLS) > 0) {
-            inLoopOrHere(() -> giveUpPlaces(freePlaces));
+        if (account.held(Resource.CALLS) == 0 || !isAskedForPlaces.compareAndSet(false, true)) {
+            return;
         }
+        boolean isAsked = false;
+        try {
+            inLoopOrHere(this::giveUpIdlePlacesNow);
+            isAsked = true;
+        } finally {
+            if (!isAsked) {
+                isAskedForPlaces.set(false);
+            }
+        }
+    }
+
+    private void giveUpIdlePlacesNow() {
+        isAskedForPlaces.set(false);
+        giveUpPlaces(freePlaces);
     }
 
     /** Those that were used last stay. */
@@ -1767,6 +1832,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (lookTimer != null) {
             lookTimer.cancel(false);
             lookTimer = null;
+            isLooksTurn = false;
             timers.release(1);
         }
     }

@@ -199,12 +199,14 @@ final class Turns {
         }
     }
 
-    /** Queues that have grown and hold nothing are given up. */
+    /** Queues that have grown and hold few or nothing are given up. */
     void shrink() {
-        if (most > MOST_KEPT && isLast()) {
-            inTurn = new LinkedHashSet<>();
-            waiting = new LinkedHashSet<>();
-            most = 0;
+        int now = inTurn.size() + waiting.size();
+        if (most > MOST_KEPT && now <= MOST_KEPT / 4) {
+            Set<Outbound> fewer = new LinkedHashSet<>(inTurn);
+            waiting = new LinkedHashSet<>(waiting);
+            inTurn = fewer;
+            most = now;
         }
     }
 

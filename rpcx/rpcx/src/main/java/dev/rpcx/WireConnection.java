@@ -748,7 +748,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * The peer is lively, and it is some time since this was said last: a part of what is kept and not used is given up.
      * On the event loop.
      */
-    void shed() {}
+    void shed() {
+        turns.shrink();
+    }
 
     /** Takes a message back that waits for its turn, or of which some has left. */
     final void recall(Outbound message) {
@@ -775,11 +777,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         ByteBuf arrived = (ByteBuf) message;
-        beforeRead();
-        reading = true;
-        isReadTimed = false;
-        reads++;
         try {
+            beforeRead();
+            reading = true;
+            isReadTimed = false;
+            reads++;
             while (arrived.isReadable() && !closed) {
                 if (!greeted) {
                     readPreface(arrived);

@@ -294,13 +294,18 @@ class InterceptedCallsTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void norWhenItsCallerIsGone(boolean isClassic) {
-        Calls calls = serving(isClassic, Duration.ofSeconds(30), this::holding);
+        AtomicInteger behind = new AtomicInteger();
+        Calls calls = serving(isClassic, Duration.ofSeconds(30), this::holding, (call, next) -> {
+            behind.incrementAndGet();
+            return next.proceed(call);
+        });
         CompletableFuture<String> bob = calls.who("bob");
         await().until(() -> held.containsKey("bob"));
         client.close();
         assertThat(failure(bob).code()).isIn(RPCXException.Code.UNAVAILABLE, RPCXException.Code.CANCELLED);
         await().until(() -> server.connections() == 0);
         goesOnInVain();
+        assertThat(behind).as("an interceptor behind the one that goes on").hasValue(0);
     }
 
     @ParameterizedTest
@@ -365,6 +370,32 @@ class InterceptedCallsTest {
         assertThat(service.begun).hasValue(1);
         service.begun.set(0);
         goesOnInVain();
+    }
+
+    /** As one that asks elsewhere whether the caller may call, and tells it when somebody subscribes. */
+    private static void refuse(Flow.Subscriber<? super Object> subscriber) {
+        subscriber.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long items) {}
+
+            @Override
+            public void cancel() {}
+        });
+        subscriber.onError(RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "not with this token"));
+    }
+
+    @Test
+    void aStreamOfAnInterceptorThatRefusesIsNotExecuted() {
+        serving(false, Duration.ofSeconds(30), (call, next) -> (Flow.Publisher<Object>) InterceptedCallsTest::refuse);
+        CompletableFuture<Void> ended = new CompletableFuture<>();
+        client.create(StreamCalls.class, "127.0.0.1", server.port())
+                .items("bob")
+                .subscribe(new EndOf(ended));
+        assertThatThrownBy(ended::join).cause().isInstanceOfSatisfying(RPCXException.class, refused -> {
+            assertThat(refused.code()).isEqualTo(RPCXException.Code.UNAUTHENTICATED);
+            assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        });
+        assertThat(service.begun).hasValue(0);
     }
 
     // ---- how long a handler counts that an interceptor has begun later

@@ -810,4 +810,37 @@ class PoolSharesTest {
         }
         assertThat(begun).hasSize(5);
     }
+
+    @Test
+    void aTableThatHasGrownIsNotKeptForFew() {
+        int many = 200;
+        int waiting = 4_000;
+        List<Task> tasks = new ArrayList<>();
+        for (int i = 0; i < waiting; i++) {
+            tasks.add(new Task(String.valueOf(i)));
+        }
+        List<PoolShares> all = new ArrayList<>();
+        List<PoolShares.Share> shares = new ArrayList<>();
+        long before = Heap.usedBytes();
+        for (int i = 0; i < many; i++) {
+            PoolShares single = new PoolShares(1, (at, turn) -> threads.add(turn), address -> address.handlerThreads);
+            PoolShares.Share share = connection(single, 1);
+            tasks.forEach(share::run);
+            if (i % 2 == 0) {
+                runOne();
+                assertThat(begun).hasSize(waiting);
+            } else {
+                tasks.subList(1, waiting - 1).forEach(share::withdraw);
+            }
+            all.add(single);
+            shares.add(share);
+            threads.clear();
+            begun.clear();
+        }
+        assertThat((Heap.usedBytes() - before) / many).as("bytes of each").isLessThan(8_000);
+        PoolShares.Share last = shares.get(many - 1);
+        assertThat(last.withdraw(tasks.get(waiting - 1))).isTrue();
+        assertThat(last.withdraw(tasks.get(waiting - 1))).isFalse();
+        assertThat(all).hasSize(many);
+    }
 }

@@ -41,6 +41,13 @@ class PostponedCallsTest {
         final ArrayDeque<CompletableFuture<String>> waiting = new ArrayDeque<>();
         int begun;
 
+        /** It has its answer before its subscriber has been told anything. */
+        @Method
+        String largeAndEarly(Flow.Publisher<String> given) {
+            given.subscribe(new StreamsTest.Collected<>(1));
+            return "x".repeat(LARGE_BYTES);
+        }
+
         @Method
         String large(int bytes) {
             return "x".repeat(bytes);
@@ -723,5 +730,23 @@ class PostponedCallsTest {
         for (int slot = MAX_AT_ONCE; slot < 2 * MAX_AT_ONCE; slot++) {
             assertThat(ends).containsEntry(slot, "REPLY");
         }
+    }
+
+    /** A thread of its call may run for long: what is left to read is what its caller has not been sent. */
+    @Test
+    void aReplyThatHasLeftKeepsNoOtherCallWaitingWhileAThreadOfItsCallRuns() {
+        Peer peer = new Peer();
+        platform.reads(peer.channel, false);
+        peer.request(LARGE_SLOT, "largeAndEarly");
+        platform.handle(0);
+        platform.settle(peer.channel);
+        assertThat(server.ledger().held(Resource.REPLY_BYTES)).isGreaterThan(MEBIBYTE);
+        peer.read();
+        assertThat(server.ledger().held(Resource.REPLY_BYTES)).isZero();
+        peer.request(0, "quick");
+        // what waits for a thread first is the subscriber
+        platform.handle(1);
+        platform.settle(peer.channel);
+        assertThat(peer.ends()).containsEntry(0, "REPLY");
     }
 }

@@ -245,4 +245,30 @@ class TurnsTest {
         Outbound next = added(100_000);
         assertThat(round()).containsExactly(next);
     }
+
+    /** A burst makes large tables, and a connection may always have something that waits. */
+    @Test
+    void tablesThatHaveGrownAreNotKeptForFew() {
+        int many = 500;
+        List<Outbound> messages = new ArrayList<>();
+        for (int i = 0; i < 4_000; i++) {
+            messages.add(message(10));
+        }
+        Outbound stays = message(10);
+        List<Turns> all = new ArrayList<>();
+        long before = Heap.usedBytes();
+        for (int i = 0; i < many; i++) {
+            Turns each = new Turns();
+            each.add(stays, false);
+            messages.forEach(message -> each.add(message, false));
+            messages.forEach(each::remove);
+            each.shrink();
+            all.add(each);
+        }
+        assertThat((Heap.usedBytes() - before) / many).as("bytes of each").isLessThan(4_000);
+        for (Turns each : all) {
+            assertThat(each.next()).isSameAs(stays);
+            assertThat(each.isLast()).isTrue();
+        }
+    }
 }

@@ -215,16 +215,6 @@ class WaitingCallsTest {
                 .isZero();
     }
 
-    private static long usedBytes() {
-        Runtime machine = Runtime.getRuntime();
-        long least = Long.MAX_VALUE;
-        for (int look = 0; look < 3; look++) {
-            System.gc();
-            least = Math.min(least, machine.totalMemory() - machine.freeMemory());
-        }
-        return least;
-    }
-
     private static void fail(EmbeddedChannel channel, HandPlatform hand) {
         channel.close();
         hand.settle(channel);
@@ -245,7 +235,7 @@ class WaitingCallsTest {
         }
         EmbeddedChannel first = hand.opened.get(0);
         hand.settle(first);
-        long before = usedBytes();
+        long before = Heap.usedBytes();
         for (int failed = 1; failed < many; ) {
             while (failed < Math.min(many, hand.opened.size())) {
                 // not kept: only what the calls keep is measured
@@ -255,7 +245,7 @@ class WaitingCallsTest {
         }
         assertThat(calls).allSatisfy(call -> assertThat(call).isNotDone());
         // a set of instances for each call took three times as much
-        assertThat(usedBytes() - before).isLessThan(20L << 20);
+        assertThat(Heap.usedBytes() - before).isLessThan(20L << 20);
         fail(first, hand);
         assertThat(calls).allSatisfy(call -> assertThat(call).isCompletedExceptionally());
         // the names of all instances took 16 kB a call
