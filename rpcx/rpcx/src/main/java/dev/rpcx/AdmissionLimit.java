@@ -213,6 +213,11 @@ final class AdmissionLimit {
      */
     private long heldSinceNanos;
 
+    /** How long a call had the limit that was given up last; 0 where none was. */
+    private volatile long givenUpNanos;
+
+    private volatile long lastGivenUpNanos;
+
     private long heldEnds;
     private long heldWindowNanos = Long.MIN_VALUE;
 
@@ -345,7 +350,13 @@ final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
+        double patience = Math.max(PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
+        long heldNanos = givenUpNanos;
+        if (heldNanos > 0 && nowNanos - lastGivenUpNanos < MEMORY_NANOS) {
+            // those that are given up end together, and no sooner
+            patience = Math.max(patience, 2.0 * heldNanos);
+        }
+        return nowNanos - heldSinceNanos >= patience;
     }
 
     /** What a call needs by itself, as far as that is known of late. */
@@ -387,6 +398,16 @@ final class AdmissionLimit {
             return;
         }
         look(ended, took, givenNanos, nowNanos, isDone);
+    }
+
+    /**
+     * A call that has entered leaves since nobody waits for its future any more, which has brought nothing. Where that
+     * is for its time, which was over a while ago, it was late; the while does not count.
+     */
+    void leaveGivenUp(long beganNanos, long deadlineNanos, long nowNanos) {
+        givenUpNanos = nowNanos - beganNanos;
+        lastGivenUpNanos = nowNanos;
+        leave(beganNanos, deadlineNanos, nowNanos - deadlineNanos < 0 ? nowNanos : deadlineNanos, false);
     }
 
     /**

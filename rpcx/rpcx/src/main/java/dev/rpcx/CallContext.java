@@ -472,6 +472,12 @@ public final class CallContext {
         if (steps != null && steps.isElsewhere()) {
             return steps.proceed(call, step);
         }
+        return proceedHere(handled, call, step);
+    }
+
+    /** On this thread, where it has been decided that the call goes on. */
+    static @Nullable Object proceedHere(CallContext handled, Interceptor.Invocation call, Interceptor.Next step)
+            throws Throwable {
         CallContext here = CURRENT.get();
         if (here == handled || here != null && here.whole == handled) {
             return step.proceed(call);
@@ -486,9 +492,9 @@ public final class CallContext {
 
     /**
      * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended;
-     * at once, on this thread, if that has happened already; never for a call that ends in good time. It runs where the
-     * method's handlers run, so for a method on the event loop it may not block. For a handler that returns a future:
-     * what it waits for can be told that nobody does any more. The future is left alone, since others may have it too,
+     * at once, on this thread, if that has happened already; never for a call that ends in good time, unless its
+     * handler runs on behind the answer of an interceptor. It runs where the method's handlers run, so for a method on
+     * the event loop it may not block. For a handler that returns a future: what it waits for can be told that nobody does any more. The future is left alone, since others may have it too,
      * unless it is the {@link RPCXFuture} of a call that was made for this one, and nobody else waits for it. A second
      * later the call is over, whether its result comes or not. Thread-safe.
      */
@@ -573,13 +579,17 @@ public final class CallContext {
             return List.of();
         }
         List<OwnStage> stages = new ArrayList<>();
+        List<Runnable> others = new ArrayList<>();
         for (Runnable task : all) {
-            if (task instanceof OwnStage own && own.isOpen()) {
+            if (!(task instanceof OwnStage own)) {
+                others.add(task);
+            } else if (own.isOpen()) {
                 own.giveUp();
                 stages.add(own);
             }
         }
-        cancelTasks = null;
+        // a handler that runs on has a cancel still to come
+        cancelTasks = hasThreads() ? others : null;
         return stages;
     }
 

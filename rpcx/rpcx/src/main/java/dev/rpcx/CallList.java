@@ -9,15 +9,10 @@ import org.jspecify.annotations.Nullable;
 final class CallList {
     private @Nullable ServerCall first;
     private @Nullable ServerCall last;
-    private int size;
 
     @Nullable
     ServerCall first() {
         return first;
-    }
-
-    int size() {
-        return size;
     }
 
     boolean isEmpty() {
@@ -42,7 +37,6 @@ final class CallList {
             before.onLoop.following = call;
         }
         last = call;
-        size++;
     }
 
     /** Takes a call out of this list, if it is there. */
@@ -62,7 +56,6 @@ final class CallList {
         } else {
             after.onLoop.previous = before;
         }
-        size--;
         call.onLoop.list = null;
         call.onLoop.previous = null;
         call.onLoop.following = null;

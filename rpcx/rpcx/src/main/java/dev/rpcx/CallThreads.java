@@ -319,7 +319,7 @@ final class CallThreads {
             }
             try {
                 context.onCancel(interruptible::interrupt);
-                return CallContext.proceed(invocation, step);
+                return CallContext.proceedHere(context, invocation, step);
             } finally {
                 synchronized (this) {
                     counted.remove(here);

@@ -300,7 +300,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (result == null || !result.giveUp()) {
             return false;
         }
-        leaveSilently();
+        AdmissionLimit admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
+        if (admission != null) {
+            admission.leaveGivenUp(beganNanos, deadlineNanos, connection.nanoTime());
+        }
         List<OwnStage> own = context.giveUp();
         if (!own.isEmpty()) {
             connection.callThreads.tell(this, List.copyOf(own));

@@ -22,6 +22,9 @@ final class OnLoop {
     /** The call is over but for the threads that {@link CallThreads} runs for it. */
     boolean isOverButThreads;
 
+    /** The place of a call that is over but for its threads does not count for its client. */
+    boolean isPlaceLent;
+
     /** The request or the item of which the event loop waits for the rest; null where all that has begun is whole. */
     @Nullable
     UnfinishedMessage unfinished;

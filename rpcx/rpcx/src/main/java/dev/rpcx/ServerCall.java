@@ -531,7 +531,7 @@ final class ServerCall extends Outbound
         AdmissionLimit counted = admitted;
         if (counted != null && leavesUnlessThreads(false)) {
             admitted = null;
-            counted.leave();
+            counted.leaveGivenUp(beganNanos, deadlineNanos, connection.nanoTime());
         }
         onLoop.handling = false;
         CallCharges own = charges;

@@ -56,11 +56,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private static final ServerCall[] NO_CALLS = {};
     private static final int[] NO_IDS = {};
 
-    /**
-     * Deadlines closer together than this are found by one look, which passes all slots in use: a client chooses both
-     * the deadlines and how many slots there are.
-     */
+    /** Deadlines closer together than this are found by one look: a client chooses them. */
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+    /** A look that passes no more slots costs hardly more than the frame that has made it necessary. */
+    private static final int MOST_PASSED = 64;
 
     /**
      * A connection with more calls under way than this gains more by gathering replies than a wake-up of the event loop
@@ -114,6 +114,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable ServerCall free;
 
     private int freePlaces;
+
+    /** Places of calls that have ended for the client, and for which threads run on. */
+    private int lentPlaces;
 
     /** The event loop has been asked for idle places: one task waits there for that at a time. */
     private final AtomicBoolean isAskedForPlaces = new AtomicBoolean();
@@ -180,10 +183,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
 
-    private final LoopLooks looks;
-
-    /** The next look has waited for its turn on the loop, and has it when its timer comes. */
-    private boolean isLooksTurn;
+    /** Calls that are due soon, so that not each look passes all of them. */
+    private final DueSoon soon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
      * Calls that have a slot. Apart from the connection, as what {@link WireConnection} gathers is, and for the same
@@ -208,7 +209,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.guard = new FloodGuard(loop().ticker());
         this.stallNanos = Sniffer.silentNanos(server);
         this.owed = OwedTime.of(channel);
-        this.looks = server.threads().looks(loop());
         this.timers = account.charge(Resource.TIMERS);
         timers.add(1);
         long left = takenNanos + stallNanos - nanoTime();
@@ -557,7 +557,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             call.onLoop.receiving = true;
             call.onLoop.unfinished = new UnfinishedMessage(owed.at(now));
             if (holdCounted(call, payload)) {
-                watch(due(call, now), now);
+                watchUnfinished(call, now);
             }
         } else {
             dispatch(call, payload);
@@ -634,7 +634,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             freePlaces--;
             return call;
         }
-        if (places.held() >= server.settings().maxCalls()) {
+        if (places.held() - lentPlaces >= server.settings().maxCalls()) {
             return null;
         }
         boolean isPlaced = places.add(1);
@@ -742,7 +742,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (place != RunOn.Place.EVENT_LOOP) {
             // first: if no timer can be set, the connection ends, and must not wait for a handler that was never begun
-            watch(call.deadlineNanos());
+            watch(call);
             start(call, call);
             return;
         }
@@ -755,7 +755,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         // most have ended here; what brings its result later has its time as others have
         if (call(id) == call || away.contains(call)) {
-            watch(call.deadlineNanos());
+            watch(call);
         }
     }
 
@@ -881,7 +881,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } else if (stream.isReceiving() && call.receiver == stream) {
             long now = nanoTime();
             call.onLoop.unfinished = new UnfinishedMessage(owed.at(now));
-            watch(due(call, now), now);
+            watchUnfinished(call, now);
         }
     }
 
@@ -1010,6 +1010,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * Sees to it that {@link #look} runs at this time. One timer serves all calls; most find it set for an earlier
      * time.
      */
+    private void watch(ServerCall call) {
+        soon.add(call.id, call.deadlineNanos());
+        watch(call.deadlineNanos());
+    }
+
+    private void watchUnfinished(ServerCall call, long now) {
+        long due = due(call, now);
+        soon.add(call.id, due);
+        watch(due, now);
+    }
+
     private void watch(long due) {
         if (lookTimer == null || due - nextLookNanos < 0) {
             watch(due, nanoTime());
@@ -1022,12 +1033,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         ScheduledFuture<?> later = lookTimer;
-        if (later != null && (isLooksTurn || due - nextLookNanos >= 0)) {
+        if (later != null && due - nextLookNanos >= 0) {
             return;
         }
         // first: where it cannot be set the later one stays
-        long least = isLooksTurn ? 0 : MIN_LOOK_NANOS;
-        lookTimer = loop().schedule(this::look, Math.max(least, due - now), TimeUnit.NANOSECONDS);
+        lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
         nextLookNanos = due;
         if (later != null) {
             later.cancel(false);
@@ -1064,10 +1074,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         timers.release(1);
         endLost();
         long now = nanoTime();
-        if (!isLooksTurn && waitsForTurn(now)) {
-            return;
-        }
-        isLooksTurn = false;
         long next = lookAway(now);
         if (isClosed() && !dropped.isEmpty()) {
             next = Math.min(next, LOST_LOOK_NANOS);
@@ -1083,21 +1089,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long others = next;
         // what many calls are told whose time is over together is one write
         sendTogether(() -> {
-            long first = Math.min(others, endDue(now));
+            long first = Math.min(others, soon.isKept(now) ? soon.look(now, this::endIfDue) : endDue(now));
             if (first < Long.MAX_VALUE / 2) {
                 watch(now + first, now);
             }
         });
-    }
-
-    /** A look that passes many slots has its turn among those of the loop's other connections. */
-    private boolean waitsForTurn(long now) {
-        long wait = looks.nanosUntilTurn(now, calls.length + away.size());
-        if (wait > 0) {
-            isLooksTurn = true;
-            watch(now + wait, now);
-        }
-        return wait > 0;
     }
 
     /**
@@ -1106,37 +1102,63 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return when the next is due, from now
      */
     private long endDue(long now) {
-        long next = Long.MAX_VALUE / 2;
+        long next = DueSoon.NEVER;
+        boolean isLarge = calls.length > MOST_PASSED;
+        if (isLarge) {
+            soon.begin(now);
+        } else {
+            soon.forget();
+        }
         for (ServerCall call : calls) {
             if (call == null) {
                 continue;
             }
-            UnfinishedMessage unfinished = call.onLoop.unfinished;
-            if (unfinished != null
-                    && owed.at(now) - unfinished.lookedNanos >= stallNanos
-                    && unfinished.newBytes >= MIN_BYTES_PER_LOOK) {
-                unfinished.lookedNanos = owed.at(now);
-                unfinished.newBytes = 0;
-            }
-            long left = due(call, now) - now;
-            if (left > 0) {
+            long left = endIfDue(call, now);
+            if (left < DueSoon.NEVER) {
                 next = Math.min(next, left);
-            } else if (call.end()) {
-                int id = call.id;
-                String why = whyOver(call, now);
-                boolean hasBegun = drop(call);
-                refuse(
-                        id,
-                        RPCXException.Code.DEADLINE_EXCEEDED,
-                        why,
-                        hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
-                if (isClosed()) {
-                    // the answer could not be written, and all calls have been ended by that
-                    break;
-                }
+                soon.add(call.id, now + left);
+            } else if (isClosed()) {
+                // the answer could not be written, and all calls have been ended by that
+                break;
             }
         }
         return next;
+    }
+
+    private long endIfDue(int id, long now) {
+        ServerCall call = call(id);
+        return call == null ? DueSoon.NEVER : endIfDue(call, now);
+    }
+
+    /** @return when it is due, from now; {@link DueSoon#NEVER} if it has ended */
+    private long endIfDue(ServerCall call, long now) {
+        UnfinishedMessage unfinished = call.onLoop.unfinished;
+        if (unfinished != null
+                && owed.at(now) - unfinished.lookedNanos >= stallNanos
+                && unfinished.newBytes >= MIN_BYTES_PER_LOOK) {
+            unfinished.lookedNanos = owed.at(now);
+            unfinished.newBytes = 0;
+        }
+        long left = due(call, now) - now;
+        if (left > 0) {
+            return left;
+        }
+        if (call.end()) {
+            int id = call.id;
+            String why = whyOver(call, now);
+            boolean hasBegun = drop(call);
+            refuse(
+                    id,
+                    RPCXException.Code.DEADLINE_EXCEEDED,
+                    why,
+                    hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED);
+        }
+        return DueSoon.NEVER;
+    }
+
+    private long leftOf(int id, long now) {
+        ServerCall call = call(id);
+        return call == null ? DueSoon.NEVER : due(call, now) - now;
     }
 
     /** Says what a call has run out of that is {@link #due}. */
@@ -1221,7 +1243,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Nobody waits for the call any more, and its handler will end it. */
     private void dropped(ServerCall call) {
-        if (call.onLoop.handling && call.onLoop.list == null) {
+        if ((call.onLoop.handling || call.onLoop.isOverButThreads) && call.onLoop.list == null) {
             dropped.add(call);
         }
     }
@@ -1236,6 +1258,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             int unbegun = 0;
             int interrupted = 0;
             for (ServerCall call = away.first(); call != null; call = away.first()) {
+                if (call.onLoop.isOverButThreads) {
+                    cancel(call);
+                    away.remove(call);
+                    dropped(call);
+                    continue;
+                }
                 if (call.notice && !call.isCancelled()) {
                     if (cancel(call)) {
                         interrupted++;
@@ -1655,13 +1683,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             postponed(call).resumedHasEnded(call);
         }
         if (call.onLoop.isOverButThreads) {
-            dropped.add(call);
             // its reply has left, or nobody will get it: none waits to be read for as long as those threads run
             call.giveUpReply();
+            lendPlace(call);
+            goesOnWithThreads(call);
             if (!isClosed()) {
                 resumeIfWaiting();
             }
             return;
+        }
+        if (call.onLoop.isPlaceLent) {
+            call.onLoop.isPlaceLent = false;
+            lentPlaces--;
         }
         call.onLoop.isRecycled = true;
         // the last of its threads may have ended since the look at them
@@ -1682,6 +1715,30 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (!isClosed()) {
             resumeIfWaiting();
+        }
+    }
+
+    /**
+     * Threads run for a call that is over. Where an interceptor has answered in its handler's place, that is cancelled
+     * when the time of the call is over, as it would be otherwise.
+     */
+    private void goesOnWithThreads(ServerCall call) {
+        if (call.method().chain() == null || call.isCancelled()) {
+            dropped.add(call);
+            return;
+        }
+        addAway(call, call.deadlineNanos());
+        watch(call.deadlineNanos());
+    }
+
+    /**
+     * The client has the end of a call, and may have as many others as ever: the place that the call's threads keep for
+     * a while is none of those that the client was told.
+     */
+    private void lendPlace(ServerCall call) {
+        if (!call.isCancelled() && !call.onLoop.isPlaceLent) {
+            call.onLoop.isPlaceLent = true;
+            lentPlaces++;
         }
     }
 
@@ -1832,7 +1889,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (lookTimer != null) {
             lookTimer.cancel(false);
             lookTimer = null;
-            isLooksTurn = false;
             timers.release(1);
         }
     }

@@ -41,9 +41,6 @@ class Threads {
     /** By event loop, so that each has one taker only. */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
-    /** By event loop. */
-    private final Map<EventLoop, LoopLooks> looks = new ConcurrentHashMap<>();
-
     Threads(int poolSize) {
         this(poolSize, IDLE_MILLIS);
     }
@@ -64,11 +61,6 @@ class Threads {
     /** What a connection has of the pool for what its streams and calls have to be told. */
     PoolShares.Share signals(EventLoop loop, Account account) {
         return signals.share(loop, account);
-    }
-
-    /** The turns of what looks at deadlines on this event loop. */
-    LoopLooks looks(EventLoop loop) {
-        return looks.computeIfAbsent(loop, each -> new LoopLooks());
     }
 
     /** Whether handlers of this place run on the pool: all but those of event loops do on a JDK without virtual threads. */

@@ -70,8 +70,6 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     private static final int MAX_TYPE = 23;
 
-    private static final int FIRST_BYTES = 256;
-
     private final Channel channel;
     private final OwedTime owed;
 
@@ -283,7 +281,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
             }
             watch(recordNanos);
         } else {
-            room = Math.max(kept, Math.min(FIRST_BYTES, 2 * kept));
+            room = Math.max(kept, Math.min(Outbound.SMALL_BYTES, 2 * kept));
         }
         if (kept > begin.capacity()) {
             ByteBuf larger = Unpooled.buffer(Math.max(room, kept), HEADER_BYTES + MAX_LENGTH);

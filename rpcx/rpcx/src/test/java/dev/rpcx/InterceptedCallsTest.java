@@ -550,6 +550,43 @@ class InterceptedCallsTest {
         }
     }
 
+    /** An interceptor has answered in its place, and it runs on. */
+    private void heedsBehindAnAnswer(boolean isClassic, Duration time) {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        CompletableFuture<Object> answer = new CompletableFuture<>();
+        Calls calls = serving(isClassic, time, (call, next) -> {
+            if (!call.method().equals("heed")) {
+                return next.proceed(call);
+            }
+            asked.get().pass("x").thenCompose(ok -> goOn(call, next));
+            waits.countDown();
+            return answer;
+        });
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            CompletableFuture<String> bob = calls.heed("bob");
+            await().until(() -> waits.getCount() == 0);
+            service.passed.complete("ok");
+            await().until(() -> service.begun.get() == 1);
+            answer.complete("early");
+            assertThat(bob.join()).isEqualTo("early");
+            assertThat(service.interrupted).hasValue(0);
+        }
+    }
+
+    @Test
+    void aHandlerBehindAnAnswerIsInterruptedWhenTheTimeOfItsCallIsOver() {
+        heedsBehindAnAnswer(false, Duration.ofSeconds(2));
+        await().until(() -> service.interrupted.get() == 1 && counted() == 0);
+    }
+
+    @Test
+    void aHandlerBehindAnAnswerIsInterruptedWhenItsServerStops() {
+        heedsBehindAnAnswer(false, Duration.ofSeconds(30));
+        server.stop(Duration.ofMillis(200));
+        await().until(() -> service.interrupted.get() == 1 && counted() == 0);
+    }
+
     /** The codec charges for most of what so much is read into. */
     private static final String LARGE = "x".repeat(200_000);
 

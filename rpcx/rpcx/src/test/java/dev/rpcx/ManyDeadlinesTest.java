@@ -1,0 +1,163 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What a server does in time for a client that has many slots in use, or none but one. */
+@Timeout(60)
+class ManyDeadlinesTest {
+    private static final int GENERATION = 1 << 16;
+    private static final int SLOTS = 1_000;
+
+    /** Deadlines closer together than this are found by one look. */
+    private static final int LATENESS_MILLIS = 5;
+
+    @RPCXServer("many")
+    static final class Service {
+        final List<CompletableFuture<String>> results = new ArrayList<>();
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletableFuture<String> later(String text) {
+            CompletableFuture<String> result = new CompletableFuture<>();
+            results.add(result);
+            return result;
+        }
+
+        /** It has its answer before its subscriber has been told anything. */
+        @Method
+        String early(Flow.Publisher<String> given) {
+            given.subscribe(new StreamsTest.Collected<>(1));
+            return "enough";
+        }
+    }
+
+    private final HandPlatform hand = new HandPlatform();
+    private final Service service = new Service();
+    private Server server = server(Server.builder(RegistryServer.registry(service)));
+    private EmbeddedChannel channel = hand.accept();
+
+    private Server server(Server.Builder builder) {
+        return builder.platform(hand).build().start();
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel, all, 0, all.length);
+    }
+
+    private void call(int id, String method, int millis) {
+        ByteBuf payload = RawPeer.prelude("many", method);
+        Varint.write(payload, millis * 1_000L);
+        if (method.equals("later")) {
+            payload.writeBytes(RawPeer.text("a"));
+        }
+        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, id, payload));
+    }
+
+    /** The final frame of each call that has had one since the last look, by id: its type. */
+    private Map<Integer, Integer> ends() {
+        Map<Integer, Integer> ends = new HashMap<>();
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        while (in.isReadable()) {
+            ByteBuf frame = in.readSlice((int) Varint.read(in));
+            int type = frame.readUnsignedByte() & Wire.TYPE_MASK;
+            int id = frame.readInt();
+            if (type == Wire.REPLY || type == Wire.ERROR) {
+                ends.put(id, type);
+            }
+        }
+        return ends;
+    }
+
+    private void greet() {
+        send(RawPeer.preface());
+        // the preface of the server is no frame
+        HandPlatform.written(channel);
+    }
+
+    @AfterEach
+    void end() {
+        channel.close();
+        service.results.forEach(result -> result.complete("too late"));
+        hand.handleAll(channel);
+        hand.pass(channel, 2, TimeUnit.HOURS);
+        channel.releaseOutbound();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** Slots, times and cancels at random: each call is told in its own time that this is over. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5})
+    void eachOfManyCallsIsToldInItsTime(long seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        greet();
+        Map<Integer, Integer> dueMillis = new HashMap<>();
+        int[] generations = new int[SLOTS];
+        int longest = random.nextInt(50, 4_000);
+        int toldInTime = 0;
+        for (int now = 0; now < 6_000; now++) {
+            for (int i = random.nextInt(4); i > 0; i--) {
+                int slot = random.nextInt(SLOTS);
+                int busy = generations[slot] * GENERATION | slot;
+                if (dueMillis.containsKey(busy)) {
+                    if (random.nextInt(3) == 0) {
+                        send(RawPeer.frame(Wire.CANCEL, busy, Unpooled.EMPTY_BUFFER));
+                        dueMillis.remove(busy);
+                    }
+                    continue;
+                }
+                int id = ++generations[slot] * GENERATION | slot;
+                int millis = random.nextInt(20) == 0 ? 5 : random.nextInt(5, longest);
+                call(id, "later", millis);
+                dueMillis.put(id, now + millis);
+            }
+            ends();
+            hand.pass(channel, 1, TimeUnit.MILLISECONDS);
+            for (int id : ends().keySet()) {
+                Integer due = dueMillis.remove(id);
+                assertThat(due).as("a call under way").isNotNull();
+                assertThat(now + 1).as("told").isBetween(due, due + LATENESS_MILLIS);
+                toldInTime++;
+            }
+            int at = now + 1;
+            assertThat(dueMillis.values()).as("not told in time").allMatch(due -> at <= due + LATENESS_MILLIS);
+        }
+        assertThat(toldInTime).isGreaterThan(500);
+    }
+
+    /** What a handler's threads do behind its answer takes no call from its client. */
+    @Test
+    void aCallThatHasItsAnswerLeavesItsPlaceToTheNextThoughAThreadRunsForIt() {
+        end();
+        server = server(Server.builder(RegistryServer.registry(service)).maxCalls(1));
+        channel = hand.accept();
+        greet();
+        for (int generation = 1; generation < 10; generation++) {
+            int id = generation * GENERATION;
+            call(id, "early", 1_000);
+            // its handler is the last that waits for a thread, and its subscriber comes behind it
+            assertThat(ends()).isEmpty();
+            hand.handle(generation - 1);
+            hand.settle(channel);
+            assertThat(ends()).containsEntry(id, Wire.REPLY);
+        }
+    }
+}
