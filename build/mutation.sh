@@ -15,11 +15,11 @@ parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest
 slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,FullConnectionsTest,FailingThreadsTest,OrphanSlotsTest,EarlyCallsTest,ClientMemoryTest
-admission AdmissionLimit,GivenTimes                                  AdmissionStepsTest,AdmissionTrialTest,GivenTimesTest
+admission AdmissionLimit,GivenTimes                                  AdmissionStepsTest,AdmissionTrialTest,GivenTimesTest,GivenUpFuturesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
 wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireHereTest,UnfinishedFramesTest,OutboundTest
-small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*              KeepAliveLooksTest,FloodGuardTest,OutboxTest,StreamMethodsTest
+small     KeepAlive,FloodGuard,Outbox,Streams,Streams$*,DueSoon,DueSoon$* KeepAliveLooksTest,FloodGuardTest,OutboxTest,StreamMethodsTest,DueSoonTest
 server    ServerConnection*                                          WireServingTest,ServingBoundsTest,UnfinishedFramesTest,PostponedCallsTest,UnstartedCallsTest,EndsWithoutMemoryTest,CutOffCallsTest,LostCallsTest,ServerHereTest
 client    ClientConnection*,ClientStream*                            ClientWireTest,ClientHereTest,OrphanSlotsTest,ExtraConnectionsTest,ReadTurnTest,SimulationTest
 classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFramesTest,ClassicWireTest,ClassicConnectionTest,ClassicServingTest,ClassicServerConnectionTest,ClassicClientConnectionTest

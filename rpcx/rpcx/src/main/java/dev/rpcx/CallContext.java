@@ -494,9 +494,10 @@ public final class CallContext {
      * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended;
      * at once, on this thread, if that has happened already; never for a call that ends in good time, unless its
      * handler runs on behind the answer of an interceptor. It runs where the method's handlers run, so for a method on
-     * the event loop it may not block. For a handler that returns a future: what it waits for can be told that nobody does any more. The future is left alone, since others may have it too,
-     * unless it is the {@link RPCXFuture} of a call that was made for this one, and nobody else waits for it. A second
-     * later the call is over, whether its result comes or not. Thread-safe.
+     * the event loop it may not block. For a handler that returns a future: what it waits for can be told that nobody
+     * does any more. The future is left alone, since others may have it too, unless it is the {@link RPCXFuture} of a
+     * call that was made for this one, and nobody else waits for it. A second later the call is over, whether its
+     * result comes or not. Thread-safe.
      */
     public void onCancel(Runnable task) {
         Given.notNull(task, "task", "what runs");

@@ -125,7 +125,11 @@ final class DueSoon {
         return isAnyLater ? Math.min(next, Math.max(1, laterNanos - nowNanos)) : next;
     }
 
-    /** Those that go on and are due before the end. What comes meanwhile is one of them. @return when the first is due, from now */
+    /**
+     * Keeps those that go on and are due before the end. What comes meanwhile is one of them.
+     *
+     * @return when the first is due, from now
+     */
     private long keepThose(Calls each, long nowNanos) {
         long next = NEVER;
         int kept = 0;
