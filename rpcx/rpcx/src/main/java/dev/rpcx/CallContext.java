@@ -568,6 +568,12 @@ public final class CallContext {
         return true;
     }
 
+    /** Whether a thread runs a part of the call's chain that an interceptor has gone on with. */
+    boolean isHandlerBehind() {
+        CallThreads.Steps its = steps;
+        return its != null && its.isAnyBehind();
+    }
+
     /**
      * The call has its result, or it is not waited for any more.
      *
@@ -590,7 +596,7 @@ public final class CallContext {
             }
         }
         // a handler that runs on has a cancel still to come
-        cancelTasks = hasThreads() ? others : null;
+        cancelTasks = isHandlerBehind() ? others : null;
         return stages;
     }
 

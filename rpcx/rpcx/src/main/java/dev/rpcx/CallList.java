@@ -9,10 +9,15 @@ import org.jspecify.annotations.Nullable;
 final class CallList {
     private @Nullable ServerCall first;
     private @Nullable ServerCall last;
+    private int size;
 
     @Nullable
     ServerCall first() {
         return first;
+    }
+
+    int size() {
+        return size;
     }
 
     boolean isEmpty() {
@@ -37,6 +42,7 @@ final class CallList {
             before.onLoop.following = call;
         }
         last = call;
+        size++;
     }
 
     /** Takes a call out of this list, if it is there. */
@@ -56,6 +62,7 @@ final class CallList {
         } else {
             after.onLoop.previous = before;
         }
+        size--;
         call.onLoop.list = null;
         call.onLoop.previous = null;
         call.onLoop.following = null;

@@ -50,6 +50,11 @@ final class CallThreads {
         }
 
         @Override
+        public boolean isAnyBehind() {
+            return false;
+        }
+
+        @Override
         public boolean isCounted() {
             return false;
         }
@@ -227,6 +232,9 @@ final class CallThreads {
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
+        /** Whether a thread beside the call's own goes on with it. */
+        boolean isAnyBehind();
+
         /** Whether the call does not end while this thread runs for it: it is the call's own, or counted. */
         boolean isCounted();
 
@@ -281,6 +289,11 @@ final class CallThreads {
             }
             threads.run(place, later.counted);
             return later.result;
+        }
+
+        @Override
+        public synchronized boolean isAnyBehind() {
+            return counted != null && !counted.isEmpty();
         }
 
         @Override

@@ -28,6 +28,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private final Charge objectBytes;
     private final long beganNanos;
     private final long deadlineNanos;
+
+    /** When it was cancelled, if it was. Event loop only. */
+    private long cancelledNanos;
+
     private final CallContext context;
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable Thread runner;
@@ -302,7 +306,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
         AdmissionLimit admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
         if (admission != null) {
-            admission.leaveGivenUp(beganNanos, deadlineNanos, connection.nanoTime());
+            admission.leaveGivenUp(beganNanos, deadlineNanos, cancelledNanos, connection.nanoTime());
         }
         List<OwnStage> own = context.giveUp();
         if (!own.isEmpty()) {
@@ -374,6 +378,9 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
      * @return false if the handler has not begun, and will not
      */
     boolean cancel() {
+        if (!context.isCancelled()) {
+            cancelledNanos = connection.nanoTime();
+        }
         List<Runnable> told;
         Awaited result;
         boolean hasBegun;

@@ -113,29 +113,18 @@ final class PostponedCalls {
             } else if (!waiting.isEmpty()) {
                 congested = true;
             }
-            if (waiting.isEmpty()) {
-                if (!connection.isClosed() && mayResume(isRead)) {
+            while (!connection.isClosed() && mayResume(isRead)) {
+                ServerCall call = waiting.first();
+                if (call == null) {
                     congested = false;
+                    return;
                 }
-            } else {
-                // what many are told that find no place is one write
-                connection.sendTogether(() -> resumeWaiting(isRead));
+                if (!begin(call, isRead)) {
+                    return;
+                }
             }
         } finally {
             resuming = false;
-        }
-    }
-
-    private void resumeWaiting(boolean isRead) {
-        while (!connection.isClosed() && mayResume(isRead)) {
-            ServerCall call = waiting.first();
-            if (call == null) {
-                congested = false;
-                return;
-            }
-            if (!begin(call, isRead)) {
-                return;
-            }
         }
     }
 

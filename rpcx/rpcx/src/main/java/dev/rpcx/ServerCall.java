@@ -36,6 +36,10 @@ final class ServerCall extends Outbound
     private Metadata metadata = Metadata.EMPTY;
     private long beganNanos;
     private long deadlineNanos;
+
+    /** When it was cancelled, if it was. Event loop only. */
+    private long cancelledNanos;
+
     private @Nullable CallContext context;
     private @Nullable Thread runner;
 
@@ -184,8 +188,10 @@ final class ServerCall extends Outbound
     /** The reply has left or will not, and threads that do not need it run on for the call. */
     void giveUpReply() {
         CallCharges charged = charges;
-        if (charged != null && charged.reply.held() > 0) {
+        if (charged != null) {
             charged.reply.release();
+        }
+        if (body.capacity() > FIRST_BYTES) {
             try {
                 shrinkBody();
                 releaseKept();
@@ -531,7 +537,7 @@ final class ServerCall extends Outbound
         AdmissionLimit counted = admitted;
         if (counted != null && leavesUnlessThreads(false)) {
             admitted = null;
-            counted.leaveGivenUp(beganNanos, deadlineNanos, connection.nanoTime());
+            counted.leaveGivenUp(beganNanos, deadlineNanos, cancelledNanos, connection.nanoTime());
         }
         onLoop.handling = false;
         CallCharges own = charges;
@@ -832,6 +838,9 @@ final class ServerCall extends Outbound
      * @return false if the handler has not begun, and will not
      */
     boolean cancel() {
+        if (!isCancelled()) {
+            cancelledNanos = connection.nanoTime();
+        }
         List<Runnable> told;
         Awaited result;
         boolean hasEntered;

@@ -59,6 +59,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Deadlines closer together than this are found by one look: a client chooses them. */
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
+    private static final long MIN_PASS_AWAY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
     /** A look that passes no more slots costs hardly more than the frame that has made it necessary. */
     private static final int MOST_PASSED = 64;
 
@@ -141,6 +143,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private final CallList away = new CallList();
 
+    /** No call of {@link #away} is due before this, while there are any. */
+    private long awayDueNanos;
+
+    /** Where {@link #away} is long, it is passed at this time at the earliest. */
+    private long mayPassAwayNanos;
+
     /** The list has calls without a slot whose handlers run: nobody waits for them, and their handlers end them. */
     private final CallList dropped = new CallList();
 
@@ -209,6 +217,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.guard = new FloodGuard(loop().ticker());
         this.stallNanos = Sniffer.silentNanos(server);
         this.owed = OwedTime.of(channel);
+        this.mayPassAwayNanos = takenNanos;
         this.timers = account.charge(Resource.TIMERS);
         timers.add(1);
         long left = takenNanos + stallNanos - nanoTime();
@@ -626,6 +635,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return null if this connection, or the server, has too many
      */
     private @Nullable ServerCall place() {
+        if (places.held() - freePlaces - lentPlaces >= server.settings().maxCalls()) {
+            return null;
+        }
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
@@ -633,9 +645,6 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
-        }
-        if (places.held() - lentPlaces >= server.settings().maxCalls()) {
-            return null;
         }
         boolean isPlaced = places.add(1);
         if (!isPlaced || account.isHalfTaken(Resource.CALLS)) {
@@ -1074,7 +1083,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         timers.release(1);
         endLost();
         long now = nanoTime();
-        long next = lookAway(now);
+        long next = lookAwayIfDue(now);
         if (isClosed() && !dropped.isEmpty()) {
             next = Math.min(next, LOST_LOOK_NANOS);
         }
@@ -1178,6 +1187,27 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 : what + " (expected: " + MIN_BYTES_PER_SECOND + " bytes of it a second)";
     }
 
+    /** Where there are many, a look passes them no oftener than each tenth of a second: nobody waits for their ends. */
+    private long lookAwayIfDue(long now) {
+        if (away.isEmpty()) {
+            return DueSoon.NEVER;
+        }
+        boolean isLarge = away.size() > MOST_PASSED;
+        long at = isLarge && mayPassAwayNanos - awayDueNanos > 0 ? mayPassAwayNanos : awayDueNanos;
+        if (isLarge && at - now > 0) {
+            return at - now;
+        }
+        // what comes while they are passed is due by its own word
+        awayDueNanos = now + DueSoon.NEVER;
+        long next = lookAway(now);
+        if (now + next - awayDueNanos < 0) {
+            awayDueNanos = now + next;
+        }
+        next = awayDueNanos - now;
+        mayPassAwayNanos = now + MIN_PASS_AWAY_NANOS;
+        return away.size() > MOST_PASSED ? Math.max(next, MIN_PASS_AWAY_NANOS) : next;
+    }
+
     /**
      * Ends notices whose time is over, and calls whose results nobody waits for and do not come.
      *
@@ -1235,6 +1265,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void addAway(ServerCall call, long until) {
         call.onLoop.awayUntilNanos = until;
+        if (away.isEmpty() || until - awayDueNanos < 0) {
+            awayDueNanos = until;
+        }
         if (!away.contains(call)) {
             dropped.remove(call);
             away.add(call);
@@ -1248,6 +1281,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    /** A handler runs on for a call that is over. */
+    private void cancelBehind(ServerCall call) {
+        cancel(call);
+        away.remove(call);
+        dropped(call);
+    }
+
     @Override
     public void cutOff() {
         inLoopOrHere(() -> {
@@ -1259,9 +1299,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             int interrupted = 0;
             for (ServerCall call = away.first(); call != null; call = away.first()) {
                 if (call.onLoop.isOverButThreads) {
-                    cancel(call);
-                    away.remove(call);
-                    dropped(call);
+                    cancelBehind(call);
                     continue;
                 }
                 if (call.notice && !call.isCancelled()) {
@@ -1545,8 +1583,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (handled && withdraw(call)) {
             // nothing would end it but the thread for which it has waited
             handled = false;
-        } else if (!handled && hasBegun && call.method().brings()) {
-            // its handler has ended, and what it wanted to be told is of its stream
+        } else if (!handled
+                && hasBegun
+                && (call.method().brings() || call.context().isHandlerBehind())) {
+            // its handler has ended, and what it wanted to be told is of its stream; or it runs behind an answer that
+            // has not left
             call.cancel();
         }
         endStreams(call);
@@ -1642,8 +1683,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
         }
         if (!call.onLoop.isRecycled) {
-            freeSlot(call);
-            recycle(call);
+            try {
+                freeSlot(call);
+            } finally {
+                recycle(call);
+            }
         }
     }
 
@@ -1723,7 +1767,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * when the time of the call is over, as it would be otherwise.
      */
     private void goesOnWithThreads(ServerCall call) {
-        if (call.method().chain() == null || call.isCancelled()) {
+        if (isOver || call.isCancelled() || !call.context().isHandlerBehind()) {
             dropped.add(call);
             return;
         }
@@ -1736,7 +1780,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * a while is none of those that the client was told.
      */
     private void lendPlace(ServerCall call) {
-        if (!call.isCancelled() && !call.onLoop.isPlaceLent) {
+        if (!call.isCancelled()
+                && !call.onLoop.isPlaceLent
+                && lentPlaces < server.settings().maxCalls()) {
             call.onLoop.isPlaceLent = true;
             lentPlaces++;
         }
@@ -1932,6 +1978,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 if (call != null) {
                     abandonSafely(call);
                 }
+            }
+            ServerCall call = away.first();
+            while (call != null) {
+                ServerCall following = call.onLoop.following;
+                if (call.onLoop.isOverButThreads) {
+                    cancelBehind(call);
+                }
+                call = following;
             }
             running.connectionGone();
             threads.connectionGone();

@@ -213,6 +213,12 @@ final class Turns {
     void clear() {
         inTurn.clear();
         waiting.clear();
+        try {
+            // a handler may hold the connection for long
+            shrink();
+        } catch (OutOfMemoryError none) {
+            // then the tables stay as long as it does
+        }
         taken = 0;
         wholes = 0;
         following = 0;

@@ -58,7 +58,7 @@ class GivenUpFuturesTest {
                     first != null && now - first.beganMillis >= GIVEN_MILLIS + GRACE_MILLIS;
                     first = counted.peek()) {
                 counted.remove();
-                limit.leaveGivenUp(first.began(), first.deadline(), now * MS);
+                limit.leaveGivenUp(first.began(), first.deadline(), first.deadline(), now * MS);
             }
             Call done = now % EVERY_MILLIS == 0 ? work.poll() : null;
             if (done != null && counted.remove(done)) {
@@ -79,5 +79,44 @@ class GivenUpFuturesTest {
     @Test
     void goodputComesBackBehindABurst() {
         assertThat(load(1_000, 60)).as("of 1000 that can be done").isGreaterThan(700);
+    }
+
+    /** Of a call that was given a tenth of a second. */
+    private void leaveLate(int now) {
+        long deadline = (now - GRACE_MILLIS) * MS;
+        limit.leaveGivenUp(deadline - 100 * MS, deadline, deadline, now * MS);
+    }
+
+    /** How much time callers give, and when they give up, says nothing of how long others are to be kept out. */
+    @Test
+    void whoeverGivesUpCallsOfLongAgoKeepsNobodyOut() {
+        int held = 70;
+        long hour = 3_600_000 * MS;
+        for (int i = 0; i < held; i++) {
+            assertThat(limit.enter()).isTrue();
+        }
+        int now = 600_000;
+        for (int i = 0; i < 700; i++) {
+            assertThat(limit.enter()).isTrue();
+        }
+        // what calls take that do not wait, and then those that are late
+        for (int i = 0; i < 200; i++) {
+            now += 2;
+            limit.leave((now - 10) * MS, (now + 90) * MS, now * MS, true);
+        }
+        for (int i = 0; i < 500; i++) {
+            now += 4;
+            leaveLate(now);
+        }
+        assertThat(limit.limit()).isLessThan(held);
+        int end = now + 30_000;
+        for (int left = held; now < end && limit.limit() <= limit.running(); now += 10) {
+            limit.refused(now * MS);
+            if (now % 9_000 == 0 && left > 0) {
+                left--;
+                limit.leaveGivenUp(0, hour, (now - GRACE_MILLIS) * MS, now * MS);
+            }
+        }
+        assertThat(limit.limit()).isGreaterThan(limit.running());
     }
 }

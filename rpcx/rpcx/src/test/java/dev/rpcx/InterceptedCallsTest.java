@@ -581,6 +581,13 @@ class InterceptedCallsTest {
     }
 
     @Test
+    void aHandlerBehindAnAnswerIsInterruptedWhenItsConnectionEnds() {
+        heedsBehindAnAnswer(false, Duration.ofSeconds(30));
+        client.close();
+        await().until(() -> service.interrupted.get() == 1 && counted() == 0);
+    }
+
+    @Test
     void aHandlerBehindAnAnswerIsInterruptedWhenItsServerStops() {
         heedsBehindAnAnswer(false, Duration.ofSeconds(30));
         server.stop(Duration.ofMillis(200));

@@ -32,6 +32,7 @@ class ManyDeadlinesTest {
     @RPCXServer("many")
     static final class Service {
         final List<CompletableFuture<String>> results = new ArrayList<>();
+        final List<String> told = new ArrayList<>();
 
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
@@ -39,6 +40,13 @@ class ManyDeadlinesTest {
             CompletableFuture<String> result = new CompletableFuture<>();
             results.add(result);
             return result;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletableFuture<String> told(String text) {
+            CallContext.current().orElseThrow().onCancel(() -> told.add(text));
+            return later(text);
         }
 
         /** It has its answer before its subscriber has been told anything. */
@@ -143,6 +151,31 @@ class ManyDeadlinesTest {
         assertThat(toldInTime).isGreaterThan(500);
     }
 
+    /** Of many a tenth of a second later. */
+    @Test
+    void theHandlersOfManyNoticesAreToldThatTheirTimeIsOver() {
+        greet();
+        SplittableRandom random = new SplittableRandom(1);
+        Map<String, Integer> dueMillis = new HashMap<>();
+        for (int i = 0; i < 300; i++) {
+            int millis = random.nextInt(5, 3_000);
+            ByteBuf payload = RawPeer.prelude("many", "told");
+            Varint.write(payload, millis * 1_000L);
+            payload.writeBytes(RawPeer.text("n" + i));
+            send(RawPeer.frame(Wire.NOTICE | Wire.NAMED | Wire.TIME, GENERATION * (i + 1), payload));
+            dueMillis.put("n" + i, millis);
+        }
+        for (int now = 1; now <= 3_200; now++) {
+            hand.pass(channel, 1, TimeUnit.MILLISECONDS);
+            for (String one : service.told) {
+                int due = dueMillis.remove(one);
+                assertThat(now).as(one).isBetween(due, due + 100 + LATENESS_MILLIS);
+            }
+            service.told.clear();
+        }
+        assertThat(dueMillis).isEmpty();
+    }
+
     /** What a handler's threads do behind its answer takes no call from its client. */
     @Test
     void aCallThatHasItsAnswerLeavesItsPlaceToTheNextThoughAThreadRunsForIt() {
@@ -153,10 +186,14 @@ class ManyDeadlinesTest {
         for (int generation = 1; generation < 10; generation++) {
             int id = generation * GENERATION;
             call(id, "early", 1_000);
-            // its handler is the last that waits for a thread, and its subscriber comes behind it
-            assertThat(ends()).isEmpty();
-            hand.handle(generation - 1);
-            hand.settle(channel);
+            assertThat(ends()).as("call " + generation + " is taken").isEmpty();
+            if (generation % 2 == 1) {
+                hand.handle(0);
+                hand.settle(channel);
+            } else {
+                // the subscriber of the call before as well, which has waited for a thread until now
+                hand.handleAll(channel);
+            }
             assertThat(ends()).containsEntry(id, Wire.REPLY);
         }
     }
