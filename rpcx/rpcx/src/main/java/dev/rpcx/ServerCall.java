@@ -188,10 +188,8 @@ final class ServerCall extends Outbound
     /** The reply has left or will not, and threads that do not need it run on for the call. */
     void giveUpReply() {
         CallCharges charged = charges;
-        if (charged != null) {
+        if (charged != null && charged.reply.held() > 0) {
             charged.reply.release();
-        }
-        if (body.capacity() > FIRST_BYTES) {
             try {
                 shrinkBody();
                 releaseKept();
