@@ -213,11 +213,6 @@ final class AdmissionLimit {
      */
     private long heldSinceNanos;
 
-    /** How long calls have the limit that are given up for their time; 0 where none was. */
-    private volatile long givenUpNanos;
-
-    private volatile long lastGivenUpNanos;
-
     private long heldEnds;
     private long heldWindowNanos = Long.MIN_VALUE;
 
@@ -350,13 +345,7 @@ final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        double patience = Math.max(PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
-        long heldNanos = givenUpNanos;
-        if (heldNanos > 0 && nowNanos - lastGivenUpNanos < MEMORY_NANOS) {
-            // those that are given up end together, and no sooner
-            patience = Math.max(patience, 2.0 * heldNanos);
-        }
-        return nowNanos - heldSinceNanos >= patience;
+        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
     }
 
     /** What a call needs by itself, as far as that is known of late. */
@@ -376,10 +365,6 @@ final class AdmissionLimit {
      * @param isDone whether the handler brought a result. One that failed or was cancelled in good time says nothing: callers decide that
      */
     void leave(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
-        leave(Math.max(0, nowNanos - beganNanos), deadlineNanos - beganNanos, isDone, false, nowNanos);
-    }
-
-    private void leave(long took, long givenNanos, boolean isDone, boolean isGivenUp, long nowNanos) {
         if (!isLearning) {
             leave();
             return;
@@ -390,31 +375,18 @@ final class AdmissionLimit {
             if (!gap) {
                 gap = true;
             }
-            if (!isGivenUp && limit < most && nowNanos - caughtUpNanos >= STEP_NANOS) {
-                caughtUp(took, nowNanos);
+            if (limit < most && nowNanos - caughtUpNanos >= STEP_NANOS) {
+                caughtUp(beganNanos, nowNanos);
             }
             return;
         }
+        long givenNanos = deadlineNanos - beganNanos;
+        long took = Math.max(0, nowNanos - beganNanos);
         if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
             // a call that was begun as its time ran out had none
             return;
         }
         look(ended, took, givenNanos, nowNanos, isDone);
-    }
-
-    /**
-     * A call that has entered leaves since nobody waits for its future any more, which has brought nothing.
-     *
-     * @param cancelledNanos when its caller had gone, or its time was over, a while ago: the while does not count
-     */
-    void leaveGivenUp(long beganNanos, long deadlineNanos, long cancelledNanos, long nowNanos) {
-        long givenNanos = deadlineNanos - beganNanos;
-        if (isLearning && cancelledNanos - deadlineNanos >= 0) {
-            // callers decide how much time they give
-            givenUpNanos = Math.min(givenNanos, usualNanos) + Awaited.GRACE_NANOS;
-            lastGivenUpNanos = nowNanos;
-        }
-        leave(Math.max(0, Math.min(givenNanos, cancelledNanos - beganNanos)), givenNanos, false, true, nowNanos);
     }
 
     /**
@@ -465,7 +437,8 @@ final class AdmissionLimit {
      * All that had been taken has ended, and in time: then it is not too much that is taken. Calls that come together, with nothing to do
      * between them, would otherwise leave the limit where one bad moment has put it, since nothing else can be learnt from them.
      */
-    private void caughtUp(long took, long nowNanos) {
+    private void caughtUp(long beganNanos, long nowNanos) {
+        long took = nowNanos - beganNanos;
         if (took < NEARLY_ALL * usualNanos && stepping.compareAndSet(false, true)) {
             try {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {

@@ -28,10 +28,6 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private final Charge objectBytes;
     private final long beganNanos;
     private final long deadlineNanos;
-
-    /** When it was cancelled, if it was. Event loop only. */
-    private long cancelledNanos;
-
     private final CallContext context;
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable Thread runner;
@@ -304,10 +300,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (result == null || !result.giveUp()) {
             return false;
         }
-        AdmissionLimit admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
-        if (admission != null) {
-            admission.leaveGivenUp(beganNanos, deadlineNanos, cancelledNanos, connection.nanoTime());
-        }
+        leaveSilently();
         List<OwnStage> own = context.giveUp();
         if (!own.isEmpty()) {
             connection.callThreads.tell(this, List.copyOf(own));
@@ -378,9 +371,6 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
      * @return false if the handler has not begun, and will not
      */
     boolean cancel() {
-        if (!context.isCancelled()) {
-            cancelledNanos = connection.nanoTime();
-        }
         List<Runnable> told;
         Awaited result;
         boolean hasBegun;

@@ -37,9 +37,6 @@ final class ServerCall extends Outbound
     private long beganNanos;
     private long deadlineNanos;
 
-    /** When it was cancelled, if it was. Event loop only. */
-    private long cancelledNanos;
-
     private @Nullable CallContext context;
     private @Nullable Thread runner;
 
@@ -535,7 +532,7 @@ final class ServerCall extends Outbound
         AdmissionLimit counted = admitted;
         if (counted != null && leavesUnlessThreads(false)) {
             admitted = null;
-            counted.leaveGivenUp(beganNanos, deadlineNanos, cancelledNanos, connection.nanoTime());
+            counted.leave();
         }
         onLoop.handling = false;
         CallCharges own = charges;
@@ -836,9 +833,6 @@ final class ServerCall extends Outbound
      * @return false if the handler has not begun, and will not
      */
     boolean cancel() {
-        if (!isCancelled()) {
-            cancelledNanos = connection.nanoTime();
-        }
         List<Runnable> told;
         Awaited result;
         boolean hasEntered;

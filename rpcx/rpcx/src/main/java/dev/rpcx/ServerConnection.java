@@ -1199,9 +1199,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         // what comes while they are passed is due by its own word
         awayDueNanos = now + DueSoon.NEVER;
-        long next = lookAway(now);
-        if (now + next - awayDueNanos < 0) {
-            awayDueNanos = now + next;
+        long next = 0;
+        try {
+            next = lookAway(now);
+        } finally {
+            // at once where it has failed
+            if (now + next - awayDueNanos < 0) {
+                awayDueNanos = now + next;
+            }
         }
         next = awayDueNanos - now;
         mayPassAwayNanos = now + MIN_PASS_AWAY_NANOS;
