@@ -92,11 +92,15 @@ final class DueSoon {
     }
 
     private void makeRoom() {
-        // until there is some: also where there is no memory
+        // until there is some: otherwise the next look passes all
         isKept = false;
         if (ids.length < MOST) {
-            ids = Arrays.copyOf(ids, Math.max(FIRST, 2 * ids.length));
-            isKept = true;
+            try {
+                ids = Arrays.copyOf(ids, Math.max(FIRST, 2 * ids.length));
+                isKept = true;
+            } catch (OutOfMemoryError none) {
+                // it is a shortcut, and no call depends on it
+            }
         } else if (!isLooking) {
             long now = clock.getAsLong();
             keepThose(calls, now);

@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  * the result itself: the rest of the chain and the handler run where the method's handlers do. A handler that is begun
  * on a thread of the interceptor's own counts among those that run until it has ended, also where the call has been
  * answered before; a cancel of the call interrupts that thread as long as the handler runs, and so does, behind an
- * answer of an interceptor's own, the end of the call's time, of its connection or of its server. One that brings a
- * stream, and is begun as a publisher of the interceptor is subscribed to, does not count: the call has left the limits
- * with its stream.
+ * answer of an interceptor's own, the end of the call's time, of its connection or of its server, but not on the
+ * classic wire. One that brings a stream, and is begun as a publisher of the interceptor is subscribed to, does not
+ * count: the call has left the limits with its stream.
  *
  * <p>Where a handler returns a stage that has not ended, the interceptors of a server see one of the call's own, which
  * ends with the handler's. When the call has ended before that, because an interceptor has answered it, or is given up,

@@ -1015,10 +1015,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
-    /**
-     * Sees to it that {@link #look} runs at this time. One timer serves all calls; most find it set for an earlier
-     * time.
-     */
+    /** Sees to it that the call ends when its time is over. */
     private void watch(ServerCall call) {
         soon.add(call.id, call.deadlineNanos());
         watch(call.deadlineNanos());
@@ -1030,6 +1027,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         watch(due, now);
     }
 
+    /**
+     * Sees to it that {@link #look} runs at this time. One timer serves all calls; most find it set for an earlier
+     * time.
+     */
     private void watch(long due) {
         if (lookTimer == null || due - nextLookNanos < 0) {
             watch(due, nanoTime());
@@ -1988,7 +1989,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             while (call != null) {
                 ServerCall following = call.onLoop.following;
                 if (call.onLoop.isOverButThreads) {
-                    cancelBehind(call);
+                    try {
+                        cancelBehind(call);
+                    } catch (Throwable t) {
+                        // it is cancelled when its time is over
+                        Threads.report(t);
+                    }
                 }
                 call = following;
             }

@@ -202,23 +202,24 @@ final class Turns {
     /** Queues that have grown and hold few or nothing are given up. */
     void shrink() {
         int now = inTurn.size() + waiting.size();
-        if (most > MOST_KEPT && now <= MOST_KEPT / 4) {
+        if (most <= MOST_KEPT || now > MOST_KEPT / 4) {
+            return;
+        }
+        try {
             Set<Outbound> fewer = new LinkedHashSet<>(inTurn);
             waiting = new LinkedHashSet<>(waiting);
             inTurn = fewer;
             most = now;
+        } catch (OutOfMemoryError none) {
+            // they are looked at again
         }
     }
 
     void clear() {
         inTurn.clear();
         waiting.clear();
-        try {
-            // a handler may hold the connection for long
-            shrink();
-        } catch (OutOfMemoryError none) {
-            // then the tables stay as long as it does
-        }
+        // a handler may hold the connection for long
+        shrink();
         taken = 0;
         wholes = 0;
         following = 0;

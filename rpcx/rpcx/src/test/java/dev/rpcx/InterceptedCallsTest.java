@@ -551,10 +551,10 @@ class InterceptedCallsTest {
     }
 
     /** An interceptor has answered in its place, and it runs on. */
-    private void heedsBehindAnAnswer(boolean isClassic, Duration time) {
+    private void heedsBehindAnAnswer(Duration time) {
         AtomicReference<Asked> asked = new AtomicReference<>();
         CompletableFuture<Object> answer = new CompletableFuture<>();
-        Calls calls = serving(isClassic, time, (call, next) -> {
+        serving(false, time, (call, next) -> {
             if (!call.method().equals("heed")) {
                 return next.proceed(call);
             }
@@ -562,9 +562,13 @@ class InterceptedCallsTest {
             waits.countDown();
             return answer;
         });
-        try (Client behind = client(isClassic)) {
+        try (Client behind = client(false)) {
             asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
-            CompletableFuture<String> bob = calls.heed("bob");
+            client.close();
+            // no deadline of its own comes before the server's
+            client = Client.builder().callTimeout(time).build();
+            CompletableFuture<String> bob =
+                    client.create(Calls.class, "127.0.0.1", server.port()).heed("bob");
             await().until(() -> waits.getCount() == 0);
             service.passed.complete("ok");
             await().until(() -> service.begun.get() == 1);
@@ -576,20 +580,20 @@ class InterceptedCallsTest {
 
     @Test
     void aHandlerBehindAnAnswerIsInterruptedWhenTheTimeOfItsCallIsOver() {
-        heedsBehindAnAnswer(false, Duration.ofSeconds(2));
+        heedsBehindAnAnswer(Duration.ofSeconds(2));
         await().until(() -> service.interrupted.get() == 1 && counted() == 0);
     }
 
     @Test
     void aHandlerBehindAnAnswerIsInterruptedWhenItsConnectionEnds() {
-        heedsBehindAnAnswer(false, Duration.ofSeconds(30));
+        heedsBehindAnAnswer(Duration.ofSeconds(30));
         client.close();
         await().until(() -> service.interrupted.get() == 1 && counted() == 0);
     }
 
     @Test
     void aHandlerBehindAnAnswerIsInterruptedWhenItsServerStops() {
-        heedsBehindAnAnswer(false, Duration.ofSeconds(30));
+        heedsBehindAnAnswer(Duration.ofSeconds(30));
         server.stop(Duration.ofMillis(200));
         await().until(() -> service.interrupted.get() == 1 && counted() == 0);
     }
