@@ -11,6 +11,9 @@ final class CallList {
     private @Nullable ServerCall last;
     private int size;
 
+    /** How many have been added so far. */
+    private long additions;
+
     @Nullable
     ServerCall first() {
         return first;
@@ -28,6 +31,11 @@ final class CallList {
         return call.onLoop.list == this;
     }
 
+    /** @return whether the call has been in this list ever since it was this addition */
+    boolean hasKept(ServerCall call, long addition) {
+        return contains(call) && call.onLoop.addition == addition;
+    }
+
     /** Adds a call behind the last one. */
     void add(ServerCall call) {
         if (call.onLoop.list != null) {
@@ -41,6 +49,7 @@ final class CallList {
         } else {
             before.onLoop.following = call;
         }
+        call.onLoop.addition = ++additions;
         last = call;
         size++;
     }

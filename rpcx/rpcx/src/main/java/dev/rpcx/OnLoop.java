@@ -42,6 +42,9 @@ final class OnLoop {
     @Nullable
     ServerCall following;
 
+    /** Which one of all that were added to the list the call is. */
+    long addition;
+
     /** The connection looks at this call at this time, while it has no slot. */
     long awayUntilNanos;
 

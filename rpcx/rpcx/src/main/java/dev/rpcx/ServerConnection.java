@@ -564,7 +564,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         underWay.calls++;
         if (more) {
             call.onLoop.receiving = true;
-            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now));
+            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now), now);
             if (holdCounted(call, payload)) {
                 watchUnfinished(call, now);
             }
@@ -814,10 +814,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         call.leave();
         handled(call);
         if (call.onLoop.abandoned) {
-            if (call.notice) {
-                noticeFailed(call.method(), RPCXException.refused(RPCXException.Code.UNAVAILABLE, why));
-            }
+            boolean isNotice = call.notice;
+            ServerMethod method = call.method();
             recycle(call);
+            if (isNotice) {
+                noticeFailed(method, RPCXException.refused(RPCXException.Code.UNAVAILABLE, why));
+            }
         } else {
             drop(call);
             refuse(id, RPCXException.Code.UNAVAILABLE, why);
@@ -889,7 +891,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             endOverLargeItem(call);
         } else if (stream.isReceiving() && call.receiver == stream) {
             long now = nanoTime();
-            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now));
+            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now), now);
             watchUnfinished(call, now);
         }
     }
@@ -991,11 +993,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long left = call.deadlineNanos() - now;
         if (unfinished != null && !call.begun && (call.onLoop.receiving || items != null && items.isReceiving())) {
             left = Math.min(left, owed.left(unfinished.lookedNanos + stallNanos, now));
-            long whole = ALLOWED_STALLS * stallNanos
-                    + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
+            long whole = wholeNanos(unfinished);
             left = Math.min(left, owed.left(unfinished.sinceNanos + whole, now));
+            // nobody keeps room by reading no replies: pauses give it no more than its own time again
+            left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         return now + left;
+    }
+
+    /** A message in parts has so long, by what has come of it. */
+    private long wholeNanos(UnfinishedMessage unfinished) {
+        return ALLOWED_STALLS * stallNanos + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
     @Override
@@ -1204,7 +1212,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         try {
             next = lookAway(now);
         } finally {
-            // at once where it has failed
+            // the next look passes all again where this one has failed
             if (now + next - awayDueNanos < 0) {
                 awayDueNanos = now + next;
             }
@@ -1224,6 +1232,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         ServerCall call = away.first();
         while (call != null) {
             ServerCall following = call.onLoop.following;
+            long addition = following == null ? 0 : following.onLoop.addition;
             long left = call.onLoop.awayUntilNanos - now;
             if (left > 0) {
                 next = Math.min(next, left);
@@ -1241,8 +1250,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     }
                 }
             }
-            // the end of one may be the end of the connection, and of others with it
-            call = following == null || away.contains(following) ? following : away.first();
+            // the end of one may be the end of the connection, and of others with it, or put them at the list's end
+            call = following == null || away.hasKept(following, addition) ? following : away.first();
         }
         return next;
     }
@@ -1252,8 +1261,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (!withdraw(call)) {
             return false;
         }
-        noticeFailed(call.method(), RPCXException.refused(code, why));
+        ServerMethod method = call.method();
         recycle(call);
+        noticeFailed(method, RPCXException.refused(code, why));
         return true;
     }
 
@@ -1770,11 +1780,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /**
      * Threads run for a call that is over. Where an interceptor has answered in its handler's place, that is cancelled
-     * when the time of the call is over, as it would be otherwise.
+     * when the time of the call is over, as it would be otherwise, and at once behind the end of the connection.
      */
     private void goesOnWithThreads(ServerCall call) {
         if (isOver || call.isCancelled() || !call.context().isHandlerBehind()) {
+            // first: a cancel may be the call's end
             dropped.add(call);
+            if (isOver && call.context().isHandlerBehind() && !call.isCancelled()) {
+                call.cancel();
+            }
             return;
         }
         addAway(call, call.deadlineNanos());

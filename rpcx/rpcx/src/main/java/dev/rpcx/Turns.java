@@ -211,7 +211,7 @@ final class Turns {
             inTurn = fewer;
             most = now;
         } catch (OutOfMemoryError none) {
-            // they are looked at again
+            // they stay until the next look, if there is one, or as long as their connection
         }
     }
 

@@ -1,13 +1,16 @@
 package dev.rpcx;
 
 /**
- * How a request or an item comes that is not whole yet. Its times are of {@link OwedTime}. It belongs to the event
- * loop.
+ * How a request or an item comes that is not whole yet. It belongs to the event loop.
  */
 final class UnfinishedMessage {
+    /** When it began, as {@link OwedTime} goes. */
     final long sinceNanos;
 
-    /** When its bytes were looked at last. */
+    /** The same by the event loop's clock. */
+    final long beganNanos;
+
+    /** When its bytes were looked at last, as {@link OwedTime} goes. */
     long lookedNanos;
 
     /** How many have come since. */
@@ -16,7 +19,8 @@ final class UnfinishedMessage {
     /** How many have come behind its first frame. */
     long allBytes;
 
-    UnfinishedMessage(long owedNanos) {
+    UnfinishedMessage(long owedNanos, long nowNanos) {
+        beganNanos = nowNanos;
         sinceNanos = owedNanos;
         lookedNanos = owedNanos;
     }

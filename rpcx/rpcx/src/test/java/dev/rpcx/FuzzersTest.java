@@ -26,6 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(3600)
 class FuzzersTest {
     private static final Path FOUND = Path.of("target", "fuzz");
+    private static final String EXECUTED = "number_of_executed_units";
 
     static List<Class<?>> fuzzers() {
         return List.of(
@@ -105,8 +106,16 @@ class FuzzersTest {
         assertThat(exit)
                 .as(String.join("\n", lines.subList(Math.max(0, lines.size() - 60), lines.size())))
                 .isZero();
-        lines.stream()
-                .filter(line -> line.contains("DONE ") || line.contains("number_of_executed_units"))
-                .forEach(line -> System.out.println(fuzzer.getSimpleName() + " " + line));
+        LongForm.figure(
+                2,
+                "%s: %s inputs tried by Jazzer in %s s, beginning with %d that are kept: none does harm",
+                fuzzer.getSimpleName(),
+                lines.stream()
+                        .filter(line -> line.contains(EXECUTED))
+                        .map(line -> line.substring(line.lastIndexOf(' ') + 1))
+                        .findFirst()
+                        .orElseThrow(),
+                System.getProperty("rpcx.fuzz.seconds"),
+                inputs(corpus(fuzzer)).size());
     }
 }

@@ -125,6 +125,12 @@ class InterceptedCallsTest {
     }
 
     @RPCXClient(remoteServerName = "who")
+    interface Told {
+        @OneWay
+        void heed(String text);
+    }
+
+    @RPCXClient(remoteServerName = "who")
     interface StreamCalls {
         Flow.Publisher<String> items(String text);
     }
@@ -550,9 +556,8 @@ class InterceptedCallsTest {
         }
     }
 
-    /** An interceptor has answered in its place, and it runs on. */
-    private void heedsBehindAnAnswer(Duration time) {
-        AtomicReference<Asked> asked = new AtomicReference<>();
+    /** An interceptor lets a handler begin, and will answer in its place. */
+    private CompletableFuture<Object> answering(Duration time, Supplier<Asked> asked) {
         CompletableFuture<Object> answer = new CompletableFuture<>();
         serving(false, time, (call, next) -> {
             if (!call.method().equals("heed")) {
@@ -562,6 +567,13 @@ class InterceptedCallsTest {
             waits.countDown();
             return answer;
         });
+        return answer;
+    }
+
+    /** An interceptor has answered in its place, and it runs on. */
+    private void heedsBehindAnAnswer(Duration time) {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        CompletableFuture<Object> answer = answering(time, asked::get);
         try (Client behind = client(false)) {
             asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
             client.close();
@@ -589,6 +601,25 @@ class InterceptedCallsTest {
         heedsBehindAnAnswer(Duration.ofSeconds(30));
         client.close();
         await().until(() -> service.interrupted.get() == 1 && counted() == 0);
+    }
+
+    /** A notice outlives its connection. When its time is over, nobody would look at it any more. */
+    @Test
+    void aHandlerBehindAnAnswerThatComesAfterTheEndOfItsConnectionIsInterrupted() {
+        AtomicReference<Asked> asked = new AtomicReference<>();
+        CompletableFuture<Object> answer = answering(Duration.ofSeconds(30), asked::get);
+        try (Client behind = client(false)) {
+            asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            client.create(Told.class, "127.0.0.1", server.port()).heed("bob");
+            await().until(() -> waits.getCount() == 0);
+            service.passed.complete("ok");
+            await().until(() -> service.begun.get() == 1);
+            client.close();
+            await().until(() -> held(Resource.CONNECTIONS) == 1);
+            assertThat(service.interrupted).hasValue(0);
+            answer.complete("early");
+            await().until(() -> service.interrupted.get() == 1 && counted() == 0);
+        }
     }
 
     @Test

@@ -1003,7 +1003,7 @@ class ServingBoundsTest {
         for (int i = 0; i < 9; i++) {
             pass(1_000);
             hand.reads(channel(), false);
-            pass(60_000);
+            pass(5_000);
             hand.reads(channel(), true);
             // something is read between two pauses
             send(Wire.PONG, 0, Unpooled.EMPTY_BUFFER);
@@ -1015,19 +1015,44 @@ class ServingBoundsTest {
         assertThat(service.waiting).hasSize(2);
     }
 
+    /** Who reads no replies makes the server stop reading, and would keep the room of what it has begun. */
+    @Test
+    void pausesGiveAMessageItsOwnTimeAgainAndNoMore() {
+        serve();
+        begin(FIRST, "laterHere", Duration.ofHours(1), Wire.MORE);
+        send(Wire.PART | Wire.MORE, FIRST, zeros(16_000));
+        begin(FIRST + 1, "takesHere", Duration.ofHours(1), 0);
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        send(Wire.ITEM | Wire.MORE, FIRST + 1, RawPeer.text("abc"));
+        hand.reads(channel(), false);
+        pass(59_999);
+        assertThat(server().ledger().held(Resource.STREAMS)).isEqualTo(1);
+        // half a minute, twice; looks are 5 ms apart at least
+        pass(6);
+        assertThat(server().ledger().held(Resource.STREAMS)).isZero();
+        // and a second for 16,384 bytes
+        pass(1_940);
+        assertThat(server().ledger().held(Resource.REQUEST_BYTES)).isPositive();
+        pass(20);
+        assertThat(server().ledger().held(Resource.REQUEST_BYTES)).isZero();
+        hand.reads(channel(), true);
+        expectError(FIRST + 1, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "");
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "");
+    }
+
     @Test
     void pausesGiveARequestThatStandsStillNoMoreThanTheirOwnTime() {
         serve();
         begin(FIRST, "echo", Duration.ofHours(1), Wire.MORE);
         pass(4_000);
         hand.reads(channel(), false);
-        pass(100_000);
+        pass(20_000);
         hand.reads(channel(), true);
         // otherwise the next pause would wait until something has been read
         send(Wire.PONG, 0, Unpooled.EMPTY_BUFFER);
         pass(5_000);
         hand.reads(channel(), false);
-        pass(100_000);
+        pass(20_000);
         hand.reads(channel(), true);
         pass(999);
         expectNothing();

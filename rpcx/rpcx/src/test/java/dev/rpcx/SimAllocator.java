@@ -7,7 +7,6 @@ import io.netty.buffer.UnpooledHeapByteBuf;
 /** Counts the buffers of one process, those of its sockets; all lie on the heap, which a simulation can afford. */
 final class SimAllocator extends AbstractByteBufAllocator {
     private long bytes;
-    private long peakBytes;
     private int buffers;
 
     /** Not released. */
@@ -17,10 +16,6 @@ final class SimAllocator extends AbstractByteBufAllocator {
 
     long bytes() {
         return bytes;
-    }
-
-    long peakBytes() {
-        return peakBytes;
     }
 
     @Override
@@ -47,7 +42,6 @@ final class SimAllocator extends AbstractByteBufAllocator {
         @Override
         protected byte[] allocateArray(int initialCapacity) {
             bytes += initialCapacity;
-            peakBytes = Math.max(peakBytes, bytes);
             return super.allocateArray(initialCapacity);
         }
 

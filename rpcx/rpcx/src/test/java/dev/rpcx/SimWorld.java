@@ -131,6 +131,13 @@ final class SimWorld {
     private long now;
     private long laggedNanos;
     private long steps;
+
+    /** The most bytes of buffers that any process has had at a time, and that were charged to nobody. */
+    long mostFreeBytes;
+
+    /** What is looked at after each step. */
+    private Runnable looks = () -> {};
+
     private long trace;
 
     /** @param logging keeps a line for everything that happens: for looking at one seed */
@@ -237,6 +244,11 @@ final class SimWorld {
         return from + random.nextLong(bound);
     }
 
+    /** Each step is followed by this look at what may not be, such as memory that nobody has charged. */
+    void lookAfterEachStep(Runnable looks) {
+        this.looks = looks;
+    }
+
     /** Goes on until the condition holds. @return false if that was not before {@code untilNanos} */
     boolean run(BooleanSupplier done, long untilNanos) {
         while (!done.getAsBoolean()) {
@@ -311,6 +323,7 @@ final class SimWorld {
         if (actor.place >= 0 && !killed(actor) && !actor.hasMore()) {
             remove(actor);
         }
+        looks.run();
     }
 
     private void remove(Actor actor) {

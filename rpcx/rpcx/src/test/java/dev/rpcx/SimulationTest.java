@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.LongAccumulator;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
@@ -24,7 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 @Timeout(3600)
 class SimulationTest {
-    private static final int SEEDS = Integer.getInteger("rpcx.sim.seeds", LongForm.of(1_000, 60_000));
+    private static final int SEEDS = Integer.getInteger("rpcx.sim.seeds", LongForm.of(2_000, 60_000));
     private static final long FIRST = Long.getLong("rpcx.sim.first", 1);
 
     /** Enough to see what is wrong. */
@@ -41,6 +42,7 @@ class SimulationTest {
         }
         Map<Long, List<String>> wrong = new ConcurrentSkipListMap<>();
         LongAdder steps = new LongAdder();
+        LongAccumulator freeBytes = new LongAccumulator(Math::max, 0);
         // a world keeps to its thread, and knows of no other: as many run at once as there are processors
         LongStream.range(FIRST, FIRST + SEEDS).parallel().forEach(seed -> {
             if (wrong.size() >= MAX_WRONG_SEEDS) {
@@ -48,12 +50,20 @@ class SimulationTest {
             }
             SimWorld world = SimScenario.run(seed, false);
             steps.add(world.steps());
+            freeBytes.accumulate(world.mostFreeBytes);
             if (!world.violations().isEmpty()) {
                 wrong.put(seed, world.violations());
             }
         });
         assertThat(wrong).as("by seed; -Drpcx.sim.seed=N tells its story").isEmpty();
-        LongForm.figure(2, "%d simulated worlds, seeds from %d, %d steps: nothing wrong", SEEDS, FIRST, steps.sum());
+        LongForm.figure(
+                2,
+                "%d simulated worlds, seeds from %d, %d steps: nothing wrong; at no time more than %d bytes of a"
+                        + " process's buffers that are charged to nobody",
+                SEEDS,
+                FIRST,
+                steps.sum(),
+                freeBytes.get());
     }
 
     /** Each fails again when the fault is put back. */

@@ -105,7 +105,8 @@ final class Reproduce implements Callable<Integer> {
             names = "--record",
             paramLabel = "FILE.md",
             description =
-                    "Also write a page to be kept: what held, what did not, what depends; with --read from what was run before.")
+                    "Also write a page to be kept: what held, what did not, what depends; with --read from what was"
+                            + " run before. Papers that FILE.md has already keep their rows.")
     private Optional<Path> record = Optional.empty();
 
     @Option(names = "--plan", description = "Say how many trials and about how long, and run nothing.")

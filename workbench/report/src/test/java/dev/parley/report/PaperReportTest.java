@@ -1,11 +1,13 @@
 package dev.parley.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.parley.analysis.Analysis;
 import dev.parley.analysis.Redrawn;
 import dev.parley.analysis.Situation;
 import dev.parley.analysis.Summary;
+import dev.parley.model.BadInput;
 import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.studies.Judgement.Verdict;
@@ -410,7 +412,7 @@ class PaperReportTest {
                         + claim("other", of("grpc") + " < 1000"));
         Path file = PaperRecord.write(folder.resolve("kept/2026-01-02-own.md"), List.of(report));
         assertThat(Files.readString(file))
-                .contains("Command: `")
+                .contains("| own | 2026-01-02T")
                 .contains("| own | 2 | 1 | 1 | 5 of 6 published figures")
                 .contains("## What held")
                 .contains("## What did not hold")
@@ -421,6 +423,45 @@ class PaperReportTest {
                 .isDirectoryContaining("glob:**claims.csv");
         assertThat(Files.readString(folder.resolve("kept/2026-01-02-own/own/paper.html")))
                 .doesNotContain("its whole report");
+    }
+
+    /** Stores are large, and need not be kept until the last paper has been run. */
+    @Test
+    void aPaperThatWasRecordedBeforeKeepsItsRows() throws IOException {
+        Path file = folder.resolve("kept/papers.md");
+        PaperRecord.write(file, List.of(report(5, claim("so", of("rest") + " < 1000"))));
+        Path own = folder.resolve("kept/papers/own");
+        String alone = Files.readString(file);
+        Path other = Files.createDirectories(folder.resolve("kept/papers/zhang"));
+        Files.writeString(
+                other.resolve(PaperRecord.ROWS),
+                Files.readString(own.resolve(PaperRecord.ROWS))
+                        .replace("\"own\"", "\"zhang\"")
+                        .replace("| own", "| zhang"));
+        PaperRecord.write(file, List.of(report(5, claim("false", of("rest") + " > 1000"))));
+        String both = Files.readString(file);
+        assertThat(both)
+                .contains("| zhang | 1 | 0 | 0 |", "(papers/zhang/paper.html)", "(papers/own/paper.html)")
+                .contains("| own | 1 | 1 | 0 |")
+                .containsOnlyOnce("| paper | " + Scale.PAPER.rule());
+        // the papers of the workbench come first
+        assertThat(both.indexOf("| zhang | 1 |")).isLessThan(both.indexOf("| own | 1 | 1 |"));
+        assertThat(both.lines().filter(line -> line.startsWith("| zhang")).map(line -> line.replace("zhang", "own")))
+                .containsExactlyElementsOf(
+                        alone.lines().filter(line -> line.startsWith("| own")).toList());
+    }
+
+    @Test
+    void rowsThatCannotBeReadAreNamed() throws IOException {
+        Path file = folder.resolve("kept/papers.md");
+        Path other = Files.createDirectories(folder.resolve("kept/papers/zhang"));
+        Files.writeString(other.resolve(PaperRecord.ROWS), "{\"paper\": ");
+        PaperReport report = report(5, claim("so", of("rest") + " < 1000"));
+        assertThatThrownBy(() -> PaperRecord.write(file, List.of(report)))
+                .isInstanceOf(BadInput.class)
+                .hasMessageContaining("zhang/record.json")
+                .hasMessageContaining("parley reproduce --record");
+        assertThat(file).doesNotExist();
     }
 
     /** Without them a reader cannot tell a cold run of one restart from a warm one of five. */

@@ -1,0 +1,62 @@
+package dev.rpcx;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.IIII_Result;
+
+/** Two methods share a place of a running handler, or one has it alone: whoever is let in is counted, and no more. */
+@JCStressTest
+@Outcome(
+        id = {"1, 0, 0, 0", "0, 1, 0, 0", "1, 1, 0, 0"},
+        expect = Expect.ACCEPTABLE,
+        desc = "one of the two, or one after the other")
+@Outcome(expect = Expect.FORBIDDEN, desc = "two at once, none, or a place lost")
+@State
+public class AdmissionRace {
+    private final AtomicInteger all = new AtomicInteger();
+    private final AdmissionLimit limit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0);
+    private final AtomicInteger inside = new AtomicInteger();
+    private int wrong;
+
+    public AdmissionRace() {
+        for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
+            limit.enter();
+        }
+    }
+
+    @Actor
+    public void one(IIII_Result result) {
+        result.r1 = pass();
+    }
+
+    @Actor
+    public void other(IIII_Result result) {
+        result.r2 = pass();
+    }
+
+    private int pass() {
+        if (!limit.enter()) {
+            return 0;
+        }
+        if (inside.incrementAndGet() > 1) {
+            wrong++;
+        }
+        inside.decrementAndGet();
+        limit.leave(0, 100, 50, true);
+        return 1;
+    }
+
+    @Arbiter
+    public void left(IIII_Result result) {
+        for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
+            limit.leave(0, 100, 50, true);
+        }
+        result.r3 = all.get() + limit.running();
+        result.r4 = wrong;
+    }
+}

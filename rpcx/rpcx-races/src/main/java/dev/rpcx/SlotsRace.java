@@ -1,0 +1,38 @@
+package dev.rpcx;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/** Two callers for two slots, while slots are trimmed: each has one of its own. Two threads, as JCStress leaves out what
+ * has more of them than there are processors. */
+@JCStressTest
+@Outcome(
+        id = {"0, 1", "1, 0"},
+        expect = Expect.ACCEPTABLE,
+        desc = "a slot each")
+@Outcome(expect = Expect.FORBIDDEN, desc = "a slot had twice, or lost")
+@State
+public class SlotsRace {
+    @SuppressWarnings("NullAway") // without a connection
+    private final CallSlots slots = new CallSlots(null);
+
+    public SlotsRace() {
+        slots.limit(2);
+        slots.release(slots.acquire(0));
+    }
+
+    @Actor
+    public void one(II_Result had) {
+        had.r1 = slots.acquire(0).slot;
+    }
+
+    @Actor
+    public void other(II_Result had) {
+        slots.trim();
+        had.r2 = slots.acquire(0).slot;
+    }
+}

@@ -1,0 +1,85 @@
+package dev.rpcx;
+
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.unix.Socket;
+import java.lang.reflect.Field;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/**
+ * A caller and the event loop write to one socket: one at a time, each sees what the other has done, and a loop that is
+ * refused is woken. Where there is no epoll nothing is lent, and this has nothing to try.
+ */
+@JCStressTest
+@Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "one after the other, or the one that was refused was told")
+@Outcome(expect = Expect.FORBIDDEN, desc = "two at once, or a loop that nobody wakes")
+@State
+public class WriteTurnRace {
+    @SuppressWarnings("NullAway") // as a turn has it that lends nothing
+    private static final Socket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream() : null;
+
+    private static final EmbeddedChannel CHANNEL = new EmbeddedChannel();
+    private static final Field FIELD = field();
+
+    private final WriteTurn turn = new WriteTurn(CHANNEL);
+
+    /** Without any fence of its own. */
+    private int written;
+
+    private int turns;
+    private int loopTurns;
+    private boolean isRefused;
+    private boolean isWoken;
+
+    private static Field field() {
+        try {
+            Field socket = WriteTurn.class.getDeclaredField("socket");
+            socket.setAccessible(true);
+            return socket;
+        } catch (NoSuchFieldException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    public WriteTurnRace() {
+        try {
+            // as if it had found one in its channel
+            FIELD.set(turn, SOCKET);
+        } catch (IllegalAccessException e) {
+            throw new AssertionError(e);
+        }
+        turn.loopDone();
+    }
+
+    @Actor
+    public void caller() {
+        if (turn.takeForCaller()) {
+            written++;
+            turns++;
+            isWoken = turn.callerDone();
+        }
+    }
+
+    @Actor
+    public void loop() {
+        if (turn.takeForLoop()) {
+            written++;
+            loopTurns++;
+            turn.loopDone();
+        } else {
+            isRefused = true;
+        }
+    }
+
+    @Arbiter
+    public void all(II_Result result) {
+        result.r1 = turns + loopTurns - written;
+        result.r2 = isRefused && !isWoken ? 1 : 0;
+    }
+}

@@ -1,0 +1,102 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * The races of this module, tried by JCStress in processes of its own: compiled in each of the ways that a JVM has, by
+ * two threads that meet again and again. In the long form, {@code -Drpcx.long=true}, and as long as
+ * {@code -Drpcx.jcstress="-m tough"} says.
+ */
+@Timeout(7200)
+class JcstressTest {
+    private static final Path FOLDER = Path.of("target", "jcstress");
+
+    /** Read by {@code rpcx/reliability}, which writes it down. */
+    private static final Path FIGURES = Path.of("target", "reliability.txt");
+
+    private static final List<Class<?>> RACES = List.of(
+            AdmissionRace.class,
+            CreditRace.class,
+            LedgerRace.class,
+            OutboxRace.class,
+            SerialRace.class,
+            SlotsRace.class,
+            WriteTurnRace.class);
+
+    private static final Pattern TRIED = Pattern.compile("\\[(\\w+)] dev\\.rpcx\\.(\\w+)");
+    private static final Pattern SAMPLES = Pattern.compile(" +([0-9,]+) +[<>]?[0-9.]+% +(\\w+)");
+
+    private static final String ALL_TOGETHER = "Results across all configurations";
+
+    /** It takes all processors for minutes. */
+    @Test
+    void nothingForbiddenHappens() throws Exception {
+        boolean isLong = Boolean.getBoolean("rpcx.long");
+        String extent = System.getProperty("rpcx.jcstress", isLong ? "-m quick" : "");
+        Assumptions.assumeFalse(
+                extent.isEmpty(),
+                "JCStress takes all processors for minutes: rpcx/reliability, or -Drpcx.jcstress=\"-m sanity\"");
+        Files.createDirectories(FOLDER);
+        Path log = FOLDER.resolve("log");
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                "org.openjdk.jcstress.Main",
+                "-v",
+                "-t",
+                "dev.rpcx",
+                "-r",
+                FOLDER.toString()));
+        command.addAll(List.of(extent.split(" ")));
+        Process jcstress = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start();
+        int exit;
+        try {
+            exit = jcstress.waitFor();
+        } finally {
+            jcstress.destroyForcibly();
+        }
+        String said = Files.readString(log);
+        assertThat(exit).as(said).isZero();
+        Set<String> tried = new TreeSet<>();
+        Matcher each = TRIED.matcher(said);
+        while (each.find()) {
+            assertThat(each.group(1)).as(each.group(2)).isEqualTo("OK");
+            tried.add(each.group(2));
+        }
+        assertThat(tried)
+                .as("a machine of one processor runs none")
+                .hasSameSizeAs(Runtime.getRuntime().availableProcessors() < 2 ? Set.of() : RACES);
+        long samples = 0;
+        Matcher outcome = SAMPLES.matcher(said.substring(Math.max(0, said.indexOf(ALL_TOGETHER))));
+        while (outcome.find()) {
+            assertThat(outcome.group(2)).isEqualTo("Acceptable");
+            samples += Long.parseLong(outcome.group(1).replace(",", ""));
+        }
+        if (isLong) {
+            Files.writeString(
+                    FIGURES,
+                    "2\t" + samples + " meetings of two threads in " + tried.size()
+                            + " races under JCStress, in each way of compiling: nothing forbidden\n",
+                    StandardOpenOption.CREATE,
+                    StandardOpenOption.APPEND);
+        }
+    }
+}
