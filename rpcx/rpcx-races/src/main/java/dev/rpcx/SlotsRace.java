@@ -7,8 +7,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** Two callers for two slots, while slots are trimmed: each has one of its own. Two threads, as JCStress leaves out what
- * has more of them than there are processors. */
+/**
+ * Two callers for two slots, while slots are trimmed: each has one of its own. There are two threads, as JCStress
+ * leaves out what has more of them than there are processors.
+ */
 @JCStressTest
 @Outcome(
         id = {"0, 1", "1, 0"},

@@ -51,6 +51,12 @@ class GoClientTest {
             Ended checked = run(command);
             assertThat(checked.status()).as(checked.said()).isZero();
             assertThat(checked.said()).contains("\nok, ");
+            LongForm.figure(
+                    2,
+                    "the Go client of rpcx/spec/go, written from wire.md alone, says of this server: %s",
+                    checked.said()
+                            .substring(checked.said().lastIndexOf("\nok, ") + 1)
+                            .strip());
         } finally {
             server.stop(Duration.ofMillis(200));
         }

@@ -46,8 +46,8 @@ public final class PaperRecord {
                 "In short",
                 "",
                 "| paper | holds | does not hold | not decided here | figures | page |",
-                "A claim is decided only where the 95 % interval of the ratio excludes the border and every figure rests"
-                        + " on three restarts at least; one that is decided only because few restarts lie close"
+                "A claim is decided only where the 95 % interval of the ratio excludes the border and every figure"
+                        + " rests on three restarts at least; one that is decided only because few restarts lie close"
                         + " together is indicative. Machines, languages and libraries were others in the papers: order"
                         + " and ratio say more than size."),
         DEPENDS("What depends on how it is measured", "", "| paper | conclusion | here | measured |", ""),
