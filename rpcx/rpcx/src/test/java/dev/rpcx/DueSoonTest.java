@@ -136,4 +136,77 @@ class DueSoonTest {
         }
         assertThat(ended).isPositive();
     }
+
+    /** A look at all, and then as many as there is room for, each a hundredth of the span behind the one before. */
+    private void fill(int soonest) {
+        look();
+        for (int i = 0; i < DueSoon.MOST; i++) {
+            add(i, i < soonest ? (1 + i) * MS : DueSoon.SPAN_NANOS / 2 + (1 + i) * MS);
+        }
+    }
+
+    @Test
+    void whereOneMoreComesTheTimeIsHalvedAndNoMoreIsLookedAtThan() {
+        fill(DueSoon.MOST / 2);
+        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS - 1)).isTrue();
+        add(1_000, DueSoon.SPAN_NANOS / 2 - MS);
+        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 2 - 1)).isTrue();
+        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 2)).isFalse();
+        assertThat(soon.look(now, this::end)).isEqualTo(MS);
+        now += DueSoon.SPAN_NANOS / 2 - 1;
+        asked = 0;
+        // the first of those that are not kept
+        assertThat(soon.look(now, this::end)).isEqualTo((2 + DueSoon.MOST / 2 - 1) * MS + 1);
+        assertThat(asked).isEqualTo(DueSoon.MOST / 2 + 1);
+        assertThat(ended).isEqualTo(DueSoon.MOST / 2 + 1);
+    }
+
+    @Test
+    void whereHalfOfTheTimeDoesNotDoItIsHalvedAgain() {
+        fill(DueSoon.MOST / 2 + 1);
+        add(1_000, DueSoon.SPAN_NANOS / 4);
+        assertThat(soon.isKept(now)).isTrue();
+        // 65 are due within 65 ms, of which those within a sixteenth of a second are kept
+        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 16 - 1)).isTrue();
+        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 16)).isFalse();
+        assertThat(soon.look(now, this::end)).isEqualTo(MS);
+        now += DueSoon.SPAN_NANOS / 16 - 1;
+        assertThat(soon.look(now, this::end)).isEqualTo(MS / 2 + 1);
+        assertThat(ended).isEqualTo(62);
+    }
+
+    @Test
+    void whereTooManyAreDueAtOnceAllAreLookedAt() {
+        look();
+        for (int i = 0; i <= DueSoon.MOST; i++) {
+            add(i, 1);
+        }
+        assertThat(soon.look(now, this::end)).isEqualTo(1);
+        now++;
+        assertThat(soon.isKept(now)).isFalse();
+        look();
+        assertThat(ended).isEqualTo(DueSoon.MOST + 1);
+    }
+
+    /** What a look ends may bring another one, while the table is being passed. */
+    @Test
+    void oneThatComesWithinALookAndFindsNoRoomHasAllLookedAtNextTime() {
+        fill(DueSoon.MOST / 2);
+        now += MS;
+        long next = soon.look(now, (id, at) -> {
+            long left = end(id, at);
+            if (left == DueSoon.NEVER) {
+                add(1_000, 3 * MS);
+                add(1_001, 2 * MS);
+            }
+            return left;
+        });
+        assertThat(ended).isEqualTo(1);
+        assertThat(next).isEqualTo(MS);
+        assertThat(soon.isKept(now)).isFalse();
+        now += 3 * MS;
+        look();
+        assertThat(due).doesNotContainKeys(1, 2, 3, 1_000, 1_001).containsKey(4);
+        assertThat(soon.isKept(now)).isTrue();
+    }
 }

@@ -1,8 +1,18 @@
 package dev.rpcx;
 
+import java.lang.management.ManagementFactory;
+import org.junit.jupiter.api.Assumptions;
+
 /** What this process has on its heap. */
 final class Heap {
     private Heap() {}
+
+    /** For tests that need the collector: where thousands of mutants are tried it is not asked. */
+    static void assumeCollected() {
+        Assumptions.assumeFalse(
+                ManagementFactory.getRuntimeMXBean().getInputArguments().contains("-XX:+DisableExplicitGC"),
+                "the collector is not to be asked");
+    }
 
     /** Bytes of objects that are reached, roughly: the least of some looks, each behind a collection. */
     static long usedBytes() {
