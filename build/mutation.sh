@@ -13,7 +13,7 @@ find_maven mutation
 # Each part: its name, the classes that are changed, the tests that have to notice. Tests without sockets are the quickest to do so.
 parts() {
   cat <<'PARTS'
-charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest
+charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest,ClaimsTest
 slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,FullConnectionsTest,FailingThreadsTest,OrphanSlotsTest,EarlyCallsTest,ClientMemoryTest
 admission AdmissionLimit,GivenTimes                                  AdmissionStepsTest,AdmissionTrialTest,GivenTimesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest

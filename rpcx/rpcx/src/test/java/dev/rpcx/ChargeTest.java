@@ -132,4 +132,30 @@ class ChargeTest {
         assertThat(one.take(1)).isFalse();
         assertThat(one.held()).isEqualTo(4);
     }
+
+    @Test
+    void allOfWhatIsCountedOneByOneMayBeHandedOver() {
+        Charge places = account.charge(Resource.CALLS);
+        places.add(2);
+        places.handOver(2);
+        assertThat(places.held()).isZero();
+        assertThat(ledger.held(Resource.CALLS)).isEqualTo(2);
+        account.give(Resource.CALLS, 2);
+    }
+
+    @Test
+    void aSmallMessageIsReadWithoutBeingAskedFor() {
+        assertThat(bytes.unasked()).isEqualTo(Uncharged.IDLE_OBJECT_BYTES);
+    }
+
+    @Test
+    void whatIsReadInManyPiecesIsHeldWhole() {
+        Charge objects = account.charge(Resource.OBJECT_BYTES);
+        for (int i = 0; i < 2_000; i++) {
+            assertThat(objects.take(1_000)).isTrue();
+        }
+        assertThat(objects.held()).isEqualTo(2_000_000);
+        objects.release();
+        assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
+    }
 }

@@ -16,6 +16,7 @@ final class Heap {
 
     /** Bytes of objects that are reached, roughly: the least of some looks, each behind a collection. */
     static long usedBytes() {
+        assumeCollected();
         Runtime machine = Runtime.getRuntime();
         long least = Long.MAX_VALUE;
         for (int look = 0; look < 3; look++) {

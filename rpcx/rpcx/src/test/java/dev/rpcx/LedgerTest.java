@@ -473,4 +473,131 @@ class LedgerTest {
         client.forget();
         server.forget();
     }
+
+    @Test
+    void aConnectionHoldsMuchAboveAnEighthOfWhatOneMayHave() {
+        Ledger kept = new Ledger(
+                "kept",
+                Map.of(Resource.KEPT_BYTES, 1_600L, Resource.TABLE_BYTES, 1_600L),
+                Map.of(Resource.KEPT_BYTES, 400L, Resource.TABLE_BYTES, 900L),
+                CONNECTIONS);
+        assertThat(kept.mostOfConnection(Resource.KEPT_BYTES)).isEqualTo(400);
+        assertThat(kept.mostOfConnection(Resource.TABLE_BYTES))
+                .as("half of all")
+                .isEqualTo(800);
+        Account account = Objects.requireNonNull(kept.open(null));
+        Charge charge = account.charge(Resource.KEPT_BYTES);
+        charge.add(50);
+        assertThat(account.holdsMuch(Resource.KEPT_BYTES)).isFalse();
+        charge.add(1);
+        assertThat(account.holdsMuch(Resource.KEPT_BYTES)).isTrue();
+        charge.release();
+    }
+
+    @Test
+    void halfIsTakenWhereAllConnectionsTogetherHoldMore() {
+        Ledger ten = handlers(10);
+        Account account = Objects.requireNonNull(ten.open(null));
+        Charge own = account.charge(Resource.HANDLERS);
+        Charge others = Objects.requireNonNull(ten.open(null)).charge(Resource.HANDLERS);
+        own.add(3);
+        others.add(2);
+        assertThat(account.isHalfTaken(Resource.HANDLERS)).isFalse();
+        others.add(1);
+        assertThat(account.isHalfTaken(Resource.HANDLERS)).isTrue();
+        own.release();
+        others.release();
+    }
+
+    /** What cannot be refused without ending a connection goes to whoever comes, until nothing is left. */
+    @Test
+    void whatIsClaimedGoesToOneConnectionWhole() {
+        Ledger frames = new Ledger("frames", Map.of(Resource.FRAME_BYTES, 100L), Map.of(), CONNECTIONS);
+        Account account = Objects.requireNonNull(frames.open(null));
+        Charge charge = account.charge(Resource.FRAME_BYTES);
+        assertThat(charge.add(100)).isTrue();
+        assertThat(charge.add(1)).isFalse();
+        charge.release();
+        assertThat(account.claims(Resource.FRAME_BYTES)).isSameAs(frames.claims(Resource.FRAME_BYTES));
+    }
+
+    /** What a call has left that was given up, as the collector finds it. */
+    private static List<Leftover> leave(Account account, int count, long objectBytes) {
+        List<Leftover> all = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            assertThat(account.take(Resource.OBJECT_BYTES, objectBytes)).isTrue();
+            assertThat(account.take(Resource.CALLS, 1)).isTrue();
+            all.add(account.leave(new Object(), objectBytes, 1));
+        }
+        return all;
+    }
+
+    @Test
+    void whatNobodyCanReachAnyMoreIsGivenBackTwoAtATime() {
+        Account account = Objects.requireNonNull(ledger.open(null));
+        List<Leftover> all = leave(account, 5, 10);
+        assertThat(ledger.leftovers()).isEqualTo(5);
+        all.subList(0, 3).forEach(Leftover::enqueue);
+        assertThat(account.take(Resource.CALLS, 1)).isTrue();
+        account.leave(new Object(), 0, 1);
+        assertThat(ledger.leftovers()).isEqualTo(4);
+        assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(30);
+        assertThat(ledger.held(Resource.CALLS)).isEqualTo(4);
+        all.forEach(Leftover::end);
+        assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(ledger.held(Resource.CALLS)).isEqualTo(1);
+        account.give(Resource.CALLS, 1);
+    }
+
+    @Test
+    void whoWouldBeRefusedGivesBackWhatNobodyCanReachAnyMore() {
+        Ledger objects = new Ledger("objects", Map.of(Resource.OBJECT_BYTES, 1_000L), Map.of(), CONNECTIONS);
+        Account account = Objects.requireNonNull(objects.open(null));
+        List<Leftover> all = leave(account, 300, 1);
+        assertThat(account.take(Resource.OBJECT_BYTES, 400)).isFalse();
+        assertThat(objects.leftovers()).isEqualTo(300);
+        all.forEach(Leftover::enqueue);
+        assertThat(account.take(Resource.OBJECT_BYTES, 400)).isTrue();
+        assertThat(objects.leftovers()).as("no more at once than 256").isEqualTo(44);
+        assertThat(objects.held(Resource.OBJECT_BYTES)).isEqualTo(444);
+        account.give(Resource.OBJECT_BYTES, 400);
+        assertThat(objects.audit()).doesNotContain("OBJECT_BYTES");
+        assertThat(objects.leftovers()).isZero();
+    }
+
+    @Test
+    void theConnectionsOfAnAddressHaveSoManyTimesTheCallsOfOne() throws Exception {
+        Ledger server = Ledger.ofServer("server", 7, 3, 5, 10_000, 1_000);
+        Charge first = Objects.requireNonNull(server.open(address("10.0.0.1"))).charge(Resource.CALLS);
+        Charge second = Objects.requireNonNull(server.open(address("10.0.0.1"))).charge(Resource.CALLS);
+        assertThat(first.add(10)).isTrue();
+        assertThat(second.add(5)).isTrue();
+        assertThat(second.add(1)).isFalse();
+        first.release();
+        second.release();
+        Account account = Objects.requireNonNull(server.open(null));
+        assertThat(account.uncharged()).isSameAs(server.uncharged()).isNotSameAs(Uncharged.MOST);
+        server.forget();
+    }
+
+    @Test
+    void sharesThatAreOthersPartsFollowThem() {
+        long heap = Runtime.getRuntime().maxMemory();
+        Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, 500_000_000);
+        assertThat(server.most(Resource.OBJECT_BYTES)).isEqualTo(2_000_000_000);
+        assertThat(server.most(Resource.UNREAD_REPLY_BYTES)).isEqualTo(1_500_000_000);
+        assertThat(server.most(Resource.QUEUE_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.mostOfConnection(Resource.REQUEST_BYTES)).isEqualTo(1_000_000_000);
+        server.forget();
+        Ledger small = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, 1_000);
+        Ledger client = Ledger.ofClient("client");
+        assertThat(client.most(Resource.FRAME_BYTES)).isEqualTo(4 * small.most(Resource.FRAME_BYTES));
+        assertThat(client.most(Resource.REQUEST_BYTES)).isEqualTo(2 * small.most(Resource.REQUEST_BYTES));
+        assertThat(client.mostOfConnection(Resource.REQUEST_BYTES))
+                .isEqualTo(Math.min(client.most(Resource.REQUEST_BYTES) / 2, 128L << 20));
+        assertThat(small.mostOfConnection(Resource.REQUEST_BYTES))
+                .isEqualTo(Math.min(small.most(Resource.REQUEST_BYTES) / 2, 128L << 20));
+        small.forget();
+        client.forget();
+    }
 }

@@ -813,7 +813,6 @@ class PoolSharesTest {
 
     @Test
     void aTableThatHasGrownIsNotKeptForFew() {
-        Heap.assumeCollected();
         int many = 200;
         int waiting = 4_000;
         List<Task> tasks = new ArrayList<>();

@@ -44,4 +44,14 @@ class RetryBudgetTest {
         call(10_000);
         assertThat(spent()).isEqualTo(100);
     }
+
+    @Test
+    void whatIsGivenBackMayBeSpentAgainAndIsNoMoreThanAHundred() {
+        spent();
+        budget.giveBack();
+        assertThat(spent()).isEqualTo(1);
+        call(995);
+        budget.giveBack();
+        assertThat(spent()).isEqualTo(100);
+    }
 }
