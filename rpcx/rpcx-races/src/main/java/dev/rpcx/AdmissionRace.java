@@ -9,7 +9,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.IIII_Result;
 
-/** Two methods share a place of a running handler, or one has it alone: whoever is let in is counted, and no more. */
+/** One place of a running handler is left for two methods: whoever is let in is counted, and no more are. */
 @JCStressTest
 @Outcome(
         id = {"1, 0, 0, 0", "0, 1, 0, 0", "1, 1, 0, 0"},
@@ -20,6 +20,7 @@ import org.openjdk.jcstress.infra.results.IIII_Result;
 public class AdmissionRace {
     private final AtomicInteger all = new AtomicInteger();
     private final AdmissionLimit limit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0);
+    private final AdmissionLimit otherLimit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0);
     private final AtomicInteger inside = new AtomicInteger();
     private int wrong;
 
@@ -31,15 +32,15 @@ public class AdmissionRace {
 
     @Actor
     public void one(IIII_Result result) {
-        result.r1 = pass();
+        result.r1 = pass(limit);
     }
 
     @Actor
     public void other(IIII_Result result) {
-        result.r2 = pass();
+        result.r2 = pass(otherLimit);
     }
 
-    private int pass() {
+    private int pass(AdmissionLimit limit) {
         if (!limit.enter()) {
             return 0;
         }
@@ -56,7 +57,7 @@ public class AdmissionRace {
         for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
             limit.leave(0, 100, 50, true);
         }
-        result.r3 = all.get() + limit.running();
+        result.r3 = all.get() + limit.running() + otherLimit.running();
         result.r4 = wrong;
     }
 }

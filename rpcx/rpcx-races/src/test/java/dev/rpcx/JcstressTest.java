@@ -44,6 +44,8 @@ class JcstressTest {
     /** It takes all processors for minutes. */
     @Test
     void nothingForbiddenHappens() throws Exception {
+        // what an earlier run has left is none of this one's
+        Files.deleteIfExists(FIGURES);
         boolean isLong = Boolean.getBoolean("rpcx.long");
         String extent = System.getProperty("rpcx.jcstress", isLong ? "-m quick" : "");
         Assumptions.assumeFalse(
@@ -61,9 +63,10 @@ class JcstressTest {
                 "-t",
                 "dev.rpcx",
                 "-r",
-                FOLDER.toString()));
+                "."));
         command.addAll(List.of(extent.split(" ")));
         Process jcstress = new ProcessBuilder(command)
+                .directory(FOLDER.toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile())
                 .start();
@@ -85,11 +88,13 @@ class JcstressTest {
                 .as("a machine of one processor runs none")
                 .hasSameSizeAs(Runtime.getRuntime().availableProcessors() < 2 ? Set.of() : RACES);
         long samples = 0;
-        Matcher outcome = SAMPLES.matcher(said.substring(Math.max(0, said.indexOf(ALL_TOGETHER))));
+        assertThat(said).contains(ALL_TOGETHER);
+        Matcher outcome = SAMPLES.matcher(said.substring(said.indexOf(ALL_TOGETHER)));
         while (outcome.find()) {
             assertThat(outcome.group(2)).isEqualTo("Acceptable");
             samples += Long.parseLong(outcome.group(1).replace(",", ""));
         }
+        assertThat(samples).isPositive();
         if (isLong) {
             Files.writeString(
                     FIGURES,

@@ -524,9 +524,9 @@ public final class CallContext {
 
     /** @return what has to run now */
     synchronized List<Runnable> cancel() {
+        cancelled = true;
         List<Runnable> all = cancelTasks;
         if (all == null) {
-            cancelled = true;
             return List.of();
         }
         List<Runnable> tasks = new ArrayList<>();
@@ -542,9 +542,7 @@ public final class CallContext {
                 tasks.add(task);
             }
         }
-        // last: a cancel that finds no memory may come again
         cancelTasks = stages;
-        cancelled = true;
         return tasks;
     }
 

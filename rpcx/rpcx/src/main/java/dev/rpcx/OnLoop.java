@@ -45,6 +45,9 @@ final class OnLoop {
     /** Which one of all that were added to the list the call is. */
     long addition;
 
+    /** So long it waits at most, not begun, for its caller to read replies. */
+    long waitsUntilNanos;
+
     /** The connection looks at this call at this time, while it has no slot. */
     long awayUntilNanos;
 

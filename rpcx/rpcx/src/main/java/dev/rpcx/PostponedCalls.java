@@ -63,6 +63,11 @@ final class PostponedCalls {
         }
     }
 
+    /** Whether the call waits here. */
+    boolean has(ServerCall call) {
+        return waiting.contains(call);
+    }
+
     /** A call waits, instead of being begun. */
     void add(ServerCall call) {
         congested = true;

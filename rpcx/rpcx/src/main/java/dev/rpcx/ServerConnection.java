@@ -315,13 +315,25 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return call.method().brings() ? postponedStreams : postponedCalls;
     }
 
-    /** A call waits until what its caller has to read already has left, instead of being begun. */
+    /**
+     * A call waits until what its caller has to read already has left, instead of being begun. It waits for as long as
+     * a small request may take, pauses of reading included: nobody keeps room by reading no replies.
+     */
     void postpone(ServerCall call) {
-        if (call.chargeWaiting()) {
-            postponed(call).add(call);
-        } else {
+        if (!call.chargeWaiting()) {
             refuseAdmission(call);
+            return;
         }
+        long now = nanoTime();
+        call.onLoop.waitsUntilNanos = now + 2 * ALLOWED_STALLS * stallNanos;
+        postponed(call).add(call);
+        if (isPostponed(call)) {
+            watchEarlier(call, now);
+        }
+    }
+
+    private boolean isPostponed(ServerCall call) {
+        return postponedCalls.has(call) || postponedStreams.has(call);
     }
 
     /**
@@ -566,7 +578,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             call.onLoop.receiving = true;
             call.onLoop.unfinished = new UnfinishedMessage(owed.at(now), now);
             if (holdCounted(call, payload)) {
-                watchUnfinished(call, now);
+                watchEarlier(call, now);
             }
         } else {
             dispatch(call, payload);
@@ -892,7 +904,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } else if (stream.isReceiving() && call.receiver == stream) {
             long now = nanoTime();
             call.onLoop.unfinished = new UnfinishedMessage(owed.at(now), now);
-            watchUnfinished(call, now);
+            watchEarlier(call, now);
         }
     }
 
@@ -998,6 +1010,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             // nobody keeps room by reading no replies: pauses give it no more than its own time again
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
+        if (isPostponed(call)) {
+            left = Math.min(left, call.onLoop.waitsUntilNanos - now);
+        }
         return now + left;
     }
 
@@ -1029,7 +1044,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         watch(call.deadlineNanos());
     }
 
-    private void watchUnfinished(ServerCall call, long now) {
+    private void watchEarlier(ServerCall call, long now) {
         long due = due(call, now);
         soon.add(call.id, due);
         watch(due, now);
@@ -1183,6 +1198,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private String whyOver(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.onLoop.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
+        if (unfinished == null && !isLate) {
+            return "the replies before it were not read (expected: within "
+                    + TimeUnit.NANOSECONDS.toMillis(2 * ALLOWED_STALLS * stallNanos) + " ms)";
+        }
         if (unfinished == null || isLate && !call.onLoop.receiving) {
             return "the time of the call is over";
         }
@@ -2006,7 +2025,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     try {
                         cancelBehind(call);
                     } catch (Throwable t) {
-                        // it is cancelled when its time is over
+                        // the others are cancelled all the same
                         Threads.report(t);
                     }
                 }

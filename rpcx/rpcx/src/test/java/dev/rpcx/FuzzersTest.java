@@ -108,7 +108,7 @@ class FuzzersTest {
                 .isZero();
         LongForm.figure(
                 2,
-                "%s: %s inputs tried by Jazzer in %s s, beginning with %d that are kept: none does harm",
+                "%s: %s inputs tried by Jazzer in %s s, and %d that are kept: none does harm",
                 fuzzer.getSimpleName(),
                 lines.stream()
                         .filter(line -> line.contains(EXECUTED))

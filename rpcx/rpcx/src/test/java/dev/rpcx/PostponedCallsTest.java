@@ -6,6 +6,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -671,6 +672,37 @@ class PostponedCallsTest {
         unread.release();
         peer.requests(1, "waits");
         assertThat(service.waiting).hasSize(1);
+    }
+
+    /** Its request has room that others want, and who reads nothing would keep it for all of the call's time. */
+    @Test
+    void aCallWaitsForItsReaderNoLongerThanASmallRequestMayTake() {
+        server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .keepAlive(Duration.ofHours(1))
+                .build()
+                .start();
+        Peer peer = new Peer();
+        Charge unread = peer.unread(2 * MEBIBYTE);
+        peer.connection().replyHeld();
+        platform.pass(peer.channel, 5, TimeUnit.SECONDS);
+        for (String method : List.of("quick", "items")) {
+            ByteBuf payload = RawPeer.prelude("postponed", method);
+            Varint.write(payload, TimeUnit.HOURS.toMicros(1));
+            peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, id(peer.sent++), payload));
+            platform.handleAll(peer.channel);
+        }
+        platform.pass(peer.channel, 59_999, TimeUnit.MILLISECONDS);
+        assertThat(peer.ends()).isEmpty();
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isPositive();
+        // looks are 5 ms apart at least
+        platform.pass(peer.channel, 6, TimeUnit.MILLISECONDS);
+        assertThat(peer.ends())
+                .containsExactlyInAnyOrderEntriesOf(
+                        Map.of(0, RPCXException.Code.DEADLINE_EXCEEDED, 1, RPCXException.Code.DEADLINE_EXCEEDED));
+        assertThat(service.begun).isZero();
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        unread.release();
     }
 
     @Test

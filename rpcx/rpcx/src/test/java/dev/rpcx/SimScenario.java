@@ -24,20 +24,10 @@ final class SimScenario {
     private static final int MAX_TEXT = 200_000;
 
     /**
-     * A process may have so much that is charged to nobody: one batch of each loop that is being made or has just been
-     * read, and up to 4 KiB of each request, reply and connection. Most were 83 kB in 10,000 worlds.
+     * A process may have so much of sockets' buffers that is charged to nobody: one batch of each loop that is being
+     * made or has just been read, and up to 4 KiB in the queue of each connection.
      */
-    private static final long FREE_BYTES = 192 * 1024;
-
-    /** What is held of buffers. */
-    private static final List<Resource> BYTES = List.of(
-            Resource.REQUEST_BYTES,
-            Resource.REPLY_BYTES,
-            Resource.QUEUE_BYTES,
-            Resource.ITEM_BYTES_IN,
-            Resource.ITEM_BYTES_OUT,
-            Resource.KEPT_BYTES,
-            Resource.FRAME_BYTES);
+    private static final long FREE_BYTES = 64 * 1024;
 
     /** Host on which something listens that is no server. */
     private static final String TRAP = "10.0.8.1";
@@ -345,7 +335,7 @@ final class SimScenario {
 
     // ---- the course of things
 
-    /** All memory of sockets' buffers is charged, but for what each connection and each call may have without. */
+    /** All memory of sockets' buffers is charged, but for what each loop and each connection may have without. */
     private void lookAtMemory() {
         for (Host host : hosts) {
             if (!host.platform.isKilled()) {
@@ -359,11 +349,8 @@ final class SimScenario {
 
     private void lookAtMemory(SimPlatform platform, Ledger ledger) {
         long bytes = platform.allocator.bytes();
-        long charged = 0;
-        for (Resource kind : BYTES) {
-            charged += ledger.held(kind);
-        }
-        long free = bytes - charged;
+        // a buffer that grows is doubled, and its queue is charged for what is in it
+        long free = bytes - 2 * ledger.held(Resource.QUEUE_BYTES);
         if (free > world.mostFreeBytes) {
             world.mostFreeBytes = free;
             if (free > FREE_BYTES) {

@@ -59,7 +59,7 @@ class SimulationTest {
         LongForm.figure(
                 2,
                 "%d simulated worlds, seeds from %d, %d steps: nothing wrong; at no time more than %d bytes of a"
-                        + " process's buffers that are charged to nobody",
+                        + " process's socket buffers beyond twice what their queues are charged for",
                 SEEDS,
                 FIRST,
                 steps.sum(),
