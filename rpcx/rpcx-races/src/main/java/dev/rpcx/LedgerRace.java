@@ -12,7 +12,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/** Two connections want what only one of them may have at a time: whoever has it is counted, and all of it comes back. */
+/** Two connections want what one of them may have at a time: whoever has it is counted, and all of it comes back. */
 @JCStressTest
 @Outcome(
         id = {"1, 0, 0", "0, 1, 0", "1, 1, 0"},

@@ -112,6 +112,32 @@ class TurnsTest {
         assertThat(turns.hasWhole()).isFalse();
     }
 
+    @Test
+    void whatFollowsAnotherAndIsTakenBackWaitsAsNoWholeMessageAnyMore() {
+        Outbound large = added(FRAME + 1);
+        Outbound waits = added(FRAME + 1);
+        Outbound follows = message(waits.id, 10);
+        turns.add(follows, true);
+        turns.remove(follows);
+        assertThat(turns.hasWhole()).isFalse();
+        end(large);
+        end(waits);
+        assertThat(turns.isEmpty()).isTrue();
+    }
+
+    @Test
+    void whatFollowsAnotherHasOneTurn() {
+        Outbound large = added(FRAME + 1);
+        Outbound waits = added(FRAME + 1);
+        Outbound follows = message(waits.id, 10);
+        turns.add(follows, true);
+        end(large);
+        assertThat(round()).containsExactly(waits, follows);
+        end(waits);
+        end(follows);
+        assertThat(turns.isEmpty()).isTrue();
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24})
     void ofMessagesOfOneSizeOneHasBegunAndTheOthersFollowInOrder(int most) {
