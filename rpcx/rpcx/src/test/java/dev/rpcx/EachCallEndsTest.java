@@ -297,6 +297,7 @@ class EachCallEndsTest {
                 arguments.add(new WeakReference<>(bytes));
                 assertThat(calls.lengthHedged(bytes).get(10, TimeUnit.SECONDS)).isEqualTo(i + 1);
             }
+            Heap.assumeCollected();
             await().untilAsserted(() -> {
                 System.gc();
                 assertThat(arguments).allMatch(each -> each.get() == null);

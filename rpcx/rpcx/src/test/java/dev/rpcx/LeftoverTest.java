@@ -225,6 +225,7 @@ class LeftoverTest {
     @Test
     void whatNobodyCanReachIsGivenBackThoughItNeverEnds() {
         startAndCancel(ID, "loses", LARGE);
+        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             return server.ledger().audit().isEmpty();
@@ -236,6 +237,7 @@ class LeftoverTest {
         startAndCancel(ID, "loses", LARGE);
         List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
         Charge other = Objects.requireNonNull(server.ledger().open(null)).charge(Resource.OBJECT_BYTES);
+        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             return other.add(1);
@@ -391,6 +393,7 @@ class LeftoverTest {
             startAndCancel(i * ID, "loses", 1);
         }
         AtomicInteger next = new AtomicInteger(50);
+        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             for (int i = 0; i < 10; i++) {
@@ -398,6 +401,7 @@ class LeftoverTest {
             }
             return server.ledger().leftovers() < 35 && Stages.hung() < before + 35;
         });
+        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             return server.ledger().audit().isEmpty();

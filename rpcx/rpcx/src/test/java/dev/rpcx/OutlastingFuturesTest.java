@@ -137,6 +137,7 @@ class OutlastingFuturesTest {
         assertThat(service.open).hasSize(CONNECTIONS).noneMatch(CompletableFuture::isDone);
         assertThat(server.connections()).isZero();
         assertThat(server.ledger().leftovers()).isEqualTo(way == Way.BEGUN ? 0 : CONNECTIONS);
+        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             return connections.stream().allMatch(each -> each.refersTo(null));
