@@ -224,8 +224,8 @@ class LeftoverTest {
 
     @Test
     void whatNobodyCanReachIsGivenBackThoughItNeverEnds() {
-        startAndCancel(ID, "loses", LARGE);
         Heap.assumeCollected();
+        startAndCancel(ID, "loses", LARGE);
         await().until(() -> {
             System.gc();
             return server.ledger().audit().isEmpty();
@@ -234,10 +234,10 @@ class LeftoverTest {
 
     @Test
     void whatTheCollectorHasFoundIsGivenBackBeforeAnybodyIsRefused() {
+        Heap.assumeCollected();
         startAndCancel(ID, "loses", LARGE);
         List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
         Charge other = Objects.requireNonNull(server.ledger().open(null)).charge(Resource.OBJECT_BYTES);
-        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             return other.add(1);
@@ -249,6 +249,7 @@ class LeftoverTest {
 
     @Test
     void aGivenUpCallKeepsItsPlaceWhereItsObjectsCannotBeCharged() {
+        Heap.assumeCollected();
         List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
         for (int i = 1; i <= 3; i++) {
             // more than the step of a charge that may be left
@@ -388,12 +389,12 @@ class LeftoverTest {
 
     @Test
     void whatNobodyCanReachIsGivenBackByWhatIsLeftNext() {
+        Heap.assumeCollected();
         int before = Stages.hung();
         for (int i = 1; i <= 50; i++) {
             startAndCancel(i * ID, "loses", 1);
         }
         AtomicInteger next = new AtomicInteger(50);
-        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             for (int i = 0; i < 10; i++) {
@@ -401,7 +402,6 @@ class LeftoverTest {
             }
             return server.ledger().leftovers() < 35 && Stages.hung() < before + 35;
         });
-        Heap.assumeCollected();
         await().until(() -> {
             System.gc();
             return server.ledger().audit().isEmpty();
