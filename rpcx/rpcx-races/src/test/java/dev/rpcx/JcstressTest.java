@@ -88,6 +88,9 @@ class JcstressTest {
                 .as("a machine of one processor runs none")
                 .hasSameSizeAs(Runtime.getRuntime().availableProcessors() < 2 ? Set.of() : RACES);
         long samples = 0;
+        if (tried.isEmpty()) {
+            return;
+        }
         assertThat(said).contains(ALL_TOGETHER);
         Matcher outcome = SAMPLES.matcher(said.substring(said.indexOf(ALL_TOGETHER)));
         while (outcome.find()) {

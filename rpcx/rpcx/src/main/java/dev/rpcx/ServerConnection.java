@@ -316,8 +316,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * A call waits until what its caller has to read already has left, instead of being begun. It waits for as long as
-     * a small request may take, pauses of reading included: nobody keeps room by reading no replies.
+     * A call waits until what its caller has to read already has left, and there is a place for it, instead of being
+     * begun. It waits for as long as a small request may take, pauses of reading included, each time.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -997,7 +997,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /**
      * A call has to be looked at by this time: its deadline, or before that while its peer owes it the rest of a
-     * message.
+     * message, or while it is {@link #postpone postponed}.
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
@@ -1007,7 +1007,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             left = Math.min(left, owed.left(unfinished.lookedNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
             left = Math.min(left, owed.left(unfinished.sinceNanos + whole, now));
-            // nobody keeps room by reading no replies: pauses give it no more than its own time again
+            // a peer that reads no replies makes pauses: they give it no more than its own time again
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         if (isPostponed(call)) {
@@ -1199,7 +1199,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         UnfinishedMessage unfinished = call.onLoop.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
         if (unfinished == null && !isLate) {
-            return "the replies before it were not read (expected: within "
+            return "the call could not begin in time, behind replies that waited to be read (expected: within "
                     + TimeUnit.NANOSECONDS.toMillis(2 * ALLOWED_STALLS * stallNanos) + " ms)";
         }
         if (unfinished == null || isLate && !call.onLoop.receiving) {
@@ -1802,16 +1802,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * when the time of the call is over, as it would be otherwise, and at once behind the end of the connection.
      */
     private void goesOnWithThreads(ServerCall call) {
-        if (isOver || call.isCancelled() || !call.context().isHandlerBehind()) {
+        if (call.isCancelled() || !call.context().isHandlerBehind()) {
+            dropped.add(call);
+        } else if (isOver) {
             // first: a cancel may be the call's end
             dropped.add(call);
-            if (isOver && call.context().isHandlerBehind() && !call.isCancelled()) {
-                call.cancel();
-            }
-            return;
+            call.cancel();
+        } else {
+            addAway(call, call.deadlineNanos());
+            watch(call.deadlineNanos());
         }
-        addAway(call, call.deadlineNanos());
-        watch(call.deadlineNanos());
     }
 
     /**

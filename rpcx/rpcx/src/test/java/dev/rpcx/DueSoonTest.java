@@ -137,7 +137,7 @@ class DueSoonTest {
         assertThat(ended).isPositive();
     }
 
-    /** A look at all, and then as many as there is room for, each a hundredth of the span behind the one before. */
+    /** A look at all, and then as many as there is room for: the soonest a thousandth of the span apart, then others. */
     private void fill(int soonest) {
         look();
         for (int i = 0; i < DueSoon.MOST; i++) {

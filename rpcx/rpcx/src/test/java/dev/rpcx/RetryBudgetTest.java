@@ -50,7 +50,7 @@ class RetryBudgetTest {
         spent();
         budget.giveBack();
         assertThat(spent()).isEqualTo(1);
-        call(995);
+        call(1_000);
         budget.giveBack();
         assertThat(spent()).isEqualTo(100);
     }
