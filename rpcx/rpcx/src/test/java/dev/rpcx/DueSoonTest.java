@@ -137,7 +137,7 @@ class DueSoonTest {
         assertThat(ended).isPositive();
     }
 
-    /** A look at all, and then as many as there is room for: the soonest a thousandth of the span apart, then others. */
+    /** A look at all, and then as many as there is room for: the first ones a thousandth of the span apart. */
     private void fill(int soonest) {
         look();
         for (int i = 0; i < DueSoon.MOST; i++) {
