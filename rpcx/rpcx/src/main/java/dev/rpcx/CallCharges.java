@@ -7,7 +7,10 @@ package dev.rpcx;
  * <p>Not thread-safe: it belongs to whoever owns the call at the time, as {@link Charge} says.
  */
 final class CallCharges {
-    /** The charge is for what the buffer grows by for the request, from its arrival until the handler has ended. */
+    /**
+     * The charge is for what the buffer grows by for the request, from its arrival until the handler has ended, and its
+     * reply has left or waits to be read; and for the metadata until the call is over.
+     */
     final Charge request;
 
     /** The charge is for what a large request has been read into, from then until its handler has ended. */

@@ -297,6 +297,23 @@ final class ServerCall extends Outbound
         }
     }
 
+    /**
+     * The handler has ended, and its reply waits until the client reads: what the request was read into is not kept for
+     * that, and not charged. Metadata is, where it was.
+     */
+    void giveUpRequest() {
+        if (body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
+            try {
+                body.capacity(Math.max(FIRST_BYTES, body.readableBytes()));
+                releaseKept();
+            } catch (OutOfMemoryError none) {
+                // not even for a small reply: the buffer is charged with that as it is
+            }
+        }
+        Charge request = charges().request;
+        request.set(Math.min(request.held(), metadataCost));
+    }
+
     @Override
     public ServerMethod method() {
         return java.util.Objects.requireNonNull(method);

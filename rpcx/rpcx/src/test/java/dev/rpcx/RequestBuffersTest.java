@@ -13,6 +13,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a server charges for the buffers of requests: all that they take, whether it is used or not. */
 class RequestBuffersTest {
@@ -117,6 +119,70 @@ class RequestBuffersTest {
         assertThat(all).isGreaterThanOrEqualTo((128 << 10) - 256);
         platform.reads(channel, true);
         assertThat(held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    /** Otherwise a client that takes a byte now and then would keep the room of requests that are long over. */
+    @ParameterizedTest
+    @ValueSource(ints = {10_000, 100_000, 1_000_000})
+    void whatARequestTookIsGivenBackBeforeItsReplyIsRead(int bytes) {
+        long kept = held(Resource.KEPT_BYTES);
+        request(GENERATION, bytes);
+        assertThat(held(Resource.REQUEST_BYTES)).isGreaterThanOrEqualTo(bytes);
+        platform.reads(channel, false);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(held(Resource.REPLY_BYTES)).isBetween(1L, Charge.STEP_BYTES);
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(kept);
+        assertThat(held(Resource.CALLS)).as("its reply waits").isEqualTo(1);
+        platform.reads(channel, true);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void aBufferThatWasKeptIsGivenUpForAReplyThatWaits() {
+        long before = held(Resource.KEPT_BYTES);
+        request(GENERATION, 100_000);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        request(2 * GENERATION, 10);
+        assertThat(held(Resource.KEPT_BYTES) - before).isGreaterThanOrEqualTo(100_000);
+        platform.reads(channel, false);
+        service.all.get(1).complete("done");
+        platform.handleAll(channel);
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(before);
+        assertThat(held(Resource.REPLY_BYTES)).isBetween(1L, Charge.STEP_BYTES);
+        platform.reads(channel, true);
+    }
+
+    @Test
+    void aLargeReplyThatWaitsIsChargedForAllOfItsBuffer() {
+        request(GENERATION, 1_000_000);
+        platform.reads(channel, false);
+        service.all.get(0).complete("x".repeat(600_000));
+        platform.handleAll(channel);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(held(Resource.REPLY_BYTES)).isGreaterThanOrEqualTo(600_000);
+        platform.reads(channel, true);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void theMetadataOfACallWhoseReplyWaitsStayCharged() {
+        ByteBuf payload = RawPeer.prelude("buffers", "later");
+        Metadata.EMPTY.with("n", "v".repeat(5_000)).write(payload);
+        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE, GENERATION, payload));
+        long metadata = held(Resource.REQUEST_BYTES);
+        assertThat(metadata).isGreaterThanOrEqualTo(5_000);
+        ByteBuf text = RawPeer.text("x".repeat(15_000));
+        send(RawPeer.frame(Wire.PART, GENERATION, text));
+        assertThat(held(Resource.REQUEST_BYTES)).isGreaterThanOrEqualTo(metadata + 15_000);
+        platform.reads(channel, false);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(metadata);
+        platform.reads(channel, true);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
     }
 
     @Test
