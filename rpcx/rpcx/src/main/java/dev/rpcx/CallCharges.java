@@ -8,12 +8,15 @@ package dev.rpcx;
  */
 final class CallCharges {
     /**
-     * The charge is for what the buffer grows by for the request, from its arrival until the handler has ended, and its
-     * reply has left or waits to be read; and for the metadata until the call is over.
+     * The charge is for what the buffer grows by for the request, and for metadata that is not small, from their
+     * arrival until the handler has ended and its reply has left or waits to leave.
      */
     final Charge request;
 
-    /** The charge is for what a large request has been read into, from then until its handler has ended. */
+    /**
+     * The charge is for what a large request has been read into, from then until its handler has ended, and so have
+     * the threads that its interceptors have begun.
+     */
     final Charge objects;
 
     /**

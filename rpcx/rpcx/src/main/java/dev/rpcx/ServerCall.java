@@ -182,11 +182,12 @@ final class ServerCall extends Outbound
         }
     }
 
-    /** The reply has left or will not, and threads that do not need it run on for the call. */
+    /** The reply has left or will not, and threads run on for the call that need neither its buffer nor its reply. */
     void giveUpReply() {
         CallCharges charged = charges;
-        if (charged != null && charged.reply.held() > 0) {
-            charged.reply.release();
+        if (charged != null && (charged.reply.held() > 0 || charged.request.held() > metadataCost)) {
+            charged.reply.set(Math.min(charged.reply.held(), metadataCost));
+            charged.request.set(Math.min(charged.request.held(), metadataCost));
             try {
                 shrinkBody();
                 releaseKept();
@@ -298,20 +299,28 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The handler has ended, and its reply waits until the client reads: what the request was read into is not kept for
-     * that, and not charged. Metadata is, where it was.
+     * The handler has ended, and its reply does not leave at once: nothing is charged as a request any more. What is
+     * kept of that for as long as the call, such as metadata, counts with the reply. On the event loop.
+     *
+     * @param waits the client does not read: a buffer that is mostly empty is not kept for that
      */
-    void giveUpRequest() {
-        if (body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
+    void giveUpRequest(boolean waits) {
+        if (waits && body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
             try {
                 body.capacity(Math.max(FIRST_BYTES, body.readableBytes()));
-                releaseKept();
             } catch (OutOfMemoryError none) {
                 // not even for a small reply: the buffer is charged with that as it is
             }
         }
-        Charge request = charges().request;
-        request.set(Math.min(request.held(), metadataCost));
+        CallCharges charged = charges();
+        charged.request.release();
+        int capacity = body.capacity();
+        if (charged.kept.held() > capacity) {
+            charged.kept.set(capacity <= FIRST_BYTES ? 0 : capacity);
+        }
+        if (endUnlessThreads()) {
+            charged.objects.release();
+        }
     }
 
     @Override
@@ -332,9 +341,16 @@ final class ServerCall extends Outbound
 
     @Override
     public void threadsEnded(CallContext of) {
-        // otherwise this object serves another call
-        if (context == of && onLoop.isOverButThreads && !hasThreads()) {
+        if (context != of || hasThreads()) {
+            // this object serves another call, or other threads have begun
+            return;
+        }
+        if (onLoop.isOverButThreads) {
             connection.recycle(this);
+        } else if (waits) {
+            // its reply waits to be read
+            releaseObjects();
+            connection.handled(this);
         }
     }
 

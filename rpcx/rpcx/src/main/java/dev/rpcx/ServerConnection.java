@@ -1736,7 +1736,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
             return;
         }
-        call.giveUpRequest();
+        call.giveUpRequest(!reads);
         if (call.charges().reply.set(call.replyBytes())) {
             call.waits = true;
             replyHeld();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
+import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.MockTicker;
@@ -288,6 +289,75 @@ class PoolSharesTest {
         assertThat(begun).as("2 that were left before, 2 free").endsWith("later");
     }
 
+    /** Otherwise its end would be taken for that of something which goes on. */
+    @Test
+    void whatComesBehindTheEndOfItsConnectionIsLeftBehindToo() {
+        PoolShares.Share gone = connection(1);
+        give(gone, "left", 5);
+        gone.connectionGone();
+        List<Task> late = List.of(new Task("late"), new Task("later"));
+        late.forEach(gone::run);
+        assertThat(late).allMatch(gone::withdraw);
+        give(connection(1), "again", 1);
+        assertThat(threads).as("5 of its address, 3 free").hasSize(5);
+    }
+
+    @Test
+    void whatBeginsBehindTheEndOfItsConnectionIsLeftBehindToo() {
+        PoolShares.Share gone = connection(1);
+        give(gone, "left", 3);
+        gone.connectionGone();
+        give(gone, "late", 2);
+        assertThat(threads).hasSize(5);
+        threads.removeLast().run();
+        threads.removeLast().run();
+        assertThat(begun).containsExactly("late", "late");
+        give(connection(2), "other", 3);
+        assertThat(threads).hasSize(6);
+        give(connection(1), "again", 1);
+        assertThat(threads).as("3 of its address, 2 free").hasSize(6);
+    }
+
+    @Test
+    void whatCannotWaitBehindTheEndOfItsConnectionIsNotLeftBehind() {
+        PoolShares.Share stays = connection(1);
+        give(stays, "stays", 2);
+        PoolShares.Share gone = connection(1);
+        give(gone, "left", 4);
+        assertThat(threads).hasSize(6);
+        gone.connectionGone();
+        hasNoMemory = true;
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> gone.run(new Failing("late"))).isInstanceOf(OutOfMemoryError.class);
+        }
+        hasNoMemory = false;
+        PoolShares.Share again = connection(1);
+        stays.connectionGone();
+        for (int i = 0; i < 3; i++) {
+            threads.removeLast().run();
+        }
+        assertThat(begun).containsOnly("left").hasSize(3);
+        give(connection(2), "other", 3);
+        assertThat(threads).hasSize(6);
+        give(again, "again", 1);
+        assertThat(threads).as("1 that it has found, 2 free").hasSize(7);
+    }
+
+    @Test
+    void aTaskIsBeyondItsShareWhereItWaitsThoughAThreadIsFree() {
+        PoolShares.Share share = connection(1);
+        PoolShares.Task waits = new Task("waits");
+        assertThat(share.isBeyond(waits)).as("nothing waits").isFalse();
+        give(share, "a", 5);
+        share.run(waits);
+        assertThat(share.isBeyond(waits)).isTrue();
+        assertThat(share.isBeyond(new Task("another"))).isFalse();
+        give(connection(2), "b", 2);
+        give(connection(3), "c", 1);
+        assertThat(threads).hasSize(MOST);
+        assertThat(share.isBeyond(waits)).as("no thread is free").isFalse();
+    }
+
     /** Nothing else holds a connection that is gone. */
     @Test
     void aConnectionWhoseTasksAreTakenBackHasNoTurn() {
@@ -435,6 +505,54 @@ class PoolSharesTest {
         assertThat(begun).hasSize(4);
     }
 
+    @Test
+    void whatFindsNoThreadAsItsPoolIsClosedIsRefused() {
+        PoolShares patient = PoolShares.patient(MOST, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares.Share share = patient.share(loop, Objects.requireNonNull(ledger.open(null)));
+        hasNoThread = true;
+        meanwhile = () -> assertThat(patient.close()).isEmpty();
+        give(share, "late", 1);
+        assertThat(refused).containsExactly("late: no thread, in this test");
+    }
+
+    @Test
+    void whatFindsNeitherAThreadNorATimerIsRefused() {
+        EventLoop over = new DefaultEventLoop();
+        over.shutdownGracefully(0, 0, TimeUnit.SECONDS).syncUninterruptibly();
+        PoolShares patient = PoolShares.patient(MOST, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares.Share share = patient.share(over, Objects.requireNonNull(ledger.open(null)));
+        hasNoThread = true;
+        give(share, "late", 1);
+        assertThat(refused).containsExactly("late: no thread, in this test");
+        assertThat(patient.waitingConnections()).isZero();
+    }
+
+    @Test
+    void aTaskThatFailsOverItsRefusalKeepsNoOtherFromIts() {
+        PoolShares single = single();
+        PoolShares.Share one = share(single);
+        PoolShares.Share two = share(single);
+        hasNoThread = true;
+        meanwhile = () -> {
+            two.run(new Task("fails") {
+                @Override
+                public void refused(Throwable noThread) {
+                    throw new AssertionError("on purpose");
+                }
+            });
+            give(two, "two", 1);
+        };
+        Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();
+        Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> begun.add(thrown.getMessage()));
+        try {
+            assertThatThrownBy(() -> give(one, "one", 1)).isInstanceOf(OutOfMemoryError.class);
+        } finally {
+            Thread.currentThread().setUncaughtExceptionHandler(before);
+        }
+        assertThat(begun).containsExactly("on purpose");
+        assertThat(refused).containsExactly("two: no thread, in this test");
+    }
+
     private void advance(int millis) {
         ticker.advance(millis, TimeUnit.MILLISECONDS);
         channel.runScheduledPendingTasks();
@@ -494,7 +612,7 @@ class PoolSharesTest {
             left.connectionGone();
             left.withdraw(task);
         }
-        assertThat(pool.placesTaken() - before).isLessThan((long) ends * waiting / 10);
+        assertThat(pool.placesTaken() - before).isBetween((long) ends, (long) ends * waiting / 10);
     }
 
     private final ArrayDeque<Runnable> threadsBeside = new ArrayDeque<>();

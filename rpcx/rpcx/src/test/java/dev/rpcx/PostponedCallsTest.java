@@ -339,7 +339,9 @@ class PostponedCallsTest {
         platform.handle(MAX_AT_ONCE);
         platform.handleAll(peer.channel);
         assertThat(peer.ends()).containsEntry(0, "REPLY").doesNotContainKey(MAX_AT_ONCE);
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isEqualTo(MAX_AT_ONCE * ofOne);
+        assertThat(server.ledger().held(Resource.REQUEST_BYTES))
+                .as("the last, as the replies of the others wait")
+                .isEqualTo(ofOne);
         peer.read();
         platform.handleAll(peer.channel);
         assertThat(peer.ends()).containsEntry(MAX_AT_ONCE, "REPLY");

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.util.ArrayList;
 import java.util.List;
@@ -162,13 +164,13 @@ class RequestBuffersTest {
         service.all.get(0).complete("x".repeat(600_000));
         platform.handleAll(channel);
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
-        assertThat(held(Resource.REPLY_BYTES)).isGreaterThanOrEqualTo(600_000);
+        assertThat(held(Resource.REPLY_BYTES)).isEqualTo(1 << 20);
         platform.reads(channel, true);
         assertThat(held(Resource.REPLY_BYTES)).isZero();
     }
 
     @Test
-    void theMetadataOfACallWhoseReplyWaitsStayCharged() {
+    void theMetadataOfACallWhoseReplyWaitsCountWithThat() {
         ByteBuf payload = RawPeer.prelude("buffers", "later");
         Metadata.EMPTY.with("n", "v".repeat(5_000)).write(payload);
         send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE, GENERATION, payload));
@@ -180,9 +182,60 @@ class RequestBuffersTest {
         platform.reads(channel, false);
         service.all.get(0).complete("done");
         platform.handleAll(channel);
-        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(metadata);
-        platform.reads(channel, true);
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(held(Resource.REPLY_BYTES)).isBetween(metadata, metadata + Charge.STEP_BYTES);
+        platform.reads(channel, true);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    @Test
+    void aBufferThatWasKeptIsChargedOnceWhereALargeReplyWaitsInIt() {
+        long before = held(Resource.KEPT_BYTES);
+        request(GENERATION, 100_000);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        long kept = held(Resource.KEPT_BYTES);
+        assertThat(kept - before).isGreaterThanOrEqualTo(100_000);
+        request(2 * GENERATION, 10);
+        platform.reads(channel, false);
+        service.all.get(1).complete("x".repeat(100_000));
+        platform.handleAll(channel);
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(kept);
+        assertThat(held(Resource.REPLY_BYTES)).as("the reply alone").isBetween(100_000L, 100_000 + Charge.STEP_BYTES);
+        platform.reads(channel, true);
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(kept);
+    }
+
+    /** The request was too large for the buffer that the place had kept, and that has been given up with it. */
+    @Test
+    void aKeptBufferThatALargeRequestHasReplacedIsChargedNoLongerWhileTheReplyWaits() {
+        long before = held(Resource.KEPT_BYTES);
+        request(GENERATION, 100_000);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        assertThat(held(Resource.KEPT_BYTES) - before).isGreaterThanOrEqualTo(100_000);
+        request(2 * GENERATION, 1_000_000);
+        platform.reads(channel, false);
+        service.all.get(1).complete("done");
+        platform.handleAll(channel);
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(before);
+        platform.reads(channel, true);
+    }
+
+    @Test
+    void aReplyInPartsHoldsNothingOfItsRequestWhereItsClientStopsToRead() {
+        request(GENERATION, 1_000_000);
+        List<Long> then = new ArrayList<>();
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                then.add(held(Resource.REQUEST_BYTES));
+                ctx.flush();
+            }
+        });
+        service.all.get(0).complete("x".repeat(100_000));
+        platform.handleAll(channel);
+        assertThat(then).isNotEmpty().containsOnly(0L);
     }
 
     @Test

@@ -42,6 +42,13 @@ class ServingBoundsTest {
         }
     }
 
+    record Torn(String first, String second) {
+        @Override
+        public String second() {
+            throw new IllegalStateException("by the test");
+        }
+    }
+
     @RPCXServer("bounds")
     static final class Service {
         final List<CompletableFuture<String>> waiting = new ArrayList<>();
@@ -81,6 +88,11 @@ class ServingBoundsTest {
         @RunOn(RunOn.Place.EVENT_LOOP)
         String much(int bytes) {
             return "x".repeat(bytes);
+        }
+
+        @Method
+        Torn torn() {
+            return new Torn("written", "not written");
         }
 
         @Method
@@ -614,6 +626,68 @@ class ServingBoundsTest {
         assertThat(held(Resource.CALLS)).isZero();
         call(4 * FIRST, "laterHere");
         assertThat(held(Resource.CALLS)).isEqualTo(1);
+    }
+
+    @Test
+    void aBufferThatIsTooLargeIsNotKept() {
+        serve();
+        call(FIRST, "much", numbers(1_000_000));
+        hand.settle(channel());
+        look();
+        assertThat(frames).hasSizeGreaterThan(50);
+        frames.clear();
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    @Test
+    void aBufferThatWasKeptIsChargedNoLongerOnceItsReplyHasBeenRefused() {
+        serve();
+        call(FIRST, "much", numbers(10_000));
+        expectReply(FIRST);
+        assertThat(held(Resource.KEPT_BYTES)).isGreaterThan(10_000);
+        call(2 * FIRST, "laterHere");
+        hand.reads(channel(), false);
+        takeAll(Resource.REPLY_BYTES);
+        service.waiting.get(0).complete("b".repeat(9_000));
+        hand.settle(channel());
+        hand.reads(channel(), true);
+        expectError(2 * FIRST, Code.OVERLOADED, Executed.EXECUTED, "the reply could not be kept");
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
+    }
+
+    @Test
+    void aBufferThatHasGrownAndMayNotBeKeptIsChargedNoLonger() {
+        serve();
+        call(FIRST, "much", numbers(10_000));
+        expectReply(FIRST);
+        long kept = held(Resource.KEPT_BYTES);
+        takeAll(Resource.KEPT_BYTES);
+        long all = held(Resource.KEPT_BYTES);
+        call(2 * FIRST, "much", numbers(100_000));
+        hand.settle(channel());
+        look();
+        assertThat(frames).isNotEmpty();
+        frames.clear();
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(all - kept);
+    }
+
+    /** What it has sent beside its stream is read once, and the stream may go on for long. */
+    @Test
+    void aCallThatTakesAStreamKeepsNoLargeBuffer() {
+        serve();
+        ByteBuf unknown = Unpooled.buffer().writeByte(15 << 3 | 2);
+        unknown.writeBytes(number(9_000)).writeZero(9_000);
+        call(FIRST, "takes", unknown);
+        assertThat(held(Resource.REQUEST_BYTES)).isGreaterThan(9_000);
+        handleAll();
+        assertThat(service.waiting).hasSize(1);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        service.waiting.get(0).complete("b");
+        handleAll();
+        look();
+        assertThat(frames).anyMatch(frame -> frame.type() == Wire.REPLY);
+        frames.clear();
+        assertThat(held(Resource.KEPT_BYTES)).isZero();
     }
 
     /** Its handler has ended, and the stream may go on for long. */
@@ -1320,6 +1394,27 @@ class ServingBoundsTest {
         assertThat(channel().isOpen()).isTrue();
         hand.reads(channel(), true);
         expectError(FIRST, Code.OVERLOADED, Executed.EXECUTED, "the reply could not be kept");
+    }
+
+    @Test
+    void aResultThatCannotBeSentIsSaidSoAndNothingOfItLeaves() {
+        serve();
+        call(FIRST, "torn");
+        handleAll();
+        expectError(FIRST, Code.HANDLER_FAILED, Executed.EXECUTED, "the result cannot be sent");
+    }
+
+    /** The look at those that are over has not come yet. */
+    @Test
+    void aHandlerDoesNotBeginAtTheEndOfItsTime() {
+        serve();
+        begin(FIRST, "later", Duration.ofMillis(500), 0);
+        hand.settle(channel());
+        hand.ticker.advance(500, TimeUnit.MILLISECONDS);
+        handlers.remove().run();
+        hand.settle(channel());
+        assertThat(service.waiting).isEmpty();
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "the time was over before the handler started");
     }
 
     /** Its caller may send the call again: no handler has begun. */

@@ -74,6 +74,14 @@ class TurnsTest {
         assertThat(turns.isLast()).isTrue();
     }
 
+    @Test
+    void aMessageOfOneWholeFrameWaitsForNobodysEnd() {
+        Outbound large = added(FRAME + 1);
+        Outbound frame = added(FRAME);
+        assertThat(turns.hasWhole()).isTrue();
+        assertThat(round()).containsExactly(large, frame);
+    }
+
     /** So nothing has to be looked for among all that wait, for each small message. */
     @Test
     void onlyWhatIsAheadOfAnotherFollowsIt() {
@@ -136,6 +144,7 @@ class TurnsTest {
         end(waits);
         end(follows);
         assertThat(turns.isEmpty()).isTrue();
+        assertThat(turns.isLast()).as("nothing waits any more").isTrue();
     }
 
     @ParameterizedTest

@@ -27,6 +27,13 @@ class UnspeakableErrorsTest {
         }
     }
 
+    static final class Causeless extends CompletionException {
+        @Override
+        public synchronized Throwable getCause() {
+            throw new IllegalStateException("no cause");
+        }
+    }
+
     @RPCXServer("unspeakable")
     static final class Service {
         @Method
@@ -52,6 +59,31 @@ class UnspeakableErrorsTest {
                         .code())
                 .isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(ServerCall.unreadable(new IllegalArgumentException()).code()).isEqualTo(RPCXException.Code.INVALID);
+    }
+
+    @Test
+    void whatAHandlerSaysIsTold() {
+        RPCXException said = ServerCall.failed(new IllegalStateException("its words"));
+        assertThat(said.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+        assertThat(said).hasMessage("its words");
+        assertThat(said.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+    }
+
+    /** Also where it gives on what another server has refused. */
+    @Test
+    void aHandlerThatHasRunIsNeverSaidNotToHave() {
+        RPCXException given =
+                ServerCall.failed(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "of another server"));
+        assertThat(given.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+        assertThat(given).hasMessage("of another server");
+        assertThat(given.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+    }
+
+    @Test
+    void anExceptionWhoseCauseCannotBeAskedForIsAnAnswerAllTheSame() {
+        RPCXException told = ServerCall.failed(new Causeless());
+        assertThat(told.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+        assertThat(told.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
     }
 
     @Test
