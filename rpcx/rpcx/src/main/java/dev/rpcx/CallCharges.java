@@ -9,7 +9,8 @@ package dev.rpcx;
 final class CallCharges {
     /**
      * The charge is for what the buffer grows by for the request, and for metadata that is not small, from their
-     * arrival until the handler has ended and its reply has left or waits to leave.
+     * arrival until the handler has ended and its reply has left or waits to leave. Threads that run on behind a reply
+     * have the metadata for as long as they run.
      */
     final Charge request;
 
@@ -20,8 +21,9 @@ final class CallCharges {
     final Charge objects;
 
     /**
-     * The charge is for a reply that cannot leave at once, or that another thread than the event loop has made. That
-     * thread charges it before it is queued, as what all threads make at once could be more than the heap holds.
+     * The charge is for a reply that cannot leave at once, with its call's metadata, or that another thread than the
+     * event loop has made. That thread charges it before it is queued, as what all threads make at once could be more
+     * than the heap holds.
      */
     final Charge reply;
 

@@ -30,7 +30,7 @@ public final class CallContext {
     /** The call has ended, which is what its caller is told; so the handler may not begin any more. */
     private static final int BARRED = 2;
 
-    /** The call is over but for its threads. */
+    /** The call is over but for its threads, or its handler is and its reply has not left. */
     private static final int OVER = 4;
 
     /** The last of the call's threads leaves the limit of its method. */

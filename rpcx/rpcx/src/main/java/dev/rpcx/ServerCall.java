@@ -182,18 +182,32 @@ final class ServerCall extends Outbound
         }
     }
 
-    /** The reply has left or will not, and threads run on for the call that need neither its buffer nor its reply. */
+    /**
+     * The reply has left or will not, and threads run on for the call that need neither its buffer nor its reply. They
+     * have the metadata, which count as the request's again: the client has read all that there is to read.
+     */
     void giveUpReply() {
         CallCharges charged = charges;
-        if (charged != null && (charged.reply.held() > 0 || charged.request.held() > metadataCost)) {
-            charged.reply.set(Math.min(charged.reply.held(), metadataCost));
-            charged.request.set(Math.min(charged.request.held(), metadataCost));
-            try {
-                shrinkBody();
-                releaseKept();
-            } catch (OutOfMemoryError none) {
-                // not even for the small buffer: this one goes with the call
-            }
+        if (charged == null) {
+            return;
+        }
+        long request = charged.request.held();
+        long reply = charged.reply.held();
+        if (reply == 0 && request <= metadataCost && charged.kept.held() <= body.capacity()) {
+            return;
+        }
+        try {
+            shrinkBody();
+        } catch (OutOfMemoryError none) {
+            // not even for the small buffer: this one goes with the call, and so does what it is charged for
+            return;
+        }
+        charged.kept.release();
+        long stays = Math.min(request + reply, metadataCost);
+        if (charged.request.set(stays)) {
+            charged.reply.release();
+        } else {
+            charged.reply.set(Math.min(reply, stays));
         }
     }
 
@@ -320,6 +334,8 @@ final class ServerCall extends Outbound
         }
         if (endUnlessThreads()) {
             charged.objects.release();
+            // the last of them may have ended since it was looked at
+            connection.handled(this);
         }
     }
 
@@ -348,9 +364,9 @@ final class ServerCall extends Outbound
         if (onLoop.isOverButThreads) {
             connection.recycle(this);
         } else if (waits) {
-            // its reply waits to be read
+            // its reply has not left yet
             releaseObjects();
-            connection.handled(this);
+            connection.threadsEnded(this);
         }
     }
 
@@ -360,7 +376,7 @@ final class ServerCall extends Outbound
         return its != null && its.hasThreads();
     }
 
-    /** The call is over. @return false if threads run for it: {@link #threadsEnded} comes then */
+    /** The call is over but for its reply. @return false if threads run for it: {@link #threadsEnded} comes then */
     boolean endUnlessThreads() {
         CallContext its = context;
         return its == null || its.endUnlessThreads();

@@ -877,6 +877,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         uncount(call);
     }
 
+    /** The last thread has ended of a call whose reply has not left. */
+    void threadsEnded(ServerCall call) {
+        handled(call);
+        if (!isClosed()) {
+            resumeIfWaiting();
+        }
+    }
+
     private void uncount(ServerCall call) {
         if (!call.hasThreads()) {
             uncountNow(call);

@@ -189,7 +189,7 @@ class RequestBuffersTest {
     }
 
     @Test
-    void aBufferThatWasKeptIsChargedOnceWhereALargeReplyWaitsInIt() {
+    void aBufferThatWasKeptIsNotChargedAgainWhereALargeReplyWaitsInIt() {
         long before = held(Resource.KEPT_BYTES);
         request(GENERATION, 100_000);
         service.all.get(0).complete("done");
@@ -223,7 +223,7 @@ class RequestBuffersTest {
     }
 
     @Test
-    void aReplyInPartsHoldsNothingOfItsRequestWhereItsClientStopsToRead() {
+    void aReplyInPartsHoldsNothingOfItsRequest() {
         request(GENERATION, 1_000_000);
         List<Long> then = new ArrayList<>();
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {

@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.EnumMap;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,8 +24,11 @@ class WaitingRepliesTest {
 
     @RPCXServer("waiting")
     static final class Service {
+        Runnable meanwhile = () -> {};
+
         @Method
         String done(String text) {
+            meanwhile.run();
             return "done";
         }
     }
@@ -30,15 +36,22 @@ class WaitingRepliesTest {
     /** As a token is looked at elsewhere: the call goes on when its answer has come, on an event loop. */
     private final CompletableFuture<String> answer = new CompletableFuture<>();
 
+    /** What the interceptor answers in the handler's place; null where it does not. */
+    private @Nullable CompletableFuture<String> early;
+
     private final HandPlatform platform = new HandPlatform();
-    private final Server server = Server.builder(RegistryServer.registry(new Service()))
-            .interceptor((call, next) -> answer.thenCompose(any -> {
-                try {
-                    return (CompletableFuture<?>) next.proceed(call);
-                } catch (Throwable t) {
-                    return CompletableFuture.failedFuture(t);
-                }
-            }))
+    private final Service service = new Service();
+    private final Server server = Server.builder(RegistryServer.registry(service))
+            .interceptor((call, next) -> {
+                CompletableFuture<?> rest = answer.thenCompose(any -> {
+                    try {
+                        return (CompletableFuture<?>) next.proceed(call);
+                    } catch (Throwable t) {
+                        return CompletableFuture.failedFuture(t);
+                    }
+                });
+                return early == null ? rest : early;
+            })
             .platform(platform)
             .build()
             .start();
@@ -70,7 +83,9 @@ class WaitingRepliesTest {
 
     private void request() {
         ByteBuf text = RawPeer.text("x".repeat(LARGE));
-        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.MORE, GENERATION, RawPeer.prelude("waiting", "done")));
+        ByteBuf prelude = RawPeer.prelude("waiting", "done");
+        Metadata.EMPTY.with("n", "v".repeat(5_000)).write(prelude);
+        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE, GENERATION, prelude));
         while (text.readableBytes() > PART_BYTES) {
             send(RawPeer.frame(Wire.PART | Wire.MORE, GENERATION, text.readSlice(PART_BYTES)));
         }
@@ -88,16 +103,37 @@ class WaitingRepliesTest {
     @Test
     void whatItsRequestWasReadIntoIsGivenBackWithItsThread() throws InterruptedException {
         request();
-        assertThat(held(Resource.OBJECT_BYTES)).isPositive();
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThan(LARGE / 2);
         answerOnAnEventLoop();
         platform.reads(channel, false);
         platform.handleAll(channel);
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
         assertThat(held(Resource.OBJECT_BYTES)).isZero();
         assertThat(held(Resource.REPLY_BYTES)).as("it waits").isPositive();
+        assertThat(held(Resource.HANDLERS)).isZero();
         assertThat(server.running()).isZero();
         platform.reads(channel, true);
         assertThat(held(Resource.REPLY_BYTES)).isZero();
         assertThat(held(Resource.CALLS)).as("its place is kept").isEqualTo(1);
+    }
+
+    /** It counted as a reply that is not read, and kept other calls of its connection from their begin. */
+    @Test
+    void theMetadataThatAThreadHasBehindAReplyCountsAsNoReply() throws InterruptedException {
+        CompletableFuture<String> answered = new CompletableFuture<>();
+        early = answered;
+        request();
+        Map<Resource, Long> then = new EnumMap<>(Resource.class);
+        service.meanwhile = () -> {
+            answered.complete("x".repeat(LARGE));
+            for (Resource each : Resource.values()) {
+                then.put(each, held(each));
+            }
+        };
+        answerOnAnEventLoop();
+        platform.handleAll(channel);
+        assertThat(then).containsEntry(Resource.REPLY_BYTES, 0L);
+        assertThat(then.get(Resource.REQUEST_BYTES)).isBetween(5_000L, 20_000L);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
     }
 }
