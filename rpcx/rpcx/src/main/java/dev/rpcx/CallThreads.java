@@ -34,8 +34,8 @@ final class CallThreads {
         void leaveNow(boolean isDone);
 
         /**
-         * The call that had this context was over but for its threads, or for these and its reply, and the last of them is
-         * done. On the event loop.
+         * The call that had this context was over but for its threads, or for these and its reply, and the last of them
+         * is done. On the event loop.
          */
         void threadsEnded(CallContext of);
     }
