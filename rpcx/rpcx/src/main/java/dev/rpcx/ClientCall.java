@@ -623,7 +623,7 @@ final class ClientCall extends Outbound {
 
     /** What a caller has to know of a call that ends without the server's word. */
     RPCXException.Executed executed() {
-        return sent ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
+        return sent || hasBegunThere ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
     }
 
     /** Messages of one call do not mix: else a part would not say of which it is. */

@@ -61,7 +61,8 @@ final class FloodGuard {
             throw new WireFault("more than " + most + " " + what + " in a second");
         }
         secondBegan = now;
-        cancels = 0;
+        // calls that were made and not cancelled yet still may be
+        cancels = Math.min(cancels, 0);
         pings = 0;
     }
 }

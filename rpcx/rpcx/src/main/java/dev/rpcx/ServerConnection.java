@@ -981,7 +981,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 boolean leaving() {
                     Varint.write(body, unsent.getAndSet(0));
                     // behind the call's final frame its slot may soon have another call
-                    return call(id) != null;
+                    ServerCall call = call(id);
+                    return call != null && call.receiver != null && call.receiver.isOf(Incoming.this);
                 }
             });
         }

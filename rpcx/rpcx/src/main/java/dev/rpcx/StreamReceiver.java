@@ -268,6 +268,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         return true;
     }
 
+    /** Whether this way back to a peer is this stream's own. */
+    boolean isOf(Peer way) {
+        return peer == way;
+    }
+
     /** The peer has no more items. */
     void onEnd() {
         refuseAfterEnd("an end");

@@ -55,6 +55,16 @@ class FloodGuardTest {
     }
 
     @Test
+    void pingsTakeNoCancelsFromTheCallsThatWereMade() {
+        times(1_000, guard::requested);
+        times(FloodGuard.PINGS_PER_SECOND, guard::pinged);
+        clock.advance(1, TimeUnit.SECONDS);
+        guard.pinged();
+        times(1_000 + FloodGuard.CANCELS_PER_SECOND, guard::cancelled);
+        assertThatThrownBy(guard::cancelled).isInstanceOf(WireFault.class);
+    }
+
+    @Test
     void callsOfLongAgoAreCancelledNoMore() {
         times(100_000, guard::requested);
         times(2 * FloodGuard.CANCELS_PER_SECOND, guard::cancelled);

@@ -49,6 +49,9 @@ class InterceptedCallsTest {
         final CompletableFuture<String> passed = new CompletableFuture<>();
         final CountDownLatch mayEnd = new CountDownLatch(1);
 
+        /** Those of {@code never}: completed behind the test, as what an open one has stays charged. */
+        final Queue<CompletableFuture<String>> unanswered = new ConcurrentLinkedQueue<>();
+
         /** For an interceptor to ask. */
         @Method
         CompletableFuture<String> pass(String text) {
@@ -92,7 +95,9 @@ class InterceptedCallsTest {
         @Method
         CompletableFuture<String> never(String text) {
             begun.incrementAndGet();
-            return new CompletableFuture<>();
+            CompletableFuture<String> unanswered = new CompletableFuture<>();
+            this.unanswered.add(unanswered);
+            return unanswered;
         }
 
         @Method
@@ -170,6 +175,7 @@ class InterceptedCallsTest {
 
     @AfterEach
     void stop() {
+        service.unanswered.forEach(future -> future.complete(""));
         client.close();
         server.stop(Duration.ofMillis(200));
     }
@@ -741,6 +747,15 @@ class InterceptedCallsTest {
         CompletableFuture<String> never = calls.never("bob");
         assertThat(isStillInterrupted.get(10, TimeUnit.SECONDS)).isTrue();
         assertThat(never).isNotDone();
+    }
+
+    @Test
+    void aFutureThatAnInterceptorsFutureBringsIsWaitedForToo() throws Exception {
+        serving(false, Duration.ofSeconds(30), (call, next) -> CompletableFuture.completedFuture(next.proceed(call)));
+        RPCXFuture<String> passed =
+                client.create(Asked.class, "127.0.0.1", server.port()).pass("x");
+        service.passed.complete("ok");
+        assertThat(passed.get(10, TimeUnit.SECONDS)).isEqualTo("ok");
     }
 
     private static Object goOnHere(Interceptor.Invocation call, Interceptor.Next next) throws Exception {

@@ -28,12 +28,15 @@ public final class Journal {
         }
     }
 
+    /** The time of a call. */
+    static final int CALL_MILLIS = 10_000;
+
     @RPCXClient(remoteServerName = "journal")
     interface Writing {
-        @Method(timeoutMillis = 10_000)
+        @Method(timeoutMillis = CALL_MILLIS)
         long write(long number);
 
-        @Method(value = "write", idempotent = true, timeoutMillis = 10_000)
+        @Method(value = "write", idempotent = true, timeoutMillis = CALL_MILLIS)
         long writeAgain(long number);
     }
 

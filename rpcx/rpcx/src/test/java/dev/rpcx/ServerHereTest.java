@@ -10,7 +10,11 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.epoll.Epoll;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -21,6 +25,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,14 +42,23 @@ class ServerHereTest {
     static final class Service {
         final BlockingQueue<String> begun = new LinkedBlockingQueue<>();
         final Semaphore mayEnd = new Semaphore(0);
+        volatile @Nullable Thread thread;
         final Queue<CompletableFuture<String>> open = new ConcurrentLinkedQueue<>();
 
         @Method
         @RunOn(RunOn.Place.POOL)
         String waits(String text) throws InterruptedException {
+            thread = Thread.currentThread();
             begun.add(text);
             mayEnd.acquire();
             return text;
+        }
+
+        /** Answers with as many letters. */
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        String much(int letters) throws InterruptedException {
+            return waits("a".repeat(letters));
         }
 
         /** Its test alone ends it, when it is over. */
@@ -145,7 +159,8 @@ class ServerHereTest {
                 () -> {
                     begun.countDown();
                     try {
-                        end.await();
+                        // many short waits: one long one would be told as a loop that is blocked
+                        while (!end.await(1, TimeUnit.MILLISECONDS)) {}
                     } catch (InterruptedException e) {
                         throw new IllegalStateException(e);
                     }
@@ -178,6 +193,86 @@ class ServerHereTest {
                 assertThat(server.ledger().audit()).as("the call is over").isEmpty();
             });
         }
+    }
+
+    private void callMuch(int id, int letters) throws Exception {
+        ByteBuf arguments = RawPeer.prelude("here", "much").writeByte(1 << 3);
+        Varint.write(arguments, letters);
+        peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, id, arguments));
+        assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).hasSize(letters);
+        onLoop(() -> {});
+    }
+
+    private long held(Resource kind) {
+        return server.ledger().held(kind);
+    }
+
+    @Test
+    void aLargeReplyIsChargedByItsThreadAndSentByTheLoop() throws Exception {
+        callMuch(2 * FIRST, 10_000);
+        whileTheLoopIsBusy(() -> {
+            service.mayEnd.release();
+            await().until(() -> held(Resource.REPLY_BYTES) > 10_000);
+            assertThat(peer.socket.getInputStream().available()).isZero();
+        });
+        RawPeer.Frame reply = peer.readAnswer();
+        assertThat(reply.head()).isEqualTo(Wire.REPLY);
+        assertThat(reply.payload()).hasSizeGreaterThan(10_000);
+        await().until(() -> held(Resource.REPLY_BYTES) == 0);
+    }
+
+    @Test
+    void aLargeReplyForWhichThereIsNoRoomIsRefused() throws Exception {
+        callMuch(2 * FIRST, 10_000);
+        List<Account> others = new ArrayList<>();
+        for (boolean hasTaken = true; hasTaken; ) {
+            hasTaken = false;
+            Account other = Objects.requireNonNull(server.ledger().open(null));
+            others.add(other);
+            for (long step = 1L << 40; step > 0; step /= 2) {
+                while (other.take(Resource.REPLY_BYTES, step)) {
+                    hasTaken = true;
+                }
+            }
+        }
+        service.mayEnd.release();
+        RawPeer.Frame answer = peer.readAnswer();
+        for (Account other : others) {
+            other.give(Resource.REPLY_BYTES, other.held(Resource.REPLY_BYTES));
+            other.close();
+        }
+        assertThat(answer.head()).isEqualTo(Wire.ERROR);
+        RPCXException error = WireError.read(Unpooled.wrappedBuffer(answer.payload()));
+        assertThat(error.code()).isEqualTo(RPCXException.Code.OVERLOADED);
+        assertThat(error.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        // the next small one leaves from its thread again
+        call(3 * FIRST);
+        whileTheLoopIsBusy(() -> {
+            service.mayEnd.release();
+            expectReply(3 * FIRST);
+        });
+    }
+
+    /** What a call is charged for is given back as its reply leaves, which the loop sees at once and a thread does not. */
+    @Test
+    void aReplyWhoseRequestIsChargedIsTheLoops() throws Exception {
+        ByteBuf payload = RawPeer.prelude("here", "waits");
+        Metadata.EMPTY.with("n", "v".repeat(5_000)).write(payload);
+        payload.writeBytes(RawPeer.text("a"));
+        peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA, 2 * FIRST, payload));
+        assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).isEqualTo("a");
+        onLoop(() -> {});
+        assertThat(held(Resource.REQUEST_BYTES)).isPositive();
+        Thread handler = Objects.requireNonNull(service.thread);
+        whileTheLoopIsBusy(() -> {
+            service.mayEnd.release();
+            await().until(() -> server.running() == 0);
+            await().until(() -> Arrays.stream(handler.getStackTrace())
+                    .noneMatch(frame -> frame.getClassName().equals(ServerCall.class.getName())));
+            assertThat(peer.socket.getInputStream().available()).isZero();
+        });
+        expectReply(2 * FIRST);
+        await().until(() -> held(Resource.REQUEST_BYTES) == 0);
     }
 
     @Test

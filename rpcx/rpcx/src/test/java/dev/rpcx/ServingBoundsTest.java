@@ -837,6 +837,51 @@ class ServingBoundsTest {
         expectRefusal(FIRST + 2, Code.OVERLOADED, "too many bytes of requests");
     }
 
+    @Test
+    void metadataStayChargedForAsLongAsAStream() {
+        serve();
+        ByteBuf payload = RawPeer.prelude("bounds", "takes").writeBytes(metadata(5_000));
+        send(Wire.REQUEST | Wire.NAMED | Wire.METADATA, FIRST, payload);
+        handleAll();
+        assertThat(next().type()).isEqualTo(Wire.CREDIT);
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(12_288);
+        service.waiting.get(0).complete("enough");
+        handleAll();
+        expectReply(FIRST);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    @Test
+    void aCallThatWaitsForItsCallerToReadIsChargedForItsMetadata() {
+        serve();
+        wait(0, 1);
+        ByteBuf payload = RawPeer.prelude("bounds", "echo").writeBytes(metadata(1_000));
+        sendToo(RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED | Wire.METADATA, FIRST + 10, payload.writeBytes(RawPeer.text("a"))));
+        assertThat(held(Resource.REQUEST_BYTES))
+                .as("it is counted as one that runs")
+                .isZero();
+        handleAll();
+        assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(4_096);
+        hand.reads(channel(), true);
+        handleAll();
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    /** A handler that is counted may hold more without a charge than one that is not. */
+    @Test
+    void whatASmallRequestIsReadIntoNeedsNoRoomWhereItsHandlerIsCounted() {
+        serve();
+        takeAll(Resource.OBJECT_BYTES);
+        call(FIRST, "echo", message(10_000));
+        handleAll();
+        expectReply(FIRST);
+        call(2 * FIRST, "here", message(900));
+        expectReply(2 * FIRST);
+        call(3 * FIRST, "here", message(10_000));
+        expectRefusal(3 * FIRST, Code.OVERLOADED, "the request cannot be read");
+    }
+
     /** Such a call is not among those that run, which are few. */
     @Test
     void aRequestThatIsNotWholeIsChargedForMoreThanAToken() {

@@ -117,6 +117,57 @@ class WaitingRepliesTest {
         assertThat(held(Resource.CALLS)).as("its place is kept").isEqualTo(1);
     }
 
+    /** The interceptor has answered meanwhile: what the handler has is given back with its thread, the reply as it leaves. */
+    @Test
+    void whatAThreadHasStaysChargedThoughTheReplyWaits() throws InterruptedException {
+        CompletableFuture<String> answered = new CompletableFuture<>();
+        early = answered;
+        request();
+        Map<Resource, Long> then = new EnumMap<>(Resource.class);
+        service.meanwhile = () -> {
+            platform.reads(channel, false);
+            answered.complete("x".repeat(LARGE));
+            platform.settle(channel);
+            for (Resource each : Resource.values()) {
+                then.put(each, held(each));
+            }
+        };
+        answerOnAnEventLoop();
+        platform.handleAll(channel);
+        assertThat(then.get(Resource.OBJECT_BYTES)).isGreaterThan(LARGE / 2);
+        assertThat(then.get(Resource.REPLY_BYTES)).isGreaterThan(LARGE);
+        assertThat(then).containsEntry(Resource.REQUEST_BYTES, 0L).containsEntry(Resource.HANDLERS, 1L);
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(held(Resource.HANDLERS)).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(held(Resource.REPLY_BYTES)).as("it waits").isGreaterThan(LARGE);
+        platform.reads(channel, true);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+    }
+
+    /** What has waited leaves while the thread runs on: from here on its metadata count as the request's. */
+    @Test
+    void aReplyThatHasLeftBeforeAThreadHasEndedIsChargedNoLonger() throws InterruptedException {
+        CompletableFuture<String> answered = new CompletableFuture<>();
+        early = answered;
+        request();
+        Map<Resource, Long> then = new EnumMap<>(Resource.class);
+        service.meanwhile = () -> {
+            platform.reads(channel, false);
+            answered.complete("a");
+            platform.settle(channel);
+            platform.reads(channel, true);
+            for (Resource each : Resource.values()) {
+                then.put(each, held(each));
+            }
+        };
+        answerOnAnEventLoop();
+        platform.handleAll(channel);
+        assertThat(then).containsEntry(Resource.REPLY_BYTES, 0L).containsEntry(Resource.KEPT_BYTES, 0L);
+        assertThat(then.get(Resource.REQUEST_BYTES)).as("metadata").isBetween(5_000L, 20_000L);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+    }
+
     /** It counted as a reply that is not read, and kept other calls of its connection from their begin. */
     @Test
     void theMetadataThatAThreadHasBehindAReplyCountsAsNoReply() throws InterruptedException {
