@@ -165,11 +165,12 @@ class CutOffCallsTest {
     /** The event loop has not heard of it yet. */
     @Test
     void noHandlerBeginsBehindTheEndOfTheTimeForStopping() {
-        call(Wire.REQUEST, 0, "echo", "a");
+        call(Wire.NOTICE, 0, "echo", "a");
         server.drain(Duration.ZERO);
         hand.runTimers();
-        hand.handle(0);
+        List<String> failed = ServerLog.of(() -> hand.handle(0));
         assertThat(service.begun).isZero();
+        assertThat(failed).singleElement().asString().startsWith("a notice of cut/echo failed as UNAVAILABLE");
     }
 
     @Test

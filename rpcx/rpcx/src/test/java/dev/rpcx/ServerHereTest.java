@@ -54,6 +54,13 @@ class ServerHereTest {
             return text;
         }
 
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        String counts(List<String> texts) throws InterruptedException {
+            waits(Integer.toString(texts.size()));
+            return "a";
+        }
+
         /** Answers with as many letters. */
         @Method
         @RunOn(RunOn.Place.POOL)
@@ -273,6 +280,28 @@ class ServerHereTest {
         });
         expectReply(2 * FIRST);
         await().until(() -> held(Resource.REQUEST_BYTES) == 0);
+    }
+
+    /** A list of 2,000 empty texts takes 4,000 bytes of a frame, and much more of the heap. */
+    @Test
+    void whatARequestWasReadIntoIsGivenBackBeforeItsReplyLeaves() throws Exception {
+        for (int i = 2; i < 4; i++) {
+            int id = i * FIRST;
+            ByteBuf arguments = RawPeer.prelude("here", "counts");
+            for (int text = 0; text < 2_000; text++) {
+                arguments.writeByte(1 << 3 | 2).writeByte(0);
+            }
+            peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, id, arguments));
+            assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS))
+                    .isEqualTo("2000");
+            onLoop(() -> {});
+            assertThat(held(Resource.OBJECT_BYTES)).isGreaterThan(16 * 1024);
+            whileTheLoopIsBusy(() -> {
+                service.mayEnd.release();
+                expectReply(id);
+                assertThat(held(Resource.OBJECT_BYTES)).isZero();
+            });
+        }
     }
 
     @Test

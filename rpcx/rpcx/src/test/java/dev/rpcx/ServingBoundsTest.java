@@ -13,6 +13,7 @@ import io.netty.util.concurrent.Ticker;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -93,6 +94,11 @@ class ServingBoundsTest {
         @Method
         Torn torn() {
             return new Torn("written", "not written");
+        }
+
+        @Method
+        List<String> hole() {
+            return Arrays.asList("written", null);
         }
 
         @Method
@@ -1441,10 +1447,11 @@ class ServingBoundsTest {
         expectError(FIRST, Code.OVERLOADED, Executed.EXECUTED, "the reply could not be kept");
     }
 
-    @Test
-    void aResultThatCannotBeSentIsSaidSoAndNothingOfItLeaves() {
+    @ParameterizedTest
+    @ValueSource(strings = {"torn", "hole"})
+    void aResultThatCannotBeSentIsSaidSoAndNothingOfItLeaves(String method) {
         serve();
-        call(FIRST, "torn");
+        call(FIRST, method);
         handleAll();
         expectError(FIRST, Code.HANDLER_FAILED, Executed.EXECUTED, "the result cannot be sent");
     }

@@ -43,10 +43,12 @@ class EngineTest {
                 1);
     }
 
-    private static List<Event> run(Engine.Trial trial, Target target) throws InterruptedException {
-        List<Event> events = new ArrayList<>();
-        new Engine(Clock.SYSTEM, events::add).run(trial, target);
-        return events;
+    private static List<Event> run(Engine.Trial trial, Target target) throws Exception {
+        return Undisturbed.run(() -> {
+            List<Event> events = new ArrayList<>();
+            new Engine(Clock.SYSTEM, events::add).run(trial, target);
+            return events;
+        });
     }
 
     private static Event.Finished finished(List<Event> events) {

@@ -107,32 +107,7 @@ class PlantedTest {
     @ParameterizedTest
     @ValueSource(strings = {"open:500:even", "closed:20"})
     void everyPlantedFaultIsCountedAsWhatItIs(String load) throws Exception {
-        List<Event> events = new ArrayList<>();
-        Process service = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-XX:TieredStopAtLevel=1",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        PlantedService.class.getName())
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-        try (BufferedReader said = service.inputReader();
-                PlantedTarget target = new PlantedTarget(Integer.parseInt(said.readLine()))) {
-            new Engine(Clock.SYSTEM, events::add)
-                    .run(
-                            new Engine.Trial(
-                                    1,
-                                    Load.parse(load),
-                                    new TrialSpec.Window(
-                                            Duration.ofMillis(500), Duration.ofMillis(500), Duration.ofSeconds(2)),
-                                    LIMIT,
-                                    Duration.ofSeconds(2),
-                                    10_000,
-                                    1),
-                            target);
-        } finally {
-            service.destroy();
-        }
+        List<Event> events = Undisturbed.run(() -> run(load));
         Event.Finished finished = (Event.Finished) events.getLast();
         long tenth = finished.due() / 10;
         boolean isOpen = load.startsWith("open");
@@ -159,6 +134,36 @@ class PlantedTest {
                             && Math.abs(Long.parseLong(reason.split(" ")[0]) - tenth) <= slack);
         }
         assertThat(finished.littlesLaw()).isBetween(0.95, 1.05);
+    }
+
+    private static List<Event> run(String load) throws Exception {
+        List<Event> events = new ArrayList<>();
+        Process service = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        PlantedService.class.getName())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (BufferedReader said = service.inputReader();
+                PlantedTarget target = new PlantedTarget(Integer.parseInt(said.readLine()))) {
+            new Engine(Clock.SYSTEM, events::add)
+                    .run(
+                            new Engine.Trial(
+                                    1,
+                                    Load.parse(load),
+                                    new TrialSpec.Window(
+                                            Duration.ofMillis(500), Duration.ofMillis(500), Duration.ofSeconds(2)),
+                                    LIMIT,
+                                    Duration.ofSeconds(2),
+                                    10_000,
+                                    1),
+                            target);
+        } finally {
+            service.destroy();
+        }
+        return events;
     }
 
     private static long count(List<Event> events, HistogramRow.Kind kind) throws Exception {

@@ -82,23 +82,25 @@ class RatesTest {
         }
     }
 
-    private static List<Event> run(Load load, Target target, Duration window, int trial) throws InterruptedException {
-        List<Event> events = new ArrayList<>();
-        new Engine(Clock.SYSTEM, events::add)
-                .run(
-                        new Engine.Trial(
-                                trial,
-                                load,
-                                new TrialSpec.Window(
-                                        Duration.ZERO,
-                                        Duration.ZERO,
-                                        load.ownLength().orElse(window)),
-                                Duration.ofSeconds(60),
-                                Duration.ofSeconds(60),
-                                10_000,
-                                Schedule.derived(7, trial)),
-                        target);
-        return events;
+    private static List<Event> run(Load load, Target target, Duration window, int trial) throws Exception {
+        return Undisturbed.run(() -> {
+            List<Event> events = new ArrayList<>();
+            new Engine(Clock.SYSTEM, events::add)
+                    .run(
+                            new Engine.Trial(
+                                    trial,
+                                    load,
+                                    new TrialSpec.Window(
+                                            Duration.ZERO,
+                                            Duration.ZERO,
+                                            load.ownLength().orElse(window)),
+                                    Duration.ofSeconds(60),
+                                    Duration.ofSeconds(60),
+                                    10_000,
+                                    Schedule.derived(7, trial)),
+                            target);
+            return events;
+        });
     }
 
     private static double rate(List<Event> events) {
