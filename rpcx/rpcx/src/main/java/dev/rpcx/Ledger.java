@@ -250,9 +250,20 @@ final class Ledger {
             }
             return null;
         }
-        Account account = new Account(this, address);
-        open.add(account);
-        return account;
+        boolean isOpen = false;
+        try {
+            Account account = new Account(this, address);
+            open.add(account);
+            isOpen = true;
+            return account;
+        } finally {
+            if (!isOpen) {
+                all.decrementAndGet();
+                if (address != null) {
+                    left(address);
+                }
+            }
+        }
     }
 
     private static @Nullable Object key(@Nullable SocketAddress remote) {

@@ -102,7 +102,7 @@ class Loops {
         AtomicInteger made = new AtomicInteger();
         IoHandlerFactory io =
                 inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
-        ThreadFactory threads = task -> new LoopThread(task, name + "-" + made.incrementAndGet());
+        ThreadFactory threads = task -> OwnThreads.loop(task, name + "-" + made.incrementAndGet());
         return new MultiThreadIoEventLoopGroup(count, threads, io) {
             @Override
             protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... args) {

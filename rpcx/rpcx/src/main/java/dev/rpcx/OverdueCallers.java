@@ -37,12 +37,8 @@ final class OverdueCallers implements Runnable {
     }
 
     private static ScheduledThreadPoolExecutor timer() {
-        ScheduledThreadPoolExecutor made = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, "rpcx-overdue");
-            thread.setDaemon(true);
-            thread.setContextClassLoader(null);
-            return thread;
-        });
+        ScheduledThreadPoolExecutor made =
+                new ScheduledThreadPoolExecutor(1, task -> OwnThreads.platform(task, "rpcx-overdue", null));
         made.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
         made.allowCoreThreadTimeOut(true);
         return made;

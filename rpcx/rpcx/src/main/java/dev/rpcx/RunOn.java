@@ -19,7 +19,9 @@ public @interface RunOn {
         /**
          * A virtual thread, which serves other calls afterwards; on a JDK without them the pool. The default. A handler
          * may block. What it leaves in thread-locals meets other callers' handlers, so it has to clear them; the
-         * interrupt flag, the context class loader, the name and the priority of its thread are put right for it.
+         * interrupt flag, the context class loader, the name and the priority of its thread are put right for it. The
+         * context class loader is that of the thread which has built the server, and nothing is inherited of a thread
+         * that serves others (see {@link InheritableThreadLocal}).
          */
         VIRTUAL_THREAD,
         /** The connection's event loop: only for handlers that are quick and never block, since every call of the loop waits for them. */

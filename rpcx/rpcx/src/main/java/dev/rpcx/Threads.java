@@ -13,9 +13,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Where a server's handlers run when not on an event loop. */
 class Threads {
-    /** {@code Thread.startVirtualThread}, from JDK 21 on; looked up once. */
-    private static final @Nullable MethodHandle START_VIRTUAL = startVirtual();
-
     /** {@code Thread.isVirtual}, from JDK 21 on. */
     private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
 
@@ -29,6 +26,9 @@ class Threads {
     private static final int MOST_SIGNALS = 10_000;
 
     private static final long IDLE_MILLIS = 10_000;
+
+    /** The context class loader of handlers: that of the thread which has built the server. */
+    private final @Nullable ClassLoader loader;
 
     private final WorkerPool pool;
 
@@ -47,7 +47,8 @@ class Threads {
 
     /** @param idleMillis a thread of the pool that has had nothing to do for so long ends */
     Threads(int poolSize, long idleMillis) {
-        pool = new WorkerPool("rpcx-handler-", TimeUnit.MILLISECONDS.toNanos(idleMillis));
+        loader = Thread.currentThread().getContextClassLoader();
+        pool = new WorkerPool("rpcx-handler-", loader, TimeUnit.MILLISECONDS.toNanos(idleMillis));
         PoolShares.Pool begin = (loop, turn) -> run(loop, RunOn.Place.POOL, turn);
         handlers = new PoolShares(poolSize, begin, address -> address.handlerThreads);
         signals = PoolShares.patient(MOST_SIGNALS, begin, address -> address.signalThreads);
@@ -65,20 +66,7 @@ class Threads {
 
     /** Whether handlers of this place run on the pool: all but those of event loops do on a JDK without virtual threads. */
     static boolean isPool(RunOn.Place place) {
-        return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && START_VIRTUAL == null;
-    }
-
-    private static @Nullable MethodHandle startVirtual() {
-        if (Runtime.version().feature() < 21) {
-            return null;
-        }
-        try {
-            return MethodHandles.publicLookup()
-                    .findStatic(
-                            Thread.class, "startVirtualThread", MethodType.methodType(Thread.class, Runnable.class));
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
+        return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !OwnThreads.hasVirtual();
     }
 
     private static @Nullable MethodHandle isVirtual() {
@@ -133,29 +121,32 @@ class Threads {
      * @throws RejectedExecutionException the server has stopped
      */
     void run(EventLoop loop, RunOn.Place place, Runnable handler) {
-        MethodHandle virtual = START_VIRTUAL;
-        if (virtual == null || isPool(place)) {
+        if (isPool(place)) {
             pool.run(handler);
-            return;
+        } else {
+            workersOf(loop).run(handler);
         }
-        workersOf(loop, virtual).run(handler);
     }
 
     /** On the event loop, which has those of the server that it serves at hand. */
-    private VirtualWorkers workersOf(EventLoop loop, MethodHandle virtual) {
+    private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
         if (here != null && here.workersOf == this && here.workers != null) {
             return here.workers;
         }
         VirtualWorkers own = workers.get(loop);
         if (own == null) {
-            own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(virtual, key.ticker()));
+            own = workers.computeIfAbsent(loop, key -> new VirtualWorkers(this::startVirtual, key.ticker()));
         }
         if (here != null) {
             here.workersOf = this;
             here.workers = own;
         }
         return own;
+    }
+
+    private void startVirtual(Runnable worker) {
+        OwnThreads.virtual(worker, loader).start();
     }
 
     /** Runs one task of several that share this thread; see {@link Shared}. */

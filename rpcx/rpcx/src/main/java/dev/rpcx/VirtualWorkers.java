@@ -1,13 +1,13 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
-import java.lang.invoke.MethodHandle;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,7 +37,7 @@ final class VirtualWorkers {
         void run(long nowNanos);
     }
 
-    private final MethodHandle startVirtual;
+    private final Consumer<Runnable> starter;
     private final Ticker ticker;
     private final ConcurrentLinkedQueue<Runnable> queued = new ConcurrentLinkedQueue<>();
     private final AtomicReference<@Nullable Worker> idle = new AtomicReference<>();
@@ -45,9 +45,12 @@ final class VirtualWorkers {
     private final AtomicBoolean waking = new AtomicBoolean();
     private volatile boolean closed;
 
-    /** @param ticker of the event loop */
-    VirtualWorkers(MethodHandle startVirtual, Ticker ticker) {
-        this.startVirtual = startVirtual;
+    /**
+     * @param starter has a new thread run what it is given, or throws
+     * @param ticker of the event loop
+     */
+    VirtualWorkers(Consumer<Runnable> starter, Ticker ticker) {
+        this.starter = starter;
         this.ticker = ticker;
     }
 
@@ -118,14 +121,7 @@ final class VirtualWorkers {
     }
 
     private void start(@Nullable Runnable first) {
-        try {
-            Thread started = (Thread) startVirtual.invokeExact((Runnable) new Worker(first));
-            assert started != null;
-        } catch (RuntimeException | Error e) {
-            throw e;
-        } catch (Throwable t) {
-            throw new IllegalStateException(t);
-        }
+        starter.accept(new Worker(first));
     }
 
     private @Nullable Worker take() {
@@ -197,6 +193,9 @@ final class VirtualWorkers {
             } catch (RuntimeException | Error e) {
                 // no other worker can be started, and nobody else is on his way to what is queued
                 turn = UNTIL_NOTHING_IS_QUEUED;
+                if (task == null) {
+                    task = queued.poll();
+                }
                 Threads.report(e);
             }
             if (task != null) {

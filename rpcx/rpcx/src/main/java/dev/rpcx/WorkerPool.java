@@ -27,6 +27,7 @@ final class WorkerPool {
 
     private final long idleNanos;
     private final String name;
+    private final @Nullable ClassLoader loader;
     private final AtomicInteger made = new AtomicInteger();
 
     /**
@@ -39,9 +40,13 @@ final class WorkerPool {
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
     private volatile boolean isClosed;
 
-    /** @param name of its threads, in front of a number */
-    WorkerPool(String name, long idleNanos) {
+    /**
+     * @param name of its threads, in front of a number
+     * @param loader their context class loader
+     */
+    WorkerPool(String name, @Nullable ClassLoader loader, long idleNanos) {
         this.name = name;
+        this.loader = loader;
         this.idleNanos = idleNanos;
     }
 
@@ -86,8 +91,7 @@ final class WorkerPool {
         boolean isStarted = false;
         Thread thread = null;
         try {
-            thread = new Thread(() -> work(first), name + made.incrementAndGet());
-            thread.setDaemon(true);
+            thread = OwnThreads.platform(() -> work(first), name + made.incrementAndGet(), loader);
             threads.add(thread);
             thread.start();
             isStarted = true;

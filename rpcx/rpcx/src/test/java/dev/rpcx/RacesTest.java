@@ -7,15 +7,11 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.Socket;
 import io.netty.util.concurrent.Ticker;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -460,17 +456,6 @@ class RacesTest {
 
     // ---- VirtualWorkers
 
-    private static final MethodHandle START = start();
-
-    private static MethodHandle start() {
-        try {
-            return MethodHandles.lookup()
-                    .findStatic(RacesTest.class, "startThread", MethodType.methodType(Thread.class, Runnable.class));
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
-
     private static Thread startThread(Runnable task) {
         Thread thread = new Thread(task);
         thread.setDaemon(true);
@@ -484,7 +469,7 @@ class RacesTest {
         race(new Runnable() {
             @Override
             public void run() {
-                VirtualWorkers workers = new VirtualWorkers(Objects.requireNonNull(START), Ticker.systemTicker());
+                VirtualWorkers workers = new VirtualWorkers(RacesTest::startThread, Ticker.systemTicker());
                 CountDownLatch last = new CountDownLatch(1);
                 CountDownLatch all = new CountDownLatch(3);
                 workers.run(new Runnable() {

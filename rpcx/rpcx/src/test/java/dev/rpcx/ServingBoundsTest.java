@@ -1453,7 +1453,14 @@ class ServingBoundsTest {
         serve();
         call(FIRST, method);
         handleAll();
-        expectError(FIRST, Code.HANDLER_FAILED, Executed.EXECUTED, "the result cannot be sent");
+        Frame answer = next();
+        RPCXException error = error(answer, FIRST);
+        assertThat(error.code()).isEqualTo(Code.HANDLER_FAILED);
+        assertThat(error.executed()).isEqualTo(Executed.EXECUTED);
+        assertThat(error).hasMessageContaining("the result cannot be sent");
+        ByteBuf alone = Unpooled.buffer();
+        WireError.write(alone, error);
+        assertThat(answer.payload()).isEqualTo(ByteBufUtil.getBytes(alone));
     }
 
     /** The look at those that are over has not come yet. */

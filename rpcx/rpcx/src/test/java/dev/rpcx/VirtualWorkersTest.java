@@ -5,9 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
 import io.netty.util.concurrent.Ticker;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.lang.management.ManagementFactory;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -27,7 +24,7 @@ class VirtualWorkersTest {
     private static final int BURST = 300;
 
     private final Queue<Thread> started = new ConcurrentLinkedQueue<>();
-    private final VirtualWorkers workers = new VirtualWorkers(starter(), Ticker.systemTicker());
+    private final VirtualWorkers workers = new VirtualWorkers(this::start, Ticker.systemTicker());
 
     private final ThreadMXBean memory = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -36,14 +33,6 @@ class VirtualWorkersTest {
 
     private volatile boolean startsFail;
     private volatile CountDownLatch mayBegin = new CountDownLatch(0);
-
-    private MethodHandle starter() {
-        try {
-            return MethodHandles.lookup().bind(this, "start", MethodType.methodType(Thread.class, Runnable.class));
-        } catch (ReflectiveOperationException e) {
-            throw new AssertionError(e);
-        }
-    }
 
     Thread start(Runnable worker) {
         if (startsFail) {

@@ -28,7 +28,7 @@ class WorkerPoolTest {
 
     @Test
     void noTaskWaitsForAnotherAndIdleThreadsEnd() throws InterruptedException {
-        WorkerPool pool = new WorkerPool("worker-", IDLE_NANOS);
+        WorkerPool pool = new WorkerPool("worker-", null, IDLE_NANOS);
         Set<Thread> seen = ConcurrentHashMap.newKeySet();
         for (int round = 0; round < 3; round++) {
             CountDownLatch met = new CountDownLatch(50);
@@ -48,7 +48,7 @@ class WorkerPoolTest {
 
     @Test
     void oneTaskAfterTheOtherHasFewThreads() {
-        WorkerPool pool = new WorkerPool("worker-", IDLE_NANOS);
+        WorkerPool pool = new WorkerPool("worker-", null, IDLE_NANOS);
         Set<Thread> seen = ConcurrentHashMap.newKeySet();
         for (int i = 0; i < 5_000; i++) {
             CountDownLatch over = new CountDownLatch(1);
@@ -66,7 +66,7 @@ class WorkerPoolTest {
     /** Tasks that give tasks, from many threads, while threads end all the time. */
     @Test
     void eachTaskRunsOnce() throws InterruptedException {
-        WorkerPool pool = new WorkerPool("worker-", TimeUnit.MICROSECONDS.toNanos(50));
+        WorkerPool pool = new WorkerPool("worker-", null, TimeUnit.MICROSECONDS.toNanos(50));
         int given = LongForm.of(16_000, 1_000_000);
         AtomicInteger ran = new AtomicInteger();
         CountDownLatch over = new CountDownLatch(given);
@@ -97,7 +97,7 @@ class WorkerPoolTest {
 
     @Test
     void aTaskThatThrowsTakesItsThreadAlongAndNothingElse() {
-        WorkerPool pool = new WorkerPool("worker-", IDLE_NANOS);
+        WorkerPool pool = new WorkerPool("worker-", null, IDLE_NANOS);
         AtomicInteger told = new AtomicInteger();
         for (int i = 0; i < 20; i++) {
             pool.run(() -> {
@@ -119,7 +119,7 @@ class WorkerPoolTest {
 
     @Test
     void aPoolThatIsClosedInterruptsWhatRunsAndTakesNoMore() throws InterruptedException {
-        WorkerPool pool = new WorkerPool("worker-", TimeUnit.MINUTES.toNanos(1));
+        WorkerPool pool = new WorkerPool("worker-", null, TimeUnit.MINUTES.toNanos(1));
         CountDownLatch runs = new CountDownLatch(1);
         CountDownLatch interrupted = new CountDownLatch(1);
         Set<Thread> seen = ConcurrentHashMap.newKeySet();

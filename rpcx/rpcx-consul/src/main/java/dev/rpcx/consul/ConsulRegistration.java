@@ -63,6 +63,7 @@ public final class ConsulRegistration implements AutoCloseable {
                 .put("DeregisterCriticalServiceAfter", FORGOTTEN_AFTER);
         this.entry = JSON.writeValueAsString(body).getBytes(StandardCharsets.UTF_8);
         this.thread = new Thread(
+                null,
                 () -> {
                     try {
                         run();
@@ -70,7 +71,9 @@ public final class ConsulRegistration implements AutoCloseable {
                         agent.end();
                     }
                 },
-                "rpcx-consul-registration");
+                "rpcx-consul-registration",
+                0,
+                false);
         thread.setDaemon(true);
     }
 
@@ -144,7 +147,7 @@ public final class ConsulRegistration implements AutoCloseable {
             return;
         }
         try {
-            log(String.valueOf(why.getMessage()));
+            log(line(why));
             if (why instanceof Refusal refusal && refusal.isOfRights()) {
                 done(() -> registered.completeExceptionally(refusal));
             }
@@ -152,6 +155,11 @@ public final class ConsulRegistration implements AutoCloseable {
             // an application's logging that fails, or a heap that is full, ends no registration
             silent++;
         }
+    }
+
+    /** Also what has not come of Consul may have its bytes in it, such as the JDK's words for a status that is none. */
+    private static String line(Throwable why) {
+        return VisibleText.line(String.valueOf(why.getMessage()), 2 * MOST_TEXT);
     }
 
     private void log(String why) {
@@ -213,11 +221,7 @@ public final class ConsulRegistration implements AutoCloseable {
             Thread.currentThread().interrupt();
         } catch (IOException | RuntimeException e) {
             System.getLogger(ConsulRegistration.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "{0} stays registered until its check is late: {1}",
-                            id,
-                            e.getMessage());
+                    .log(System.Logger.Level.WARNING, "{0} stays registered until its check is late: {1}", id, line(e));
         } finally {
             last.end();
         }

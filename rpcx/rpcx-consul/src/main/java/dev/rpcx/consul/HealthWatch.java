@@ -54,7 +54,7 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
     }
 
     void start() {
-        Thread thread = new Thread(this, "rpcx-consul");
+        Thread thread = new Thread(null, this, "rpcx-consul", 0, false);
         thread.setDaemon(true);
         thread.start();
     }
@@ -114,9 +114,18 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
         try {
             listener.failed(why);
         } catch (Throwable e) {
-            System.getLogger(HealthWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
+            log(e);
         }
         agent.pause(failures);
+    }
+
+    private static void log(Throwable failure) {
+        try {
+            System.getLogger(HealthWatch.class.getName())
+                    .log(System.Logger.Level.WARNING, "a listener has failed", failure);
+        } catch (Throwable unspeakable) {
+            // a log that fails too, as where the heap is full, does not end the watch
+        }
     }
 
     private void limitRate() {

@@ -6,8 +6,11 @@ import static org.awaitility.Awaitility.await;
 
 import com.sun.net.httpserver.HttpServer;
 import dev.rpcx.Endpoint;
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.text.MessageFormat;
@@ -129,6 +132,31 @@ class ConsulRegistrationTest {
                 .hasSize(2)
                 .allSatisfy(
                         line -> assertThat(line).doesNotContain("\n", "\u001b").hasSizeLessThan(1_000));
+    }
+
+    /** The JDK's words for a status line that is none have the line in them. */
+    @Test
+    void whatIsNoAnswerOfConsulIsLoggedAsOneLineWithoutEscapes() throws Exception {
+        try (ServerSocket odd = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+            Thread answering = new Thread(() -> {
+                while (!odd.isClosed()) {
+                    try (Socket asking = odd.accept()) {
+                        asking.getInputStream().read();
+                        asking.getOutputStream()
+                                .write("\u001b]0;forged\u001b[2J\r\n\r\n".getBytes(StandardCharsets.ISO_8859_1));
+                    } catch (IOException closed) {
+                        // the test is over
+                    }
+                }
+            });
+            answering.start();
+            try (ConsulRegistration registration = ConsulRegistration.of(
+                    URI.create("http://127.0.0.1:" + odd.getLocalPort()), null, "counted", INSTANCE)) {
+                await().until(() -> !logged.isEmpty());
+                assertThat(registration.registered()).isNotDone();
+            }
+            assertThat(logged).hasSize(2).allSatisfy(line -> assertThat(line).doesNotContain("\n", "\u001b"));
+        }
     }
 
     @Test

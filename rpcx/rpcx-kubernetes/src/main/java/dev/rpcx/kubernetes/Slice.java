@@ -28,7 +28,9 @@ record Slice(String addressType, List<Endpoint> ready) {
                 }
             }
         }
-        return new Slice(object.path("addressType").asString("IPv4"), ready);
+        String type = object.path("addressType").asString("IPv4");
+        // one of ours, as the text may be long; slices of another type are passed over
+        return new Slice(TYPES.contains(type) ? TYPES.get(TYPES.indexOf(type)) : "", ready);
     }
 
     private static int port(JsonNode ports, @Nullable String name) {

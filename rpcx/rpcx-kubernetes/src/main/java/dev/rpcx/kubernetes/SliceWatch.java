@@ -41,6 +41,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     private static final int MAX_ENDPOINTS = 65_536;
 
+    /** Characters of a name of Kubernetes, which is that of a domain. */
+    private static final int MAX_TEXT = 253;
+
     /** A tree takes up to 100 bytes for each token of two characters, so that bytes alone bound nothing. */
     private static final JsonMapper JSON = JsonMapper.builder(JsonFactory.builder()
                     .streamReadConstraints(StreamReadConstraints.builder()
@@ -101,7 +104,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     }
 
     void start() {
-        Thread thread = new Thread(this, "rpcx-kubernetes");
+        Thread thread = new Thread(null, this, "rpcx-kubernetes", 0, false);
         thread.setDaemon(true);
         thread.start();
     }
@@ -184,7 +187,16 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                 listener.failed(why);
             }
         } catch (Throwable e) {
-            System.getLogger(SliceWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
+            log(e);
+        }
+    }
+
+    private static void log(Throwable failure) {
+        try {
+            System.getLogger(SliceWatch.class.getName())
+                    .log(System.Logger.Level.WARNING, "a listener has failed", failure);
+        } catch (Throwable unspeakable) {
+            // a log that fails too, as where the heap is full, does not end the watch
         }
     }
 
@@ -263,9 +275,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         try {
             found();
         } catch (Throwable e) {
-            System.getLogger(SliceWatch.class.getName()).log(System.Logger.Level.WARNING, "a listener has failed", e);
             // as where the reader tells: what is being read ends, and the list is read again
             abort.run();
+            log(e);
         }
     }
 
@@ -426,11 +438,21 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         }
     }
 
-    private static String name(JsonNode object) {
-        return object.path("metadata").path("name").asString("");
+    private static String name(JsonNode object) throws IOException {
+        return metadata(object, "name");
     }
 
-    private static String version(JsonNode object) {
-        return object.path("metadata").path("resourceVersion").asString("");
+    private static String version(JsonNode object) throws IOException {
+        return metadata(object, "resourceVersion");
+    }
+
+    /** What is kept of each slice, or asked with, has to be short, as an answer may have megabytes of it. */
+    private static String metadata(JsonNode object, String field) throws IOException {
+        String text = object.path("metadata").path(field).asString("");
+        if (text.length() > MAX_TEXT) {
+            throw new IOException(
+                    "a " + field + " of " + text.length() + " characters (expected: at most " + MAX_TEXT + ")");
+        }
+        return text;
     }
 }

@@ -151,6 +151,41 @@ class HostileRegistryTest {
         }
     }
 
+    /** Watch after watch of one slice each, whose name is megabytes: their number would allow gigabytes. */
+    @Test
+    void aNameWithoutEndIsAFailure() throws Exception {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", exchange -> {
+            if (!exchange.getRequestURI().getQuery().contains("watch=1")) {
+                answer(exchange, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
+                return;
+            }
+            answer(
+                    exchange,
+                    200,
+                    "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"" + "n".repeat(254)
+                            + "\",\"resourceVersion\":\"2\"}}}\n");
+        });
+        server.start();
+        try {
+            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+            try (Endpoints.Watch watch =
+                    KubernetesEndpoints.of("counted").in("shop").from(uri).watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !failures.isEmpty());
+            }
+            assertThat(failures.peek()).hasMessageContaining("a name of 254 characters (expected: at most 253)");
+        } finally {
+            server.stop(0);
+        }
+    }
+
+    @Test
+    void aSliceKeepsNoTextOfItsType() {
+        Slice slice = Slice.of(JsonMapper.shared().readTree("{\"addressType\":\"" + "x".repeat(1_000) + "\"}"), null);
+        assertThat(slice.addressType()).isEmpty();
+    }
+
     @Test
     void aListenerThatFailsHearsTheNextListAllTheSame() throws Exception {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);

@@ -25,12 +25,17 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service}, {@code rpc.method}; and
  * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item.
+ *
+ * <p>A value of more than 4,096 characters, as a caller may have put into {@code baggage}, is not passed on: with the
+ * metadata that the call has beside it the call could no longer be sent.
  */
 public final class CallTracing implements Interceptor {
     private static final AttributeKey<String> SYSTEM = AttributeKey.stringKey("rpc.system");
     private static final AttributeKey<String> SERVICE = AttributeKey.stringKey("rpc.service");
     private static final AttributeKey<String> METHOD = AttributeKey.stringKey("rpc.method");
     private static final AttributeKey<String> CODE = AttributeKey.stringKey("rpcx.code");
+
+    private static final int MAX_VALUE = Metadata.MAX_BYTES / 2;
 
     private static final TextMapGetter<Metadata> GETTER = new TextMapGetter<>() {
         @Override
@@ -107,7 +112,7 @@ public final class CallTracing implements Interceptor {
     private Invocation carrying(Invocation call) {
         Map<String, String> entries = new HashMap<>();
         propagator.inject(Context.current(), entries, (carrier, key, value) -> {
-            if (carrier != null) {
+            if (carrier != null && value.length() <= MAX_VALUE) {
                 carrier.put(key, value);
             }
         });

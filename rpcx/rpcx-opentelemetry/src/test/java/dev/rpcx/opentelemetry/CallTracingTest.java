@@ -13,10 +13,14 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import io.opentelemetry.api.OpenTelemetry;
+import io.opentelemetry.api.baggage.Baggage;
+import io.opentelemetry.api.baggage.propagation.W3CBaggagePropagator;
 import io.opentelemetry.api.trace.SpanKind;
 import io.opentelemetry.api.trace.StatusCode;
 import io.opentelemetry.api.trace.propagation.W3CTraceContextPropagator;
+import io.opentelemetry.context.Scope;
 import io.opentelemetry.context.propagation.ContextPropagators;
+import io.opentelemetry.context.propagation.TextMapPropagator;
 import io.opentelemetry.sdk.OpenTelemetrySdk;
 import io.opentelemetry.sdk.testing.exporter.InMemorySpanExporter;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
@@ -113,6 +117,34 @@ class CallTracingTest {
             assertThat(awaitSpans(4))
                     .allSatisfy(
                             span -> assertThat(span.getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR));
+        }
+    }
+
+    /** A caller may fill it, and the call that a handler makes then has metadata beside it. */
+    @Test
+    void aBaggageThatIsTooLargeIsNotPassedOn() {
+        OpenTelemetry carrying = OpenTelemetry.propagating(ContextPropagators.create(TextMapPropagator.composite(
+                W3CTraceContextPropagator.getInstance(), W3CBaggagePropagator.getInstance())));
+        AtomicReference<Interceptor.Invocation> had = new AtomicReference<>();
+        try (Client client = Client.builder()
+                        .interceptor(CallTracing.ofClient(carrying))
+                        .build();
+                Server server = Server.builder(RegistryServer.registry(new Hop(null)))
+                        .interceptor((call, next) -> {
+                            had.set(call);
+                            return next.proceed(call);
+                        })
+                        .build()
+                        .start()) {
+            Next next = client.create(Next.class, "127.0.0.1", server.port());
+            for (int letters : new int[] {4_000, 8_185}) {
+                Baggage filled = Baggage.builder().put("k", "v".repeat(letters)).build();
+                try (Scope scope = filled.makeCurrent()) {
+                    assertThat(scope).isNotNull();
+                    assertThat(next.go("word")).isEqualTo("word");
+                }
+                assertThat(had.get().metadata().get("baggage") != null).isEqualTo(letters == 4_000);
+            }
         }
     }
 

@@ -90,17 +90,28 @@ final class Attempts {
             }
             waiting = asked;
         }
-        CompletableFuture.delayedExecutor(PAUSE_MILLIS, TimeUnit.MILLISECONDS).execute(() -> {
-            synchronized (this) {
-                if (waiting == asked) {
-                    waiting = null;
-                }
-                if (asked != session) {
-                    return;
-                }
+        boolean isAsked = false;
+        try {
+            CompletableFuture.delayedExecutor(PAUSE_MILLIS, TimeUnit.MILLISECONDS)
+                    .execute(() -> {
+                        if (isOver(asked)) {
+                            first.accept(asked);
+                        }
+                    });
+            isAsked = true;
+        } finally {
+            if (!isAsked) {
+                isOver(asked);
             }
-            first.accept(asked);
-        });
+        }
+    }
+
+    /** The pause is over. @return whether the session that waited is still there */
+    private synchronized boolean isOver(ZooKeeper asked) {
+        if (waiting == asked) {
+            waiting = null;
+        }
+        return asked == session;
     }
 
     /** Not every code has an exception of its own. */

@@ -42,9 +42,16 @@ final class ZooKeeperSession implements AutoCloseable {
             return;
         }
         try {
-            ZooKeeper opened = new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed);
-            zooKeeper = opened;
-            access.introduce(opened);
+            zooKeeper = new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed);
+            boolean isKnown = false;
+            try {
+                access.introduce(zooKeeper);
+                isKnown = true;
+            } finally {
+                if (!isKnown) {
+                    end();
+                }
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -70,7 +77,10 @@ final class ZooKeeperSession implements AutoCloseable {
         if (event.getType() != Watcher.Event.EventType.None) {
             return;
         }
-        switch (event.getState()) {
+        Watcher.Event.KeeperState said = event.getState();
+        // it gives no state where it could not begin a login by SASL, and does nothing more
+        Watcher.Event.KeeperState state = said == null ? Watcher.Event.KeeperState.AuthFailed : said;
+        switch (state) {
             case SyncConnected, ConnectedReadOnly -> {
                 ZooKeeper now = current();
                 if (now != null) {
@@ -87,14 +97,14 @@ final class ZooKeeperSession implements AutoCloseable {
                 // this session is over; who answers for logins may be back later
                 end();
                 later(this::openAgain);
-                failed.accept(failure(event));
+                failed.accept(failure(state));
             }
-            default -> failed.accept(failure(event));
+            default -> failed.accept(failure(state));
         }
     }
 
-    private IllegalStateException failure(WatchedEvent event) {
-        return new IllegalStateException("ZooKeeper at " + servers + ": " + event.getState());
+    private IllegalStateException failure(Watcher.Event.KeeperState state) {
+        return new IllegalStateException("ZooKeeper at " + servers + ": " + state);
     }
 
     private synchronized @Nullable ZooKeeper current() {

@@ -290,6 +290,12 @@ class ZooKeeperTest {
             assertThat(failed).isNotEmpty();
             await().atMost(Duration.ofSeconds(30))
                     .until(() -> connected.stream().distinct().count() == 2);
+            failed.clear();
+            // where its login by SASL could not begin
+            session.changed(new WatchedEvent(Watcher.Event.EventType.None, null, null));
+            assertThat(failed).anySatisfy(why -> assertThat(why).hasMessageContaining("AuthFailed"));
+            await().atMost(Duration.ofSeconds(30))
+                    .until(() -> connected.stream().distinct().count() == 3);
         }
     }
 }

@@ -270,7 +270,12 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element(elementBytes);
-            add(in, all);
+            if (all instanceof Elements list) {
+                // most are lists, and what adds to one is inlined here
+                list.add(in, next(in));
+            } else {
+                add(in, all);
+            }
         }
 
         final Object next(In in) {
@@ -342,7 +347,7 @@ public abstract class FieldCodec {
 
         @Override
         Object empty(In in) {
-            in.memory(KeyHashes.COLLECTION_BYTES);
+            in.collection(KeyHashes.COLLECTION_BYTES);
             return isCompared ? new Counted(new KeyHashes(in, isDeep)) : new LinkedHashSet<Object>();
         }
 
@@ -472,7 +477,7 @@ public abstract class FieldCodec {
         }
 
         private Counted empty(In in) {
-            in.memory(KeyHashes.COLLECTION_BYTES);
+            in.collection(KeyHashes.COLLECTION_BYTES);
             return new Counted(isCompared ? new KeyHashes(in, isDeep) : null);
         }
 

@@ -79,8 +79,8 @@ public final class In {
     /** What looking up elements of sets and maps within keys would cost, each once. */
     private long lookups;
 
-    /** Memory of the messages within this one that have been read, without what their references lead to. */
-    private long made;
+    /** What of {@link #memory} sets and maps have taken, and not messages. */
+    private long collections;
 
     /** Keys of sets and maps, one within the other, that are being read. */
     private int keys;
@@ -133,7 +133,7 @@ public final class In {
         elements = within.elements();
         room = length >> 2;
         memory = MIN_MEMORY + (long) within.growth() * length;
-        made = 0;
+        collections = 0;
         comparisons = MIN_COMPARED + MAX_COMPARED_PER_BYTE * length;
         depth = 1;
         if (from.hasArray()) {
@@ -356,12 +356,18 @@ public final class In {
     }
 
     /** Counts the memory of an object that takes far fewer bytes in the message. */
-    void memory(int bytes) {
+    private void memory(int bytes) {
         granted -= bytes;
         memory -= bytes;
         if ((granted | memory) < 0) {
             memoryBeyond();
         }
+    }
+
+    /** Counts the memory of a set or map without its elements. */
+    void collection(int bytes) {
+        collections += bytes;
+        memory(bytes);
     }
 
     private void memoryBeyond() {
@@ -414,9 +420,13 @@ public final class In {
         return pos;
     }
 
-    /** Memory of the messages that have been read: what a key adds to it is what the key is made of. */
+    /**
+     * Memory of the messages that have been read, without what their references lead to, from some number on: what a
+     * key adds to it is what the key is made of. It is not counted by itself, as that would be one number more for each
+     * message.
+     */
     long made() {
-        return made;
+        return -memory - collections;
     }
 
     /** A key of a set or map begins: to be given to {@link #endKey}. */
@@ -775,7 +785,6 @@ public final class In {
         current = codec;
         int bytes = codec.shallowBytes;
         memory(bytes);
-        made += bytes;
         enter();
         Object v = codec.read(this);
         depth--;

@@ -56,7 +56,7 @@ final class KeyHashes {
         this.isDeep = isDeep;
         this.minKeys = isDeep || in.isWithinKey() ? 0 : MIN_KEYS;
         if (minKeys == 0) {
-            in.memory(TABLE_BYTES);
+            in.collection(TABLE_BYTES);
         }
     }
 

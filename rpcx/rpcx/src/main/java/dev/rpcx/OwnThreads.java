@@ -1,0 +1,91 @@
+package dev.rpcx;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Threads that inherit nothing of the thread that needs them first, which is as a rule one that serves somebody's request: no value of an
+ * {@link InheritableThreadLocal}, such as who that somebody is, no context class loader and no priority. They serve others afterwards.
+ */
+final class OwnThreads {
+    /** Makes virtual threads; null before JDK 21. */
+    private static final @Nullable ThreadFactory VIRTUAL = virtual();
+
+    private OwnThreads() {}
+
+    /** A daemon thread. @param loader its context class loader */
+    static Thread platform(Runnable task, String name, @Nullable ClassLoader loader) {
+        Thread made = new Thread(null, task, name, 0, false);
+        made.setDaemon(true);
+        made.setPriority(Thread.NORM_PRIORITY);
+        made.setContextClassLoader(loader);
+        return made;
+    }
+
+    static boolean hasVirtual() {
+        return VIRTUAL != null;
+    }
+
+    /**
+     * A virtual thread.
+     *
+     * @param loader its context class loader
+     * @throws UnsupportedOperationException this JDK has none, see {@link #hasVirtual}
+     */
+    static Thread virtual(Runnable task, @Nullable ClassLoader loader) {
+        if (VIRTUAL == null) {
+            throw new UnsupportedOperationException("virtual threads (expected: JDK 21 or later)");
+        }
+        Thread made = VIRTUAL.newThread(task);
+        made.setContextClassLoader(loader);
+        return made;
+    }
+
+    /**
+     * Netty's class of threads has no constructor that leaves inheritable values out, so a thread that has none calls
+     * it. The context class loader is that of this class.
+     */
+    static LoopThread loop(Runnable task, String name) {
+        AtomicReference<LoopThread> made = new AtomicReference<>();
+        Thread maker = platform(() -> made.set(new LoopThread(task, name)), name, OwnThreads.class.getClassLoader());
+        maker.start();
+        boolean isInterrupted = false;
+        while (true) {
+            try {
+                maker.join();
+                break;
+            } catch (InterruptedException e) {
+                isInterrupted = true;
+            }
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+        LoopThread loop = made.get();
+        if (loop == null) {
+            throw new OutOfMemoryError("no memory is left for a thread of an event loop");
+        }
+        return loop;
+    }
+
+    private static @Nullable ThreadFactory virtual() {
+        if (Runtime.version().feature() < 21) {
+            return null;
+        }
+        try {
+            Class<?> builder = Class.forName("java.lang.Thread$Builder$OfVirtual");
+            MethodHandles.Lookup lookup = MethodHandles.publicLookup();
+            MethodHandle ofVirtual = lookup.findStatic(Thread.class, "ofVirtual", MethodType.methodType(builder));
+            MethodHandle inherit = lookup.findVirtual(
+                    builder, "inheritInheritableThreadLocals", MethodType.methodType(builder, boolean.class));
+            MethodHandle factory = lookup.findVirtual(builder, "factory", MethodType.methodType(ThreadFactory.class));
+            return (ThreadFactory) factory.invoke(inherit.invoke(ofVirtual.invoke(), false));
+        } catch (Throwable e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+}
