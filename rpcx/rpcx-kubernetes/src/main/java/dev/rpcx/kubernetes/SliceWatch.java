@@ -298,7 +298,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     }
 
     /** @return whether it was there */
-    private synchronized boolean remove(JsonNode object) {
+    private synchronized boolean remove(JsonNode object) throws IOException {
         Slice removed = slices.remove(name(object));
         endpoints -= removed == null ? 0 : removed.ready().size();
         return removed != null;
