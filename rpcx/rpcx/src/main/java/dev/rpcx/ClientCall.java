@@ -401,8 +401,17 @@ final class ClientCall extends Outbound {
                 }
             }
             if (keeps) {
-                connection.onKept();
+                kept();
             }
+        }
+    }
+
+    /** The slot may be another call's already: what fails here must not end that. */
+    private void kept() {
+        try {
+            connection.onKept();
+        } catch (Throwable noMemory) {
+            Threads.report(noMemory);
         }
     }
 

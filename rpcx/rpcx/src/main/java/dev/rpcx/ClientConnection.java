@@ -550,7 +550,12 @@ final class ClientConnection extends WireConnection {
         } catch (WireFault brokenWire) {
             throw brokenWire;
         } catch (Throwable e) {
-            call.onFailure(head & Wire.TYPE_MASK, more, e);
+            if (call.isOnWire(id)) {
+                call.onFailure(head & Wire.TYPE_MASK, more, e);
+            } else {
+                // the call has ended, and its slot may be another one's
+                Threads.report(e);
+            }
         }
     }
 

@@ -77,11 +77,10 @@ final class Hedge {
         RPCXFuture<@Nullable Object> answered;
         try {
             answered = isAgain ? call.startAgain(now) : call.start(now);
+            answered.onEnd((value, failure) -> ended(call, isAgain, value, failure));
         } catch (Throwable e) {
             ended(call, isAgain, null, e);
-            return;
         }
-        answered.onEnd((value, failure) -> ended(call, isAgain, value, failure));
     }
 
     private void ended(ClientMethod.Async call, boolean isAgain, @Nullable Object value, @Nullable Throwable failure) {

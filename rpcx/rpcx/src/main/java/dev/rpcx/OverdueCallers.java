@@ -63,6 +63,8 @@ final class OverdueCallers implements Runnable {
         } finally {
             if (!isDue) {
                 looking = false;
+                // others may have seen that somebody looks, and wait without a time of their own
+                connection.slots.wakeCallers();
             }
         }
         return isDue;

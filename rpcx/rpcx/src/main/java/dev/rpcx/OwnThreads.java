@@ -12,8 +12,11 @@ import org.jspecify.annotations.Nullable;
  * {@link InheritableThreadLocal}, such as who that somebody is, no context class loader and no priority. They serve others afterwards.
  */
 final class OwnThreads {
-    /** Makes virtual threads; null before JDK 21. */
-    private static final @Nullable ThreadFactory VIRTUAL = virtual();
+    /** Apart, so that other threads do not depend on it. */
+    private static final class Virtual {
+        /** Null before JDK 21. */
+        private static final @Nullable ThreadFactory FACTORY = virtual();
+    }
 
     private OwnThreads() {}
 
@@ -27,7 +30,7 @@ final class OwnThreads {
     }
 
     static boolean hasVirtual() {
-        return VIRTUAL != null;
+        return Virtual.FACTORY != null;
     }
 
     /**
@@ -37,10 +40,11 @@ final class OwnThreads {
      * @throws UnsupportedOperationException this JDK has none, see {@link #hasVirtual}
      */
     static Thread virtual(Runnable task, @Nullable ClassLoader loader) {
-        if (VIRTUAL == null) {
+        ThreadFactory factory = Virtual.FACTORY;
+        if (factory == null) {
             throw new UnsupportedOperationException("virtual threads (expected: JDK 21 or later)");
         }
-        Thread made = VIRTUAL.newThread(task);
+        Thread made = factory.newThread(task);
         made.setContextClassLoader(loader);
         return made;
     }
@@ -51,7 +55,17 @@ final class OwnThreads {
      */
     static LoopThread loop(Runnable task, String name) {
         AtomicReference<LoopThread> made = new AtomicReference<>();
-        Thread maker = platform(() -> made.set(new LoopThread(task, name)), name, OwnThreads.class.getClassLoader());
+        AtomicReference<Throwable> failure = new AtomicReference<>();
+        Thread maker = platform(
+                () -> {
+                    try {
+                        made.set(new LoopThread(task, name));
+                    } catch (Throwable e) {
+                        failure.set(e);
+                    }
+                },
+                name,
+                OwnThreads.class.getClassLoader());
         maker.start();
         boolean isInterrupted = false;
         while (true) {
@@ -67,7 +81,11 @@ final class OwnThreads {
         }
         LoopThread loop = made.get();
         if (loop == null) {
-            throw new OutOfMemoryError("no memory is left for a thread of an event loop");
+            Throwable why = failure.get();
+            if (why instanceof Error error) {
+                throw error;
+            }
+            throw new IllegalStateException("no thread for an event loop", why);
         }
         return loop;
     }

@@ -159,7 +159,7 @@ class KilledTest {
                 case MAYBE -> {}
             }
         });
-        // fail-over: nobody has waited until the time of its call was over
-        assertThat(slowestNanos.get()).isLessThan(TimeUnit.MILLISECONDS.toNanos(Journal.CALL_MILLIS));
+        // fail-over: nobody has waited until the time of its call was over, or nearly so
+        assertThat(slowestNanos.get()).isLessThan(TimeUnit.MILLISECONDS.toNanos(Journal.CALL_MILLIS / 2));
     }
 }

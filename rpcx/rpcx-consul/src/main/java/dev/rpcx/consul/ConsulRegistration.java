@@ -74,6 +74,7 @@ public final class ConsulRegistration implements AutoCloseable {
                 "rpcx-consul-registration",
                 0,
                 false);
+        thread.setContextClassLoader(ConsulRegistration.class.getClassLoader());
         thread.setDaemon(true);
     }
 

@@ -55,6 +55,7 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
 
     void start() {
         Thread thread = new Thread(null, this, "rpcx-consul", 0, false);
+        thread.setContextClassLoader(HealthWatch.class.getClassLoader());
         thread.setDaemon(true);
         thread.start();
     }

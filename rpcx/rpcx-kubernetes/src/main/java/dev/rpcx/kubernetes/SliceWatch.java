@@ -105,6 +105,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     void start() {
         Thread thread = new Thread(null, this, "rpcx-kubernetes", 0, false);
+        thread.setContextClassLoader(SliceWatch.class.getClassLoader());
         thread.setDaemon(true);
         thread.start();
     }

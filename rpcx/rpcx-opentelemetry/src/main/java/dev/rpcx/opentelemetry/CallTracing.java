@@ -13,6 +13,8 @@ import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;
 import io.opentelemetry.context.propagation.TextMapGetter;
 import io.opentelemetry.context.propagation.TextMapPropagator;
+import java.nio.charset.StandardCharsets;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
@@ -26,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service}, {@code rpc.method}; and
  * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item.
  *
- * <p>A value of more than 4,096 characters, as a caller may have put into {@code baggage}, is not passed on: with the
- * metadata that the call has beside it the call could no longer be sent.
+ * <p>What would make a call's metadata more than 6 KiB or 60 entries, as a caller may have put into {@code baggage}, is
+ * not passed on: with what comes to it behind this, such as a token, the call could no longer be sent.
  */
 public final class CallTracing implements Interceptor {
     private static final AttributeKey<String> SYSTEM = AttributeKey.stringKey("rpc.system");
@@ -35,7 +37,13 @@ public final class CallTracing implements Interceptor {
     private static final AttributeKey<String> METHOD = AttributeKey.stringKey("rpc.method");
     private static final AttributeKey<String> CODE = AttributeKey.stringKey("rpcx.code");
 
-    private static final int MAX_VALUE = Metadata.MAX_BYTES / 2;
+    /** A quarter of what a call may have is left to what comes behind this, such as a token. */
+    private static final int MAX_BYTES = Metadata.MAX_BYTES / 4 * 3;
+
+    private static final int MAX_ENTRIES = Metadata.MAX_ENTRIES - 4;
+
+    /** Tags and lengths, at most. */
+    private static final int ENTRY_BYTES = 10;
 
     private static final TextMapGetter<Metadata> GETTER = new TextMapGetter<>() {
         @Override
@@ -112,15 +120,36 @@ public final class CallTracing implements Interceptor {
     private Invocation carrying(Invocation call) {
         Map<String, String> entries = new HashMap<>();
         propagator.inject(Context.current(), entries, (carrier, key, value) -> {
-            if (carrier != null && value.length() <= MAX_VALUE) {
+            if (carrier != null) {
                 carrier.put(key, value);
             }
         });
+        int left = MAX_BYTES;
+        int places = MAX_ENTRIES;
+        for (Map.Entry<String, String> entry : call.metadata().entries().entrySet()) {
+            left -= bytes(entry);
+            places--;
+        }
         Invocation carrying = call;
-        for (Map.Entry<String, String> entry : entries.entrySet()) {
+        // short ones first, such as the trace itself
+        for (Map.Entry<String, String> entry : entries.entrySet().stream()
+                .sorted(Comparator.comparingInt(CallTracing::bytes))
+                .toList()) {
+            left -= bytes(entry);
+            places--;
+            if (left < 0 || places < 0) {
+                break;
+            }
             carrying = carrying.with(entry.getKey(), entry.getValue());
         }
         return carrying;
+    }
+
+    /** No fewer than the entry takes in the metadata of a call. */
+    private static int bytes(Map.Entry<String, String> entry) {
+        return ENTRY_BYTES
+                + entry.getKey().getBytes(StandardCharsets.UTF_8).length
+                + entry.getValue().getBytes(StandardCharsets.UTF_8).length;
     }
 
     private static void end(Span span, @Nullable Throwable thrown) {

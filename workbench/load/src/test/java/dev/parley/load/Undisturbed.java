@@ -16,7 +16,11 @@ final class Undisturbed {
 
     private Undisturbed() {}
 
-    /** @return what came of the first try in which no thread waited longer than 50 ms for a processor, else of the fifth */
+    /**
+     * Runs the trial until a thread beside it has not waited longer than 50 ms for a processor.
+     *
+     * @return what came of that try, or of the fifth: a test on a machine that is too busy fails all the same
+     */
     static <T> T run(Callable<T> trial) throws Exception {
         T result = null;
         for (int tries = 0; tries < MAX_TRIES; tries++) {
