@@ -3,13 +3,15 @@ package dev.rpcx;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that inherit nothing of the thread that needs them first, which is as a rule one that serves somebody's request: no value of an
- * {@link InheritableThreadLocal}, such as who that somebody is, no context class loader and no priority. They serve others afterwards.
+ * Threads that inherit nothing of the thread that needs them first, which is as a rule one that serves somebody's
+ * request: no value of an {@link InheritableThreadLocal}, such as who that somebody is, no context class loader and no
+ * priority. They serve others afterwards.
  */
 final class OwnThreads {
     /** Apart, so that other threads do not depend on it. */
@@ -54,40 +56,27 @@ final class OwnThreads {
      * it. The context class loader is that of this class.
      */
     static LoopThread loop(Runnable task, String name) {
-        AtomicReference<LoopThread> made = new AtomicReference<>();
-        AtomicReference<Throwable> failure = new AtomicReference<>();
-        Thread maker = platform(
-                () -> {
-                    try {
-                        made.set(new LoopThread(task, name));
-                    } catch (Throwable e) {
-                        failure.set(e);
-                    }
-                },
-                name,
-                OwnThreads.class.getClassLoader());
-        maker.start();
+        FutureTask<LoopThread> made = new FutureTask<>(() -> new LoopThread(task, name));
+        platform(made, name, OwnThreads.class.getClassLoader()).start();
         boolean isInterrupted = false;
-        while (true) {
-            try {
-                maker.join();
-                break;
-            } catch (InterruptedException e) {
-                isInterrupted = true;
+        try {
+            while (true) {
+                try {
+                    return made.get();
+                } catch (InterruptedException e) {
+                    isInterrupted = true;
+                }
             }
-        }
-        if (isInterrupted) {
-            Thread.currentThread().interrupt();
-        }
-        LoopThread loop = made.get();
-        if (loop == null) {
-            Throwable why = failure.get();
-            if (why instanceof Error error) {
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Error error) {
                 throw error;
             }
-            throw new IllegalStateException("no thread for an event loop", why);
+            throw new IllegalStateException("no thread for an event loop", e.getCause());
+        } finally {
+            if (isInterrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
-        return loop;
     }
 
     private static @Nullable ThreadFactory virtual() {

@@ -260,7 +260,7 @@ class ServerHereTest {
         });
     }
 
-    /** What a call is charged for is given back as its reply leaves, which the loop sees at once and a thread does not. */
+    /** What a call is charged for is given back as its reply leaves: the loop sees that at once, a thread does not. */
     @Test
     void aReplyWhoseRequestIsChargedIsTheLoops() throws Exception {
         ByteBuf payload = RawPeer.prelude("here", "waits");

@@ -81,6 +81,14 @@ class WaitingRepliesTest {
         return server.ledger().held(kind);
     }
 
+    private Map<Resource, Long> allHeld() {
+        Map<Resource, Long> all = new EnumMap<>(Resource.class);
+        for (Resource each : Resource.values()) {
+            all.put(each, held(each));
+        }
+        return all;
+    }
+
     private void request() {
         ByteBuf text = RawPeer.text("x".repeat(LARGE));
         ByteBuf prelude = RawPeer.prelude("waiting", "done");
@@ -117,7 +125,7 @@ class WaitingRepliesTest {
         assertThat(held(Resource.CALLS)).as("its place is kept").isEqualTo(1);
     }
 
-    /** The interceptor has answered meanwhile: what the handler has is given back with its thread, the reply as it leaves. */
+    /** The interceptor has answered: what the handler has is given back with its thread, and the reply as it leaves. */
     @Test
     void whatAThreadHasStaysChargedThoughTheReplyWaits() throws InterruptedException {
         CompletableFuture<String> answered = new CompletableFuture<>();
@@ -128,9 +136,7 @@ class WaitingRepliesTest {
             platform.reads(channel, false);
             answered.complete("x".repeat(LARGE));
             platform.settle(channel);
-            for (Resource each : Resource.values()) {
-                then.put(each, held(each));
-            }
+            then.putAll(allHeld());
         };
         answerOnAnEventLoop();
         platform.handleAll(channel);
@@ -157,9 +163,7 @@ class WaitingRepliesTest {
             answered.complete("a");
             platform.settle(channel);
             platform.reads(channel, true);
-            for (Resource each : Resource.values()) {
-                then.put(each, held(each));
-            }
+            then.putAll(allHeld());
         };
         answerOnAnEventLoop();
         platform.handleAll(channel);
@@ -177,9 +181,7 @@ class WaitingRepliesTest {
         Map<Resource, Long> then = new EnumMap<>(Resource.class);
         service.meanwhile = () -> {
             answered.complete("x".repeat(LARGE));
-            for (Resource each : Resource.values()) {
-                then.put(each, held(each));
-            }
+            then.putAll(allHeld());
         };
         answerOnAnEventLoop();
         platform.handleAll(channel);

@@ -21,6 +21,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.IntFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import tools.jackson.databind.json.JsonMapper;
@@ -118,24 +121,16 @@ class HostileRegistryTest {
         exchange.close();
     }
 
-    /** Watches of a few names each, one after the other, with no list between them. */
-    @Test
-    void slicesWithoutEndAreAFailure() throws Exception {
+    /** Watches of these events each, one after the other, with no list between them. @param events of the nth one */
+    private void watches(IntFunction<String> events, String expected) throws Exception {
         AtomicInteger asked = new AtomicInteger();
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.createContext("/", exchange -> {
-            int time = asked.getAndIncrement();
-            if (!exchange.getRequestURI().getQuery().contains("watch=1")) {
+            if (exchange.getRequestURI().getQuery().contains("watch=1")) {
+                answer(exchange, 200, events.apply(asked.getAndIncrement()));
+            } else {
                 answer(exchange, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
-                return;
             }
-            StringBuilder events = new StringBuilder();
-            for (int i = 0; i < 400; i++) {
-                events.append("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"s")
-                        .append(time * 400 + i)
-                        .append("\",\"resourceVersion\":\"2\"}}}\n");
-            }
-            answer(exchange, 200, events.toString());
         });
         server.start();
         try {
@@ -145,39 +140,29 @@ class HostileRegistryTest {
                 assertThat(watch).isNotNull();
                 await().until(() -> !failures.isEmpty());
             }
-            assertThat(failures.peek()).hasMessageContaining("more than 1024 slices");
+            assertThat(failures.peek()).hasMessageContaining(expected);
         } finally {
             server.stop(0);
         }
     }
 
-    /** Watch after watch of one slice each, whose name is megabytes: their number would allow gigabytes. */
+    private static String added(String name) {
+        return "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"" + name + "\",\"resourceVersion\":\"2\"}}}\n";
+    }
+
+    @Test
+    void slicesWithoutEndAreAFailure() throws Exception {
+        watches(
+                time -> IntStream.range(0, 400)
+                        .mapToObj(i -> added("s" + (time * 400 + i)))
+                        .collect(Collectors.joining()),
+                "more than 1024 slices");
+    }
+
+    /** One slice each, whose name may be megabytes: their number would allow gigabytes. */
     @Test
     void aNameWithoutEndIsAFailure() throws Exception {
-        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
-        server.createContext("/", exchange -> {
-            if (!exchange.getRequestURI().getQuery().contains("watch=1")) {
-                answer(exchange, 200, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}");
-                return;
-            }
-            answer(
-                    exchange,
-                    200,
-                    "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"" + "n".repeat(254)
-                            + "\",\"resourceVersion\":\"2\"}}}\n");
-        });
-        server.start();
-        try {
-            URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
-            try (Endpoints.Watch watch =
-                    KubernetesEndpoints.of("counted").in("shop").from(uri).watch(heard)) {
-                assertThat(watch).isNotNull();
-                await().until(() -> !failures.isEmpty());
-            }
-            assertThat(failures.peek()).hasMessageContaining("a name of 254 characters (expected: at most 253)");
-        } finally {
-            server.stop(0);
-        }
+        watches(time -> added("n".repeat(254)), "a name of 254 characters (expected: at most 253)");
     }
 
     @Test

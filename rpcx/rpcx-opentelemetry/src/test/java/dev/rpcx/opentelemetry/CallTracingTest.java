@@ -126,39 +126,43 @@ class CallTracingTest {
         OpenTelemetry carrying = OpenTelemetry.propagating(ContextPropagators.create(TextMapPropagator.composite(
                 W3CTraceContextPropagator.getInstance(), W3CBaggagePropagator.getInstance())));
         AtomicReference<Interceptor.Invocation> had = new AtomicReference<>();
-        try (Client client = Client.builder()
-                        .interceptor(CallTracing.ofClient(carrying))
-                        .build();
-                Server server = Server.builder(RegistryServer.registry(new Hop(null)))
-                        .interceptor((call, next) -> {
-                            had.set(call);
-                            return next.proceed(call);
-                        })
-                        .build()
-                        .start()) {
-            Next next = client.create(Next.class, "127.0.0.1", server.port());
-            for (int letters : new int[] {4_000, 8_185}) {
-                Baggage filled = Baggage.builder().put("k", "v".repeat(letters)).build();
-                try (Scope scope = filled.makeCurrent()) {
+        try (Server server = keeping(had)) {
+            // a baggage of so many letters beside other metadata of so many
+            for (int[] letters : new int[][] {{4_000, 0}, {8_185, 0}, {4_000, 4_000}}) {
+                try (Client client = Client.builder()
+                                .interceptor((call, next) -> next.proceed(call.with("own", "o".repeat(letters[1]))))
+                                .interceptor(CallTracing.ofClient(carrying))
+                                .build();
+                        Scope scope = Baggage.builder()
+                                .put("k", "v".repeat(letters[0]))
+                                .build()
+                                .makeCurrent()) {
                     assertThat(scope).isNotNull();
+                    Next next = client.create(Next.class, "127.0.0.1", server.port());
                     assertThat(next.go("word")).isEqualTo("word");
                 }
-                assertThat(had.get().metadata().get("baggage") != null).isEqualTo(letters == 4_000);
+                assertThat(had.get().metadata().get("baggage") != null).isEqualTo(letters[0] + letters[1] == 4_000);
+                assertThat(had.get().metadata().get("own")).hasSize(letters[1]);
             }
         }
+    }
+
+    /** @param had the last call that the server has had */
+    private static Server keeping(AtomicReference<Interceptor.Invocation> had) {
+        return Server.builder(RegistryServer.registry(new Hop(null)))
+                .interceptor((call, next) -> {
+                    had.set(call);
+                    return next.proceed(call);
+                })
+                .build()
+                .start();
     }
 
     /** One that a server has had. */
     private static Interceptor.Invocation call() {
         AtomicReference<Interceptor.Invocation> had = new AtomicReference<>();
         try (Client client = Client.standard();
-                Server server = Server.builder(RegistryServer.registry(new Hop(null)))
-                        .interceptor((call, next) -> {
-                            had.set(call);
-                            return next.proceed(call);
-                        })
-                        .build()
-                        .start()) {
+                Server server = keeping(had)) {
             client.create(Next.class, "127.0.0.1", server.port()).go("word");
         }
         return had.get();

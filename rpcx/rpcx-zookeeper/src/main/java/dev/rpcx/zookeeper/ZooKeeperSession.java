@@ -34,24 +34,22 @@ final class ZooKeeperSession implements AutoCloseable {
         this.access = access;
         this.connected = connected;
         this.failed = failed;
-        open();
+        try {
+            open();
+        } catch (Throwable e) {
+            end();
+            throw e;
+        }
     }
 
+    /** Whoever calls this ends the session where it fails, outside the lock: it may be there without its identity. */
     private synchronized void open() {
         if (closed || zooKeeper != null) {
             return;
         }
         try {
             zooKeeper = new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed);
-            boolean isKnown = false;
-            try {
-                access.introduce(zooKeeper);
-                isKnown = true;
-            } finally {
-                if (!isKnown) {
-                    end();
-                }
-            }
+            access.introduce(zooKeeper);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -66,6 +64,7 @@ final class ZooKeeperSession implements AutoCloseable {
         try {
             open();
         } catch (Throwable e) {
+            end();
             // the next attempt first: a listener may fail
             later(this::openAgain);
             failed.accept(e);

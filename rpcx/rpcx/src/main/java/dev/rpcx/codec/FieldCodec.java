@@ -241,9 +241,6 @@ public abstract class FieldCodec {
         /** What elements are gathered in, once its own memory has been counted. */
         abstract Object empty(In in);
 
-        /** Reads an element that has been counted, and adds it. */
-        abstract void add(In in, Object soFar);
-
         @Override
         public @Nullable Object read(In in, @Nullable Object soFar) {
             Object all = soFar == null ? empty(in) : soFar;
@@ -270,11 +267,12 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element(elementBytes);
+            // no method of the two kinds: a call that may go to either is not inlined, and this is on the way of each
+            // element
             if (all instanceof Elements list) {
-                // most are lists, and what adds to one is inlined here
                 list.add(in, next(in));
             } else {
-                add(in, all);
+                ((SetField) this).add(in, all);
             }
         }
 
@@ -317,11 +315,6 @@ public abstract class FieldCodec {
         }
 
         @Override
-        void add(In in, Object soFar) {
-            ((Elements) soFar).add(in, next(in));
-        }
-
-        @Override
         public Object finish(@Nullable Object soFar) {
             if (soFar == null) {
                 return List.of();
@@ -351,9 +344,9 @@ public abstract class FieldCodec {
             return isCompared ? new Counted(new KeyHashes(in, isDeep)) : new LinkedHashSet<Object>();
         }
 
-        @Override
+        /** Reads an element that has been counted, and adds it. */
         @SuppressWarnings("unchecked")
-        void add(In in, Object soFar) {
+        private void add(In in, Object soFar) {
             if (soFar instanceof Counted counted) {
                 int begin = in.position();
                 long before = in.beginKey();

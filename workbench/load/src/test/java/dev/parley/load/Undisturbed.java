@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Trials by the real clock, of which a test expects what a machine that stands still for some tenths of a second does not give: a trial
- * during which it did so is made again.
+ * Trials by the real clock, of which a test expects what a machine that stands still for some tenths of a second does
+ * not give: a trial during which it did so is made again.
  */
 final class Undisturbed {
     private static final long LOOK_NANOS = 1_000_000;
