@@ -81,6 +81,8 @@ abstract class AsyncCall {
             }
             endAgain(value, error);
             told(e);
+        } finally {
+            LoopThread.forgetInterrupt();
         }
     }
 

@@ -96,7 +96,17 @@ final class CallThreads {
     void tell(Call call, List<? extends Runnable> told) {
         run(
                 call.method().place(),
-                new Counted(call, call.context(), () -> told.forEach(Threads::runShared), null).begin());
+                new Counted(call, call.context(), () -> told.forEach(CallThreads::tell), null).begin());
+    }
+
+    private static void tell(Runnable wantsToKnow) {
+        Threads.runShared(() -> {
+            try {
+                wantsToKnow.run();
+            } catch (Throwable t) {
+                AsyncCall.told(t);
+            }
+        });
     }
 
     /** Runs the signals of a call's streams, in its context. */
@@ -218,6 +228,7 @@ final class CallThreads {
             try {
                 one.run();
             } finally {
+                LoopThread.forgetInterrupt();
                 ended(call, context);
             }
         }

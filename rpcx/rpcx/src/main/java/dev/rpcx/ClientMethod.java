@@ -849,19 +849,28 @@ final class ClientMethod {
                 return future;
             }
             if (keepsArguments()) {
-                Route.Wait wait = method.route.await(key, deadlineNanos, method.times, permit, (connected, failure) -> {
-                    if (connected == null) {
-                        end(java.util.Objects.requireNonNull(failure));
-                    } else if (!trySendOn(connected, connected.nanoTime())) {
-                        attemptAgain();
-                    }
-                });
-                if (wait != null) {
-                    // a caller that has cancelled is not waited for; once the wait is over this does nothing
-                    future.onEnd((result, thrown) -> wait.giveUp());
+                try {
+                    waitForConnection();
+                } catch (Throwable e) {
+                    // also where the heap is full: what the call holds is given back with its end
+                    end(e);
                 }
             }
             return future;
+        }
+
+        private void waitForConnection() {
+            Route.Wait wait = method.route.await(key, deadlineNanos, method.times, permit, (connected, failure) -> {
+                if (connected == null) {
+                    end(java.util.Objects.requireNonNull(failure));
+                } else if (!trySendOn(connected, connected.nanoTime())) {
+                    attemptAgain();
+                }
+            });
+            if (wait != null) {
+                // a caller that has cancelled is not waited for; once the wait is over this does nothing
+                future.onEnd((result, thrown) -> wait.giveUp());
+            }
         }
 
         /**

@@ -34,6 +34,16 @@ final class LoopThread extends FastThreadLocalThread {
         setDaemon(true);
     }
 
+    /**
+     * The code of others has run here, and may have left the flag that says that this thread has been interrupted: what
+     * runs next belongs to somebody else. Does nothing on any other thread, whose flag may be its owner's.
+     */
+    static void forgetInterrupt() {
+        if (Thread.currentThread() instanceof LoopThread) {
+            Thread.interrupted();
+        }
+    }
+
     /** Keeps a call until there is memory to tell its caller of its end. On this thread, as what follows. */
     void tellLater(AsyncCall call) {
         call.nextUntold = untold;

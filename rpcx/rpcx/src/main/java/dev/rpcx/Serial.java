@@ -142,7 +142,7 @@ final class Serial implements Executor, Runnable {
         try {
             signal.run();
         } catch (Throwable t) {
-            Threads.report(t);
+            AsyncCall.told(t);
         }
     }
 }

@@ -367,7 +367,7 @@ public final class Server implements AutoCloseable {
             group.close(LOOPS_END_NANOS);
             // what a connection leaves behind is known a moment after its channel is closed, and no loop looks at it
             // any more
-            served.values().forEach(ServedConnection::cutOff);
+            served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
                 threads.awaitEnd(HEED_NANOS);
@@ -452,11 +452,22 @@ public final class Server implements AutoCloseable {
     private void askToLeave() {
         for (Channel channel : channels) {
             ServedConnection connection = connections.get(channel);
-            if (connection != null) {
-                connection.leave();
-            } else {
-                closeUngreeted(channel);
-            }
+            inAnyCase(() -> {
+                if (connection != null) {
+                    connection.leave();
+                } else {
+                    closeUngreeted(channel);
+                }
+            });
+        }
+    }
+
+    /** Does one of several things at the server's end. What it throws, as where the memory is at its end, keeps none from being done. */
+    private static void inAnyCase(Runnable one) {
+        try {
+            one.run();
+        } catch (Throwable t) {
+            Threads.report(t);
         }
     }
 
@@ -470,10 +481,10 @@ public final class Server implements AutoCloseable {
         cutOff = true;
         for (Channel channel : channels) {
             if (!connections.containsKey(channel)) {
-                channel.close();
+                inAnyCase(channel::close);
             }
         }
-        served.values().forEach(ServedConnection::cutOff);
+        served.values().forEach(connection -> inAnyCase(connection::cutOff));
         drained.complete(null);
     }
 

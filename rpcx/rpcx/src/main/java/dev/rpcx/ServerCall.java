@@ -965,6 +965,8 @@ final class ServerCall extends Outbound
         }
         if (asksToWait) {
             asksToWait = false;
+            // its thread may have failed behind the queue: it is there, and is not lost
+            orphan = 0;
             connection.postpone(this);
             return false;
         }

@@ -782,10 +782,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** The caller's slot is free, whatever becomes of the call. */
     private void takeNotice(ServerCall call) {
-        freeSlot(call);
         call.onLoop.abandoned = true;
         try {
             addAway(call, call.deadlineNanos());
+            freeSlot(call);
             watch(call.deadlineNanos());
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
@@ -989,6 +989,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
         @Override
         public void cancel() {}
+
+        @Override
+        public void onLoop(Runnable telling) {
+            if (inLoop()) {
+                telling.run();
+            } else {
+                inLoopOrHere(telling);
+            }
+        }
 
         @Override
         public void overflow() {
@@ -1369,6 +1378,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     @Override
+    boolean isSentLater() {
+        // the look for calls that nobody ends sends what is queued first: the call of this message is none of them
+        lost.isAny = true;
+        try {
+            lost.tell();
+        } catch (Throwable again) {
+            // it comes with the next look at the time of a call
+        }
+        return true;
+    }
+
+    @Override
     void endLost() {
         if (!lost.take()) {
             return;
@@ -1609,10 +1630,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if its handler has not begun, and will not
      */
     private boolean drop(ServerCall call) {
+        boolean isExecuted;
         recall(call);
-        freeSlot(call);
-        call.onLoop.abandoned = true;
-        return abandon(call);
+        try {
+            freeSlot(call);
+        } finally {
+            call.onLoop.abandoned = true;
+            isExecuted = abandon(call);
+        }
+        return isExecuted;
     }
 
     /**
@@ -1621,6 +1647,35 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return as {@link #drop}
      */
     private boolean abandon(ServerCall call) {
+        boolean isDone = false;
+        try {
+            boolean hasBegun = abandonHere(call);
+            isDone = true;
+            return hasBegun;
+        } finally {
+            if (!isDone) {
+                keepInSight(call);
+            }
+        }
+    }
+
+    /** The end of a call has failed half way, as where the memory is at its end: a later look finds it. */
+    private void keepInSight(ServerCall call) {
+        if (call.onLoop.isRecycled || call.onLoop.list != null) {
+            return;
+        }
+        if (!call.isAwaiting()) {
+            dropped(call);
+            return;
+        }
+        try {
+            linger(call);
+        } catch (Throwable again) {
+            // by now it is in its list
+        }
+    }
+
+    private boolean abandonHere(ServerCall call) {
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.onLoop.handling;
         boolean hasBegun = handled ? cancel(call) : call.hasBegun();
@@ -1763,11 +1818,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         handled(call);
+        // first: what this throws leaves the call in its list, where it is found
+        call.onLoop.isOverButThreads = !call.endUnlessThreads();
         CallList in = call.onLoop.list;
         if (in != null) {
             in.remove(call);
         }
-        call.onLoop.isOverButThreads = !call.endUnlessThreads();
         if (call.resumed) {
             postponed(call).resumedHasEnded(call);
         }

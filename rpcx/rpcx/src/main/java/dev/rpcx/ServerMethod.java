@@ -37,9 +37,13 @@ record ServerMethod(
     /** @param call being handled */
     @Nullable
     Object invoke(Object[] values, Metadata metadata, CallContext call) throws Throwable {
-        return chain == null
-                ? (Object) handle.invokeExact(values)
-                : chain.proceed(new Interceptor.Invocation(service, name, values, metadata, call));
+        if (chain != null) {
+            return chain.proceed(new Interceptor.Invocation(service, name, values, metadata, call));
+        }
+        Object result = (Object) handle.invokeExact(values);
+        // A stage of somebody else's class may do its work once something is hung on it, and on the thread that does
+        // that: such work is the handler's, and a cancel interrupts it.
+        return result instanceof CompletionStage<?> stage && !Stages.isPassive(stage) ? call.own(stage) : result;
     }
 
     /**

@@ -53,10 +53,19 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
             return;
         }
         stopTimer();
-        ChannelInboundHandler connection = first.getUnsignedByte(first.readerIndex()) == NATIVE_FIRST_BYTE
-                ? new ServerConnection(ctx.channel(), server, account, takenNanos)
-                : new ClassicServerConnection(ctx.channel(), server, account);
-        ctx.pipeline().replace(this, null, connection);
+        boolean isBegun = false;
+        try {
+            ChannelInboundHandler connection = first.getUnsignedByte(first.readerIndex()) == NATIVE_FIRST_BYTE
+                    ? new ServerConnection(ctx.channel(), server, account, takenNanos)
+                    : new ClassicServerConnection(ctx.channel(), server, account);
+            ctx.pipeline().replace(this, null, connection);
+            isBegun = true;
+        } finally {
+            if (!isBegun) {
+                // such as where the memory is at its end: exceptionCaught closes the channel
+                first.release();
+            }
+        }
         // from here on, not from the pipeline's head: what TLS has decrypted must not meet it again
         ctx.fireChannelRead(first);
     }

@@ -33,8 +33,12 @@ final class Stages {
      * that throws when it is asked, and who has made another class may do so too: these are taken for open.
      */
     static boolean isDone(CompletionStage<?> stage) {
-        return (stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class)
-                && ((CompletableFuture<?>) stage).isDone();
+        return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
+    }
+
+    /** Says whether the stage is of a class that does nothing when something is hung on it, unless it has ended. */
+    static boolean isPassive(CompletionStage<?> stage) {
+        return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
     }
 
     /** Has what is ours told of the stage's end. */

@@ -28,6 +28,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
         /** Too many bytes of items wait: the call has to end. Event loop only. */
         default void overflow() {}
+
+        /** Runs what tells a subscriber whose signals are given on the event loop: there, and now where this is it. */
+        default void onLoop(Runnable telling) {
+            telling.run();
+        }
     }
 
     /** More items than this leave nothing behind that they waited in. */
@@ -163,7 +168,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             to.credit(credit);
         }
         if (signals == null) {
-            tellEnd();
+            peer.onLoop(this::tellEnd);
         } else {
             signals.execute(this::tellEnd);
         }
@@ -209,7 +214,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             endsByPeer = way != null && signals == null && bytes == null;
         }
         if (!endsByPeer) {
-            end(why);
+            if (signals == null) {
+                peer.onLoop(() -> end(why));
+            } else {
+                end(why);
+            }
         }
         peer.cancel();
     }
@@ -497,6 +506,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             end(e);
         } finally {
             CallContext.swap(before);
+            LoopThread.forgetInterrupt();
             if (objects != null) {
                 objects.release();
             }
@@ -597,6 +607,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             AsyncCall.told(e);
         } finally {
             CallContext.swap(before);
+            LoopThread.forgetInterrupt();
         }
     }
 }

@@ -208,7 +208,21 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Queues a message, from any thread. */
     final void send(Outbound message) {
         outbox.add(message);
-        wake();
+        try {
+            wake();
+        } catch (Throwable e) {
+            if (!isSentLater()) {
+                throw e;
+            }
+        }
+    }
+
+    /**
+     * Says whether a message is sent in time that stands in the queue, though the loop could not be woken for it. From
+     * any thread.
+     */
+    boolean isSentLater() {
+        return false;
     }
 
     private void wake() {
@@ -228,7 +242,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
      * Sends what has been queued until now, also by a thread that could not wake the loop. On the event loop.
      *
-     * @return false if some of it has to wait for the loop's next turn, as it was much
+     * @return false if some of it has to wait for the loop's next turn, as it was much, or stands behind a message that
+     *     another thread is about to link
      */
     final boolean sendQueued() {
         beginDrain();
@@ -246,6 +261,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 isAll = false;
                 break;
             }
+        }
+        if (left > 0 && !outbox.isEmpty()) {
+            // what has come meanwhile as well, which does no harm
+            isAll = false;
         }
         // what has come back to the queue meanwhile has woken the loop
         flushGathered();

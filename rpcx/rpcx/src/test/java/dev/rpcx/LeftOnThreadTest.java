@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -52,6 +53,64 @@ class LeftOnThreadTest {
         boolean isInterruptedOnTheLoop() {
             return Thread.currentThread().isInterrupted();
         }
+
+        /** Brings how many items there were. */
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletableFuture<Integer> uploadInterrupts(Flow.Publisher<Integer> items) {
+            CompletableFuture<Integer> count = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                private int seen;
+
+                @Override
+                public void onSubscribe(Flow.Subscription given) {
+                    given.request(Long.MAX_VALUE);
+                }
+
+                @Override
+                public void onNext(Integer item) {
+                    seen++;
+                    Thread.currentThread().interrupt();
+                }
+
+                @Override
+                public void onError(Throwable thrown) {
+                    count.completeExceptionally(thrown);
+                }
+
+                @Override
+                public void onComplete() {
+                    count.complete(seen);
+                    Thread.currentThread().interrupt();
+                }
+            });
+            return count;
+        }
+
+        /** Breaks a rule on a thread of its own. Brings the thread on which its subscriber hears of that. */
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletableFuture<String> uploadAsksForNothing(Flow.Publisher<Integer> items) {
+            CompletableFuture<String> told = new CompletableFuture<>();
+            items.subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription given) {
+                    new Thread(() -> given.request(0)).start();
+                }
+
+                @Override
+                public void onNext(Integer item) {}
+
+                @Override
+                public void onError(Throwable thrown) {
+                    told.complete(Thread.currentThread().getClass().getSimpleName());
+                }
+
+                @Override
+                public void onComplete() {}
+            });
+            return told;
+        }
     }
 
     @RPCXClient(remoteServerName = "careless")
@@ -67,6 +126,10 @@ class LeftOnThreadTest {
         boolean waitsInThePool();
 
         boolean isInterruptedOnTheLoop();
+
+        int uploadInterrupts(Flow.Publisher<Integer> items);
+
+        String uploadAsksForNothing(Flow.Publisher<Integer> items);
     }
 
     @Test
@@ -93,9 +156,47 @@ class LeftOnThreadTest {
                         .isTrue();
                 calls.interruptsItselfOnTheLoop();
                 assertThat(calls.isInterruptedOnTheLoop()).isFalse();
+                assertThat(calls.uploadInterrupts(items())).isEqualTo(3);
+                assertThat(calls.isInterruptedOnTheLoop())
+                        .as("behind a subscriber")
+                        .isFalse();
             }
         } finally {
             server.stop(Duration.ofMillis(200));
         }
+    }
+
+    @Test
+    void aSubscriberOnAnEventLoopIsToldThereThatItHasBrokenARule() {
+        Server server = Server.builder(RegistryServer.registry(new Careless()))
+                .host("127.0.0.1")
+                .build()
+                .start();
+        try (Client client = Client.standard()) {
+            CarelessClient calls = client.create(CarelessClient.class, "127.0.0.1", server.port());
+            assertThat(calls.uploadAsksForNothing(items())).isEqualTo(LoopThread.class.getSimpleName());
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static Flow.Publisher<Integer> items() {
+        return to -> to.onSubscribe(new Flow.Subscription() {
+            private boolean isAsked;
+
+            @Override
+            public void request(long items) {
+                if (!isAsked) {
+                    isAsked = true;
+                    for (int i = 0; i < 3; i++) {
+                        to.onNext(i);
+                    }
+                    to.onComplete();
+                }
+            }
+
+            @Override
+            public void cancel() {}
+        });
     }
 }

@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -20,6 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class ToldCallsTest {
     private static final int PLACES = 8;
+    private static final int CANCELS = 5;
 
     @RPCXServer("told")
     static final class Service {
@@ -170,6 +172,50 @@ class ToldCallsTest {
             await().until(() -> server.ledger().held(Resource.CALLS) == 0 && server.running() == 0);
         } finally {
             server.stop(Duration.ofMillis(500));
+        }
+    }
+
+    @RPCXServer("told")
+    static final class Failing {
+        final AtomicInteger entered = new AtomicInteger();
+        final CountDownLatch told = new CountDownLatch(CANCELS);
+
+        @Method
+        CompletableFuture<String> wait(String text) {
+            CallContext.current().orElseThrow().onCancel(() -> {
+                told.countDown();
+                throw new IllegalStateException("on purpose, when told of a cancel");
+            });
+            entered.incrementAndGet();
+            return new CompletableFuture<>();
+        }
+    }
+
+    /** A peer cancels as often as it likes: what its cancels cost in the log is bounded. */
+    @Test
+    void whatATaskThrowsThatIsToldOfACancelIsNotWrittenForEachCancel() throws InterruptedException {
+        AtomicInteger uncaught = new AtomicInteger();
+        Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+        Thread.setDefaultUncaughtExceptionHandler((thread, thrown) -> {
+            if (String.valueOf(thrown.getMessage()).startsWith("on purpose, when told")) {
+                uncaught.incrementAndGet();
+            }
+        });
+        Failing service = new Failing();
+        Server server = Server.builder(RegistryServer.registry(service)).build().start();
+        try (Client client = Client.builder().build()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            for (int i = 1; i <= CANCELS; i++) {
+                int entered = i;
+                CompletableFuture<String> call = calls.wait("x");
+                await().until(() -> service.entered.get() == entered);
+                call.cancel(true);
+            }
+            assertThat(service.told.await(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(uncaught).hasValue(0);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+            Thread.setDefaultUncaughtExceptionHandler(before);
         }
     }
 }
