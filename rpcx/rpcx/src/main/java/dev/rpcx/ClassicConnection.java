@@ -496,15 +496,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         if (isEnding) {
             return;
         }
-        if (frames.isCut() && !isPaused) {
-            long arriving = TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
-            if (now - heardNanos >= silentNanos || now - frames.beganNanos() >= silentNanos + arriving) {
-                fail(new RPCXException(
-                        RPCXException.Code.PROTOCOL,
-                        "a frame was begun and not ended in time",
-                        isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
-                return;
-            }
+        if (frames.isCut() && isFrameLate(now)) {
+            fail(new RPCXException(
+                    RPCXException.Code.PROTOCOL,
+                    "a frame was begun and not ended in time",
+                    isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
+            return;
         }
         if (isBusy() || waitingBytes > 0) {
             busyNanos = now;
@@ -516,6 +513,16 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         onLook(now);
+    }
+
+    private boolean isFrameLate(long nowNanos) {
+        long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
+        boolean isLate = !isPaused && (nowNanos - heardNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
+        // a peer that reads replies slowly makes pauses, which give it no more than its own time again; but something
+        // is
+        // read behind each of them, and the slowest reader has to come to the end of one
+        long most = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
+        return isLate || nowNanos - frames.firstBeganNanos() >= most;
     }
 
     /**
@@ -538,6 +545,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
         busyNanos = Math.min(nowNanos, busyNanos + late);
         leftNanos = Math.min(nowNanos, leftNanos + late);
+        frames.postponeFirst(late);
         if (!isPaused) {
             heardNanos = Math.min(nowNanos, heardNanos + late);
             frames.postpone(late);

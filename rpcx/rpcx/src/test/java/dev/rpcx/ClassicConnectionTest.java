@@ -290,6 +290,48 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
     }
 
+    /** A byte now and then, each in a moment in which this side reads, and what has come of the frame keeps its room. */
+    @Test
+    void pausesOfReadingGiveAFrameNoMoreThanItsOwnTimeAgain() {
+        begin(4 << 20);
+        // 4 MiB at 16 KiB a second, and eight seconds more
+        int most = 2 * (256 + 8) / 2;
+        connection.setReading(false);
+        for (int look = 1; look < most; look++) {
+            passLooks(1);
+            assertThat(ends).isEmpty();
+            connection.setReading(true);
+            channel.writeInbound(Unpooled.buffer().writeByte(0));
+            connection.setReading(false);
+        }
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    /** Within four times of eight seconds the slowest reader has taken what lets this side read on. */
+    @Test
+    void aSmallFrameWaitsForTheEndOfAPauseForAsLongAsThatMayTake() {
+        begin(100);
+        connection.setReading(false);
+        passLooks(15);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    @Test
+    void theTimeInWhichTheLoopIsElsewhereIsNotThatOfAFrameInAPauseEither() {
+        begin(100);
+        connection.setReading(false);
+        pass(10 * KEEP_ALIVE);
+        assertThat(ends).isEmpty();
+        // the first look would have come in time
+        passLooks(14);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
     @Test
     void betweenFramesAPeerMayBeSilent() {
         begin(0);
