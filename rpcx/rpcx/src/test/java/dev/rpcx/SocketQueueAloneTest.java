@@ -263,6 +263,47 @@ class SocketQueueAloneTest {
         assertThat(socket.isOpen()).isFalse();
     }
 
+    /** Until the task comes that ends it, more may be written: each further question is a walk over all claims. */
+    @Test
+    void roomThatThereIsNotIsAskedForOnce() {
+        write(2 * POOL_BYTES);
+        queue.look();
+        write(1);
+        queue.look();
+        replyBytes = POOL_BYTES + 1;
+        queue.look();
+        socket.runPendingTasks();
+        assertThat(cuts).isEqualTo(1);
+        assertThat(socket.isOpen()).isFalse();
+    }
+
+    @Test
+    void roomThatThereIsNotForRepliesIsAskedForOnceToo() {
+        replyBytes = POOL_BYTES + 1;
+        write(LARGE);
+        queue.look();
+        replyBytes++;
+        queue.look();
+        socket.runPendingTasks();
+        assertThat(cuts).isEqualTo(1);
+        assertThat(socket.isOpen()).isFalse();
+    }
+
+    @Test
+    void whereNoTaskCanEndAConnectionItIsClosedAtOnce() {
+        Account its = open("10.0.0.3");
+        others.add(its);
+        HandChannel other = new HandChannel(ticker);
+        SocketQueue full = new SocketQueue(other, its, () -> 0, () -> 0, () -> changes++, () -> cuts++);
+        other.write(Unpooled.buffer().writeZero(2 * POOL_BYTES));
+        other.loop.fails = true;
+        assertThatThrownBy(full::look).isInstanceOf(OutOfMemoryError.class);
+        assertThat(other.isOpen()).isFalse();
+        other.loop.fails = false;
+        other.runPendingTasks();
+        assertThat(cuts).isZero();
+    }
+
     @Test
     void repliesWaitOnlyWhereTheSocketTakesNothing() {
         replyBytes = 20_000;
