@@ -115,8 +115,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     @Override
-    public void handlerAdded(ChannelHandlerContext ctx) {
-        super.handlerAdded(ctx);
+    void onAdded() {
         server.greeted(channel, this);
         if (!server.classic()) {
             fail(new RPCXException(

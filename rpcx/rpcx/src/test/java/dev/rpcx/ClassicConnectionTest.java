@@ -1,11 +1,13 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
@@ -387,6 +389,59 @@ class ClassicConnectionTest {
         assertThat(left.stream().mapToInt(Integer::intValue).sum())
                 .as("each byte is told of")
                 .isGreaterThanOrEqualTo(3 * 16 * 1024 + 10);
+    }
+
+    /** As where there is no memory for a promise: nothing is told to whoever has written. */
+    private static final class Failing extends EmbeddedChannel {
+        int writes = Integer.MAX_VALUE;
+
+        Failing(Builder builder) {
+            super(builder);
+        }
+
+        @Override
+        public ChannelFuture write(Object message) {
+            if (writes-- == 0) {
+                ((ByteBuf) message).release();
+                throw new OutOfMemoryError("of this test");
+            }
+            return super.write(message);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2})
+    void eachByteIsToldOfOnceThoughWritingFailsInTheMidstOfAFrame(int pieces) {
+        Failing other = new Failing(EmbeddedChannel.builder().ticker(clock));
+        Connection failing = new Connection(other, account, KEEP_ALIVE);
+        other.pipeline().addLast(failing);
+        other.writes = pieces;
+        int frame = 3 * 16 * 1024;
+        assertThatThrownBy(() -> failing.write(new byte[frame], gone -> left.add((int) gone)))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(other.isOpen()).isFalse();
+        assertThat(left.stream().mapToLong(Integer::longValue).sum()).isEqualTo(ClassicConnection.queuedBytes(frame));
+        assertThat(failing.waitingBytes()).isZero();
+        other.finishAndReleaseAll();
+        assertThat(overs).isEqualTo(1);
+        overs = 0;
+    }
+
+    /** What waits to follow cannot be written to be given back. */
+    @Test
+    void aConnectionIsOverThoughWhatWaitsCannotBeWritten() {
+        Failing other = new Failing(EmbeddedChannel.builder().ticker(clock));
+        Connection failing = new Connection(other, account, KEEP_ALIVE);
+        other.pipeline().addFirst(new Unread()).addLast(failing);
+        failing.writeSmall(new byte[10]);
+        failing.writeSmall(new byte[10]);
+        other.writes = 0;
+        other.pipeline().remove(failing);
+        assertThat(overs).isEqualTo(1);
+        assertThat(account.held(Resource.TIMERS)).as("of the other one").isEqualTo(1);
+        assertThatThrownBy(other::checkException).hasRootCauseInstanceOf(OutOfMemoryError.class);
+        other.finishAndReleaseAll();
+        overs = 0;
     }
 
     /** Its timer would come never again, and a peer that is gone would be found by nobody. */
