@@ -368,6 +368,21 @@ class ClassicCallEndsTest {
         assertThat(its.held(Resource.TIMERS)).isZero();
     }
 
+    /** A future may be waited for much longer than the frame is needed. */
+    @Test
+    void theFrameOfARequestIsHeldUntilItsArgumentsHaveBeenRead() {
+        serve();
+        call(1, "laterHere");
+        call(2, "later");
+        assertThat(connection.callsUnderWay())
+                .extracting(ClassicServerCall::holdsRequest)
+                .containsExactly(false, true);
+        handle();
+        assertThat(connection.callsUnderWay())
+                .extracting(ClassicServerCall::holdsRequest)
+                .containsExactly(false, false);
+    }
+
     // ---- calls that are lost
 
     @Test
