@@ -265,28 +265,38 @@ class SocketQueueAloneTest {
 
     /** Until the task comes that ends it, more may be written: each further question is a walk over all claims. */
     @Test
-    void roomThatThereIsNotIsAskedForOnce() {
+    void nobodyEndsForAConnectionThatIsAboutToEnd() {
+        boolean[] isEnded = new boolean[1];
+        Claim other = other(Resource.QUEUE_BYTES, POOL_BYTES, () -> isEnded[0] = true);
+        ticker.advance(10, TimeUnit.SECONDS);
         write(2 * POOL_BYTES);
+        write(LARGE);
         queue.look();
-        write(1);
+        socket.queue().remove();
         queue.look();
-        replyBytes = POOL_BYTES + 1;
-        queue.look();
+        assertThat(isEnded[0]).isFalse();
         socket.runPendingTasks();
         assertThat(cuts).isEqualTo(1);
         assertThat(socket.isOpen()).isFalse();
+        other.close();
     }
 
     @Test
-    void roomThatThereIsNotForRepliesIsAskedForOnceToo() {
+    void nobodyEndsForRepliesOfAConnectionThatIsAboutToEnd() {
+        boolean[] isEnded = new boolean[1];
+        Claim other = other(Resource.UNREAD_REPLY_BYTES, POOL_BYTES, () -> isEnded[0] = true);
+        ticker.advance(10, TimeUnit.SECONDS);
+        // nothing is written: this channel runs what is due within each write
+        socket.queue().setUserDefinedWritability(1, false);
         replyBytes = POOL_BYTES + 1;
-        write(LARGE);
         queue.look();
-        replyBytes++;
+        replyBytes = LARGE;
         queue.look();
+        assertThat(isEnded[0]).isFalse();
         socket.runPendingTasks();
         assertThat(cuts).isEqualTo(1);
         assertThat(socket.isOpen()).isFalse();
+        other.close();
     }
 
     @Test
