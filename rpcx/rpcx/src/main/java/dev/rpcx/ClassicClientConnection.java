@@ -261,18 +261,23 @@ final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public void passed(byte[] begin, int bytes, int length) {
-        Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
+        ByteBuf first = Unpooled.wrappedBuffer(begin, 0, bytes);
+        Long id = ClassicWire.id(first);
         Call waiting = id == null ? null : underWay.get(id);
         if (waiting != null) {
+            RPCXException.Executed executed = ClassicWire.isResult(first, length)
+                    ? RPCXException.Executed.EXECUTED
+                    : RPCXException.Executed.MAYBE;
             waiting.reply.completeExceptionally(
                     length <= Wire.MAX_MESSAGE_BYTES
                             ? RPCXException.noRoom(
-                                    "too many bytes of replies on their way to this client (expected: fewer calls with large results at once)")
+                                    "too many bytes of replies on their way to this client (expected: fewer calls with large results at once)",
+                                    executed)
                             : new RPCXException(
                                     RPCXException.Code.TOO_LARGE,
                                     peer + ": a reply of " + length + " bytes (expected: at most "
                                             + Wire.MAX_MESSAGE_BYTES + ")",
-                                    RPCXException.Executed.EXECUTED));
+                                    executed));
         }
     }
 

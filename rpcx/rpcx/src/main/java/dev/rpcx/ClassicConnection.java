@@ -135,6 +135,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         this.idleNanos = idleNanos;
     }
 
+    /** The connection is on its channel. Where this throws, the channel is closed. */
+    void onAdded() {}
+
     /** Calls under way: while there are any, the connection is not idle. */
     abstract boolean isBusy();
 
@@ -197,9 +200,19 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     // ---- incoming
 
     @Override
-    public void handlerAdded(ChannelHandlerContext ctx) {
-        if (channel.isActive()) {
-            begin();
+    public final void handlerAdded(ChannelHandlerContext ctx) {
+        boolean isAdded = false;
+        try {
+            if (channel.isActive()) {
+                begin();
+            }
+            onAdded();
+            isAdded = true;
+        } finally {
+            if (!isAdded) {
+                // Netty takes the handler out again, and nobody would look at the channel
+                SocketQueue.closeNow(channel);
+            }
         }
     }
 
@@ -303,19 +316,30 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
      */
     final void write(byte[] frame, Leaving leaving) {
         begin(frame);
-        boolean isWhole = false;
+        int at = 0;
         try {
             writeGathered();
-            for (int at = 0; at < frame.length; at += CHUNK_BYTES) {
-                writeChunk(frame, at, leaving);
+            while (at < frame.length) {
+                int bytes = Math.min(CHUNK_BYTES, frame.length - at);
+                writeChunk(frame, at, bytes, leaving);
+                at += bytes;
             }
-            isWhole = true;
         } finally {
-            if (!isWhole) {
-                SocketQueue.closeNow(channel);
+            if (at < frame.length) {
+                endCut(frame.length, at, leaving);
             }
         }
         flushUnlessMoreFollows();
+    }
+
+    /** So many bytes have been written, each of which is told of when it leaves, and the rest never will be. */
+    private void endCut(int frameBytes, int written, Leaving leaving) {
+        try {
+            waitingBytes -= frameBytes - written;
+            leaving.left(queuedBytes(frameBytes) - written);
+        } finally {
+            SocketQueue.closeNow(channel);
+        }
     }
 
     private void begin(byte[] frame) {
@@ -414,8 +438,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
     }
 
-    private void writeChunk(byte[] frame, int at, Leaving leaving) {
-        int bytes = Math.min(CHUNK_BYTES, frame.length - at);
+    private void writeChunk(byte[] frame, int at, int bytes, Leaving leaving) {
         boolean isLast = at + bytes == frame.length;
         long gone = isLast ? bytes + queuedBytes(frame.length) - frame.length : bytes;
         ChannelFuture leaves = channel.write(Unpooled.wrappedBuffer(frame, at, bytes));
@@ -496,15 +519,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         if (isEnding) {
             return;
         }
-        if (frames.isCut() && !isPaused) {
-            long arriving = TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
-            if (now - heardNanos >= silentNanos || now - frames.beganNanos() >= silentNanos + arriving) {
-                fail(new RPCXException(
-                        RPCXException.Code.PROTOCOL,
-                        "a frame was begun and not ended in time",
-                        isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
-                return;
-            }
+        if (frames.isCut() && isFrameLate(now)) {
+            fail(new RPCXException(
+                    RPCXException.Code.PROTOCOL,
+                    "a frame was begun and not ended in time",
+                    isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
+            return;
         }
         if (isBusy() || waitingBytes > 0) {
             busyNanos = now;
@@ -516,6 +536,16 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         onLook(now);
+    }
+
+    private boolean isFrameLate(long nowNanos) {
+        long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
+        boolean isLate = !isPaused && (nowNanos - heardNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
+        // a peer that reads replies slowly makes pauses, which give it no more than its own time again; but something
+        // is
+        // read behind each of them, and the slowest reader has to come to the end of one
+        long most = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
+        return isLate || nowNanos - frames.firstBeganNanos() >= most;
     }
 
     /**
@@ -538,6 +568,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
         busyNanos = Math.min(nowNanos, busyNanos + late);
         leftNanos = Math.min(nowNanos, leftNanos + late);
+        frames.postponeFirst(late);
         if (!isPaused) {
             heardNanos = Math.min(nowNanos, heardNanos + late);
             frames.postpone(late);
@@ -576,13 +607,25 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         isOver = true;
         isEnding = true;
         frames.clear();
-        // on a channel that is closed: what waited is given back
-        writeGathered();
+        // each of these also where the one before it fails: nobody comes here again
+        try {
+            // on a channel that is closed: what waited is given back
+            writeGathered();
+        } finally {
+            try {
+                stopLooking();
+            } finally {
+                onOver();
+            }
+        }
+    }
+
+    private void stopLooking() {
+        // charged before the timer was set, which may have failed
+        timers.release();
         if (timer != null) {
             timer.cancel(false);
-            timers.release();
         }
-        onOver();
     }
 
     @Override

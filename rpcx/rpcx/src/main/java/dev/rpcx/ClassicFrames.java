@@ -46,6 +46,7 @@ final class ClassicFrames {
     private int arrived;
     private boolean isPassed;
     private long beganNanos;
+    private long firstBeganNanos;
 
     /**
      * @param maxBytes of a frame
@@ -62,9 +63,14 @@ final class ClassicFrames {
         return lengthBytes > 0;
     }
 
-    /** When the frame that is not whole has begun. */
+    /** When the frame that is not whole has begun, by a clock that stands still while this side does not read. */
     long beganNanos() {
         return beganNanos;
+    }
+
+    /** The same by a clock that goes on meanwhile: a peer that reads no replies makes pauses as it likes. */
+    long firstBeganNanos() {
+        return firstBeganNanos;
     }
 
     /** What the frame that is not whole says that it has. */
@@ -89,6 +95,7 @@ final class ClassicFrames {
     private void readLength(ByteBuf in, long nowNanos) {
         if (lengthBytes == 0) {
             beganNanos = nowNanos;
+            firstBeganNanos = nowNanos;
             length = 0;
         }
         length = length << 8 | in.readUnsignedByte();
@@ -146,6 +153,11 @@ final class ClassicFrames {
     /** This side has not read for so long, which is not the peer's time. */
     void postpone(long nanos) {
         beganNanos += nanos;
+    }
+
+    /** Nothing could be read for so long, whatever the peer did: that is not its time by either clock. */
+    void postponeFirst(long nanos) {
+        firstBeganNanos += nanos;
     }
 
     /** Forgets what has begun. */

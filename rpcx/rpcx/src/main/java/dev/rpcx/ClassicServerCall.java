@@ -21,7 +21,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private final ServerMethod method;
     private final long id;
 
-    /** Null once the call is over, as its bytes are not charged any more. */
+    /** Null once its arguments have been read, or the call is over: a small one is charged to nobody. */
     private ClassicWire.@Nullable Request request;
 
     private final Charge requestBytes;
@@ -137,6 +137,11 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     long deadlineNanos() {
         return deadlineNanos;
+    }
+
+    /** Whether the frame of the request is still held: for tests. */
+    boolean holdsRequest() {
+        return request != null;
     }
 
     @Override
@@ -318,6 +323,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             ClassicParameter parameter = parameters.get(i);
             arguments[parameter.place()] = parameter.codec().read(values.get(i), memory);
         }
+        // a future may be waited for much longer than the frame is needed, and on the event loop by many calls
+        request = null;
         return arguments;
     }
 

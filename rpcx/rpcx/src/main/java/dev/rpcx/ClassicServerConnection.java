@@ -7,8 +7,8 @@ import io.netty.util.concurrent.ScheduledFuture;
 import java.security.Principal;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -44,7 +44,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Calls whose handlers have not ended, those that nobody waits for any more among them. */
     private final Charge places;
 
-    private Map<Long, ClassicServerCall> calls = new HashMap<>();
+    /** In the order of their deadlines, since each has the same time from its begin on. */
+    private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
 
     /** Bytes of the frame that is arriving, and what is charged for them. Goes to the call that the frame brings. */
     private Charge arriving;
@@ -115,8 +116,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     @Override
-    public void handlerAdded(ChannelHandlerContext ctx) {
-        super.handlerAdded(ctx);
+    void onAdded() {
         server.greeted(channel, this);
         if (!server.classic()) {
             fail(new RPCXException(
@@ -578,7 +578,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Tables that have grown are not kept by a connection that has no call. */
     private void forgetTables() {
         if (mostPlaces > MOST_PLACES_KEPT && calls.isEmpty()) {
-            calls = new HashMap<>();
+            calls = new LinkedHashMap<>();
             away = new ArrayDeque<>();
             dropped = new HashSet<>();
             mostPlaces = 0;
@@ -713,18 +713,15 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void endLateNow() {
         stopWatchingDue();
         long now = nanoTime();
-        long next = Long.MAX_VALUE;
         List<ClassicServerCall> late = new ArrayList<>();
         for (ClassicServerCall call : calls.values()) {
             long left = call.deadlineNanos() - now;
-            if (left <= 0) {
-                late.add(call);
-            } else {
-                next = Math.min(next, left);
+            if (left > 0) {
+                // those behind it have longer: to pass all of them for each that is due would cost their square
+                watchDue(left);
+                break;
             }
-        }
-        if (late.size() < calls.size()) {
-            watchDue(next);
+            late.add(call);
         }
         sendTogether(() -> late.forEach(this::endLateCall));
         closeIfDone();

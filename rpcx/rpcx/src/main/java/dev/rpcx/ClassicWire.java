@@ -56,6 +56,16 @@ final class ClassicWire {
     }
 
     /**
+     * Whether a message of which this is the begin, read up to behind its id, has a result and nothing else there: then
+     * it has no error, which alone may say that the call was not executed.
+     *
+     * @param length of the message, whose first byte stands at index 0 of its begin
+     */
+    static boolean isResult(ByteBuf begin, int length) {
+        return begin.isReadable() && Varint.read(begin) == RESULT && Varint.read(begin) == length - begin.readerIndex();
+    }
+
+    /**
      * Allocates a name and a small object for each parameter, whatever the message says; values remain where they are.
      *
      * @throws WireFault malformed, or more parameters than {@link #MAX_PARAMETERS}, or fields than {@link #MAX_FIELDS}

@@ -145,11 +145,21 @@ final class HalfClose {
     private void then(ChannelFuture step, Runnable next) {
         step.addListener(done -> {
             if (done.isSuccess()) {
-                next.run();
+                orClose(next);
             } else {
                 channel.close();
             }
         });
+    }
+
+    /** Nobody else would go on with what a step has begun: neither a timer nor a future calls it again. */
+    private void orClose(Runnable step) {
+        try {
+            step.run();
+        } catch (Throwable t) {
+            SocketQueue.closeNow(channel);
+            Threads.report(t);
+        }
     }
 
     private void discard() {
@@ -171,7 +181,7 @@ final class HalfClose {
             timer.cancel(false);
         }
         if (channel.isOpen()) {
-            timer = channel.eventLoop().schedule(next, nanos, TimeUnit.NANOSECONDS);
+            timer = channel.eventLoop().schedule(() -> orClose(next), nanos, TimeUnit.NANOSECONDS);
         }
     }
 

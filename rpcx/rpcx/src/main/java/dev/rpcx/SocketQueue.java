@@ -30,6 +30,12 @@ final class SocketQueue {
     /** The connection has been pushed out: its queue grows no more. */
     private boolean isCut;
 
+    /**
+     * A task is due that pushes the connection out: what it has no room for is asked for once, since each time costs a
+     * walk over all claims.
+     */
+    private boolean isCutDue;
+
     /** The connection is over: what is still charged of its replies does not wait for the peer. */
     private boolean isDropped;
 
@@ -83,6 +89,9 @@ final class SocketQueue {
      */
     void look() {
         lookAtReplies();
+        if (isCutDue) {
+            return;
+        }
         long bytes = bytes();
         if (bytes <= Outbound.SMALL_BYTES) {
             claim.release();
@@ -92,7 +101,8 @@ final class SocketQueue {
         } else if (isCut) {
             return;
         } else if (bytes != claim.bytes() && !claim.set(bytes, loop.ticker().nanoTime())) {
-            loop.execute(this::cut);
+            cutSoon();
+            return;
         }
         if (!isMarked) {
             isMarked = true;
@@ -107,9 +117,12 @@ final class SocketQueue {
 
     /** Whose peer takes nothing lets all wait that has been made for it, whenever that came. */
     private void lookAtReplies() {
+        if (isCutDue) {
+            return;
+        }
         long waiting = isCut || isDropped || channel.isWritable() ? 0 : replyBytes.getAsLong();
         if (waiting != replies.bytes() && !replies.set(waiting, loop.ticker().nanoTime())) {
-            loop.execute(this::cut);
+            cutSoon();
         }
     }
 
@@ -146,6 +159,21 @@ final class SocketQueue {
             });
         } catch (RejectedExecutionException ended) {
             // the channel has ended with the loop, and the claim with the channel
+        }
+    }
+
+    /** In a task of its own: whoever looks is in the midst of writing. */
+    private void cutSoon() {
+        isCutDue = true;
+        boolean isTold = false;
+        try {
+            loop.execute(this::cut);
+            isTold = true;
+        } finally {
+            if (!isTold) {
+                // nobody asks again
+                closeNow(channel);
+            }
         }
     }
 

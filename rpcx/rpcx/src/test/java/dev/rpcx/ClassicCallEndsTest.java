@@ -353,6 +353,36 @@ class ClassicCallEndsTest {
         return taken;
     }
 
+    /** The first look at it cannot be set. */
+    @Test
+    void aConnectionThatCannotBeginIsClosed() {
+        serve();
+        HandChannel other = new HandChannel(hand.ticker);
+        Account its = Objects.requireNonNull(server.ledger().open(null));
+        channels.add(other);
+        accounts.add(its);
+        other.loop.failingTimers = 1;
+        other.pipeline().addLast(new ClassicServerConnection(other, server, its));
+        assertThatThrownBy(other::checkException).hasRootCauseInstanceOf(OutOfMemoryError.class);
+        assertThat(other.isOpen()).isFalse();
+        assertThat(its.held(Resource.TIMERS)).isZero();
+    }
+
+    /** A future may be waited for much longer than the frame is needed. */
+    @Test
+    void theFrameOfARequestIsHeldUntilItsArgumentsHaveBeenRead() {
+        serve();
+        call(1, "laterHere");
+        call(2, "later");
+        assertThat(connection.callsUnderWay())
+                .extracting(ClassicServerCall::holdsRequest)
+                .containsExactly(false, true);
+        handle();
+        assertThat(connection.callsUnderWay())
+                .extracting(ClassicServerCall::holdsRequest)
+                .containsExactly(false, false);
+    }
+
     // ---- calls that are lost
 
     @Test

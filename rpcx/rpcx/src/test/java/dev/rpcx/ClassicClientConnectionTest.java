@@ -223,6 +223,7 @@ class ClassicClientConnectionTest {
             channel.writeInbound(Unpooled.buffer().writeZero(Math.min(1 << 20, rest - at)));
         }
         assertThat(failure(large).code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        assertThat(failure(large).executed()).as("of what may be an error").isEqualTo(RPCXException.Executed.MAYBE);
         reply(id.get(), 9);
         assertThat(small.get()).containsExactly(9);
     }
@@ -252,6 +253,33 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> next = send(HOUR_NANOS);
         reply(id.get(), 7);
         assertThat(next.get()).containsExactly(7);
+    }
+
+    /** It may say that its call was not executed, which nobody here has read. */
+    @Test
+    void anErrorForWhichThereIsNoRoomIsNotTakenForAnExecution() {
+        Ledger small = new Ledger("small", Map.of(Resource.REPLY_BYTES, 4_096L), Map.of(), Integer.MAX_VALUE);
+        Account none = Objects.requireNonNull(small.open(null));
+        EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
+        ClassicClientConnection poor =
+                new ClassicClientConnection(own, none, Platform.MACHINE, "there", KEEP_ALIVE_NANOS);
+        own.pipeline().addLast(poor);
+        RPCXFuture<byte[]> reply = poor.send(
+                taken -> {
+                    id.set(taken);
+                    return ClassicRequests.of(taken, "service", "method", List.of(), List.of());
+                },
+                clock.nanoTime() + HOUR_NANOS);
+        own.runPendingTasks();
+        RPCXException refused = new RPCXException(
+                RPCXException.Code.INVALID, "\u20ac".repeat(2_000), RPCXException.Executed.NOT_EXECUTED);
+        own.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(id.get(), null, refused)));
+        assertThat(RPCXException.isNoRoom(failure(reply))).isTrue();
+        assertThat(failure(reply).executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(own.isOpen()).isTrue();
+        own.finishAndReleaseAll();
+        none.close();
+        assertThat(small.audit()).isEmpty();
     }
 
     @Test

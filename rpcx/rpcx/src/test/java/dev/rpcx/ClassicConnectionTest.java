@@ -1,11 +1,13 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
@@ -290,6 +292,48 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
     }
 
+    /** A byte now and then, each in a moment in which this side reads, and what has come of the frame keeps its room. */
+    @Test
+    void pausesOfReadingGiveAFrameNoMoreThanItsOwnTimeAgain() {
+        begin(4 << 20);
+        // 4 MiB at 16 KiB a second, and eight seconds more
+        int most = 2 * (256 + 8) / 2;
+        connection.setReading(false);
+        for (int look = 1; look < most; look++) {
+            passLooks(1);
+            assertThat(ends).isEmpty();
+            connection.setReading(true);
+            channel.writeInbound(Unpooled.buffer().writeByte(0));
+            connection.setReading(false);
+        }
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    /** Within four times of eight seconds the slowest reader has taken what lets this side read on. */
+    @Test
+    void aSmallFrameWaitsForTheEndOfAPauseForAsLongAsThatMayTake() {
+        begin(100);
+        connection.setReading(false);
+        passLooks(15);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
+    @Test
+    void theTimeInWhichTheLoopIsElsewhereIsNotThatOfAFrameInAPauseEither() {
+        begin(100);
+        connection.setReading(false);
+        pass(10 * KEEP_ALIVE);
+        assertThat(ends).isEmpty();
+        // the first look would have come in time
+        passLooks(14);
+        assertThat(ends).isEmpty();
+        passLooks(1);
+        expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
+    }
+
     @Test
     void betweenFramesAPeerMayBeSilent() {
         begin(0);
@@ -345,6 +389,59 @@ class ClassicConnectionTest {
         assertThat(left.stream().mapToInt(Integer::intValue).sum())
                 .as("each byte is told of")
                 .isGreaterThanOrEqualTo(3 * 16 * 1024 + 10);
+    }
+
+    /** As where there is no memory for a promise: nothing is told to whoever has written. */
+    private static final class Failing extends EmbeddedChannel {
+        int writes = Integer.MAX_VALUE;
+
+        Failing(Builder builder) {
+            super(builder);
+        }
+
+        @Override
+        public ChannelFuture write(Object message) {
+            if (writes-- == 0) {
+                ((ByteBuf) message).release();
+                throw new OutOfMemoryError("of this test");
+            }
+            return super.write(message);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2})
+    void eachByteIsToldOfOnceThoughWritingFailsInTheMidstOfAFrame(int pieces) {
+        Failing other = new Failing(EmbeddedChannel.builder().ticker(clock));
+        Connection failing = new Connection(other, account, KEEP_ALIVE);
+        other.pipeline().addLast(failing);
+        other.writes = pieces;
+        int frame = 3 * 16 * 1024;
+        assertThatThrownBy(() -> failing.write(new byte[frame], gone -> left.add((int) gone)))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(other.isOpen()).isFalse();
+        assertThat(left.stream().mapToLong(Integer::longValue).sum()).isEqualTo(ClassicConnection.queuedBytes(frame));
+        assertThat(failing.waitingBytes()).isZero();
+        other.finishAndReleaseAll();
+        assertThat(overs).isEqualTo(1);
+        overs = 0;
+    }
+
+    /** What waits to follow cannot be written to be given back. */
+    @Test
+    void aConnectionIsOverThoughWhatWaitsCannotBeWritten() {
+        Failing other = new Failing(EmbeddedChannel.builder().ticker(clock));
+        Connection failing = new Connection(other, account, KEEP_ALIVE);
+        other.pipeline().addFirst(new Unread()).addLast(failing);
+        failing.writeSmall(new byte[10]);
+        failing.writeSmall(new byte[10]);
+        other.writes = 0;
+        other.pipeline().remove(failing);
+        assertThat(overs).isEqualTo(1);
+        assertThat(account.held(Resource.TIMERS)).as("of the other one").isEqualTo(1);
+        assertThatThrownBy(other::checkException).hasRootCauseInstanceOf(OutOfMemoryError.class);
+        other.finishAndReleaseAll();
+        overs = 0;
     }
 
     /** Its timer would come never again, and a peer that is gone would be found by nobody. */

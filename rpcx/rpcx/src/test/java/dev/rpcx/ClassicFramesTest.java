@@ -121,6 +121,20 @@ class ClassicFramesTest {
     }
 
     @Test
+    void aFrameHasBegunByTwoClocksOneOfWhichGoesOnInAPause() {
+        read(frame(10), 6, 17);
+        frames.postpone(100);
+        assertThat(frames.beganNanos()).isEqualTo(117);
+        assertThat(frames.firstBeganNanos()).isEqualTo(17);
+        frames.postponeFirst(1_000);
+        assertThat(frames.beganNanos()).isEqualTo(117);
+        assertThat(frames.firstBeganNanos()).isEqualTo(1_017);
+        frames.clear();
+        read(frame(10), 4, 2_000);
+        assertThat(frames.firstBeganNanos()).isEqualTo(2_000);
+    }
+
+    @Test
     void noMoreIsHeldThanTwiceWhatHasArrived() {
         ByteBuf in = frame(1000);
         read(in, 4, 0);

@@ -336,6 +336,24 @@ class ClassicServerConnectionTest {
         assertThat(error().code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
     }
 
+    /** Whatever their ids are: so a look at deadlines comes to its end at the first call that has time left. */
+    @Test
+    void callsAreToldInTheOrderOfTheirDeadlinesThatTheirTimeIsOver() {
+        for (long id : new long[] {9, 5, 7}) {
+            send(request(id, "later"));
+        }
+        pass(Duration.ofSeconds(1));
+        send(request(1, "later"));
+        pass(Duration.ofSeconds(59));
+        for (long id : new long[] {9, 5, 7}) {
+            assertThat(reply().id()).isEqualTo(id);
+        }
+        assertThat(came.isReadable()).isFalse();
+        assertThat(channel.<ByteBuf>readOutbound()).isNull();
+        pass(Duration.ofSeconds(1));
+        assertThat(reply().id()).isEqualTo(1);
+    }
+
     /** A client that reads slowly what it has asked for, and sends a large request meanwhile, gets on with that too. */
     @Test
     void somethingIsReadEachTimeThatSomethingHasLeft() {

@@ -153,6 +153,24 @@ class ClassicWireTest {
         assertThatThrownBy(() -> ClassicWire.id(bytes("08"))).isInstanceOf(WireFault.class);
     }
 
+    /** All that stands in these behind an id of one byte. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", "1a00", "1200" + "1a00", "1a00" + "1200", "4001" + "1200", "1201", "00"})
+    void whatMayBeAnErrorIsNotAResult(String rest) {
+        ByteBuf begin = bytes("0801" + rest);
+        int length = begin.readableBytes();
+        assertThat(ClassicWire.id(begin)).isEqualTo(1);
+        assertThat(ClassicWire.isResult(begin, length)).isFalse();
+    }
+
+    @Test
+    void aResultAloneIsSeenByItsBegin() {
+        ByteBuf begin = bytes("0801" + "128020" + "0102");
+        assertThat(ClassicWire.id(begin)).isEqualTo(1);
+        assertThat(ClassicWire.isResult(begin.duplicate(), 5 + 4_096)).isTrue();
+        assertThat(ClassicWire.isResult(begin.duplicate(), 5 + 4_097)).isFalse();
+    }
+
     @Test
     void theBytesOfAReplyAreThoseOfThePaper() {
         assertThat(HexFormat.of().formatHex(ClassicWire.reply(300, bytes("0102"), null)))

@@ -278,6 +278,21 @@ class HalfCloseTest {
         assertThat(socket.isOpen()).isFalse();
     }
 
+    /** Nobody would look again, and the peer would keep the connection for as long as it likes. */
+    @Test
+    void aChannelThatCannotBeLookedAtIsClosed() {
+        Duplex socket = duplex();
+        HalfClose.allow(socket, () -> {
+            throw new OutOfMemoryError("of this test");
+        });
+        socket.isHeld = true;
+        write(socket);
+        HalfClose.of(socket, account);
+        pass(socket, 500);
+        assertThat(socket.told).containsExactly("closed");
+        assertThat(timers()).isZero();
+    }
+
     @Test
     void whereThePeerClosesFirstNoTimerIsLeft() {
         Duplex socket = duplex();

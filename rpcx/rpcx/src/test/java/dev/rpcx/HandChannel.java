@@ -70,6 +70,7 @@ final class HandChannel extends EmbeddedChannel {
                     }
                     break;
                 case "schedule":
+                case "scheduleWithFixedDelay":
                     if (failingTimers > 0) {
                         failingTimers--;
                         throw new OutOfMemoryError("of a timer, in this test");

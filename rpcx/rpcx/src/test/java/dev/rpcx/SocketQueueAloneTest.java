@@ -263,6 +263,57 @@ class SocketQueueAloneTest {
         assertThat(socket.isOpen()).isFalse();
     }
 
+    /** Until the task comes that ends it, more may be written: each further question is a walk over all claims. */
+    @Test
+    void nobodyEndsForAConnectionThatIsAboutToEnd() {
+        boolean[] isEnded = new boolean[1];
+        Claim other = other(Resource.QUEUE_BYTES, POOL_BYTES, () -> isEnded[0] = true);
+        ticker.advance(10, TimeUnit.SECONDS);
+        write(2 * POOL_BYTES);
+        write(LARGE);
+        queue.look();
+        socket.queue().remove();
+        queue.look();
+        assertThat(isEnded[0]).isFalse();
+        socket.runPendingTasks();
+        assertThat(cuts).isEqualTo(1);
+        assertThat(socket.isOpen()).isFalse();
+        other.close();
+    }
+
+    @Test
+    void nobodyEndsForRepliesOfAConnectionThatIsAboutToEnd() {
+        boolean[] isEnded = new boolean[1];
+        Claim other = other(Resource.UNREAD_REPLY_BYTES, POOL_BYTES, () -> isEnded[0] = true);
+        ticker.advance(10, TimeUnit.SECONDS);
+        // nothing is written: this channel runs what is due within each write
+        socket.queue().setUserDefinedWritability(1, false);
+        replyBytes = POOL_BYTES + 1;
+        queue.look();
+        replyBytes = LARGE;
+        queue.look();
+        assertThat(isEnded[0]).isFalse();
+        socket.runPendingTasks();
+        assertThat(cuts).isEqualTo(1);
+        assertThat(socket.isOpen()).isFalse();
+        other.close();
+    }
+
+    @Test
+    void whereNoTaskCanEndAConnectionItIsClosedAtOnce() {
+        Account its = open("10.0.0.3");
+        others.add(its);
+        HandChannel other = new HandChannel(ticker);
+        SocketQueue full = new SocketQueue(other, its, () -> 0, () -> 0, () -> changes++, () -> cuts++);
+        other.write(Unpooled.buffer().writeZero(2 * POOL_BYTES));
+        other.loop.fails = true;
+        assertThatThrownBy(full::look).isInstanceOf(OutOfMemoryError.class);
+        assertThat(other.isOpen()).isFalse();
+        other.loop.fails = false;
+        other.runPendingTasks();
+        assertThat(cuts).isZero();
+    }
+
     @Test
     void repliesWaitOnlyWhereTheSocketTakesNothing() {
         replyBytes = 20_000;
