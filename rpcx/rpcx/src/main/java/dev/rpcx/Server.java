@@ -462,7 +462,10 @@ public final class Server implements AutoCloseable {
         }
     }
 
-    /** Does one of several things at the server's end. What it throws, as where the memory is at its end, keeps none from being done. */
+    /**
+     * Does one of several things at the server's end. What it throws, as where the memory is at its end, keeps none of
+     * the others from being done.
+     */
     private static void inAnyCase(Runnable one) {
         try {
             one.run();
