@@ -14,8 +14,8 @@ import java.util.Random;
  * and sets within keys are counted from their first element on. So are keys that may be far larger than their bytes: a
  * message may repeat them as often as it likes, or have many small sets. The bound of one comparison is the key's bytes
  * and twice what its sets have cost: a set of k elements of one hash is built by k²/2 comparisons and equals another by
- * k² at most. Instead of its bytes in the message the memory of its messages counts where that is more, since a component
- * that is not sent is compared like any other.
+ * k² at most. Instead of its bytes in the message the memory of its messages counts where that is more, since a
+ * component that is not sent is compared like any other.
  */
 final class KeyHashes {
     /** Memory of an empty set or map with its first table and what makes it unmodifiable. */
@@ -28,9 +28,9 @@ final class KeyHashes {
     private static final int HASH_BYTES = 32;
 
     /**
-     * Below this many keys nothing is counted, unless they contain sets or maps, are part of a key themselves, or may be
-     * far larger than their bytes. Comparing any other with so few costs up to five times what reading it does, while
-     * counting would make honest small sets slower by a sixth to a half.
+     * Below this many keys nothing is counted, unless they contain sets or maps, are part of a key themselves, or may
+     * be far larger than their bytes. Comparing any other with so few takes up to eight times as long as reading it,
+     * while counting would make honest small sets slower by a sixth to a half.
      */
     private static final int MIN_KEYS = 32;
 
