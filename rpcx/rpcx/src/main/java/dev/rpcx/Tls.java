@@ -13,12 +13,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import javax.net.ssl.SSLSession;
-import javax.net.ssl.SSLSessionContext;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,8 +34,8 @@ public final class Tls {
 
     /**
      * A server whose sessions last longer than the seven days that a ticket of TLS 1.3 may live sends none (source: RFC
-     * 8446, 4.6.1; the JDK's {@code NewSessionTicket}). A session that is resumed shows no certificates: one that has
-     * expired since would be let in.
+     * 8446, 4.6.1; the JDK's {@code NewSessionTicket}), and such a client drops those that another server than RPCX's
+     * has sent. A session that is resumed shows no certificates: one that has expired since would be let in.
      */
     private static final long NO_TICKETS_SECONDS = 604_801;
 
@@ -231,22 +228,10 @@ public final class Tls {
      */
     void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
         String host = name.orElse(remote.host());
-        resumeNothing();
         add(
                 channel,
                 new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_SERVER),
                 context.newHandler(channel.alloc(), host, remote.port()));
-    }
-
-    /** Another server than RPCX's may have sent a ticket: each connection sees a certificate all the same. */
-    private void resumeNothing() {
-        SSLSessionContext sessions = context.sessionContext();
-        for (byte[] id : Collections.list(sessions.getIds())) {
-            SSLSession session = sessions.getSession(id);
-            if (session != null) {
-                session.invalidate();
-            }
-        }
     }
 
     /** First in the pipeline of a server's new connection. For the parameters see above. */

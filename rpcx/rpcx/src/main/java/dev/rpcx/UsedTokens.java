@@ -97,19 +97,33 @@ final class UsedTokens implements Tokens.OneUse {
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "too many tokens have been used within their time");
             }
-            if (known == null) {
-                known = new Signer(signer);
-                signers.put(signer, known);
-            }
-            if (held == null) {
-                held = new Second();
-                seconds.put(second, held);
-            }
-            held.ids.put(token, known);
-            known.tokens++;
+            keep(known == null ? new Signer(signer) : known, token, second, held == null ? new Second() : held);
             count += room;
             remembered++;
             return true;
+        }
+    }
+
+    /**
+     * All of it or nothing: where memory ends on the way, a table may have the entry all the same, and a signer without
+     * tokens would give back room that it never took.
+     */
+    private void keep(Signer signer, String token, long second, Second held) {
+        boolean isKept = false;
+        try {
+            // into a new second first: one whose first table could not be made is never used
+            held.ids.put(token, signer);
+            seconds.put(second, held);
+            signers.put(signer.name, signer);
+            signer.tokens++;
+            isKept = true;
+        } finally {
+            if (!isKept) {
+                held.ids.remove(token);
+                if (signer.tokens == 0) {
+                    signers.remove(signer.name);
+                }
+            }
         }
     }
 

@@ -4,7 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.handler.ssl.SslHandler;
 import java.io.InputStream;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,10 +17,16 @@ import java.security.Principal;
 import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Date;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import javax.net.ssl.SSLEngine;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -302,6 +312,80 @@ class TlsTest {
                     (X509Certificate) CertificateFactory.getInstance("X.509").generateCertificate(in);
             return own.getNotAfter().before(new Date());
         }
+    }
+
+    /** A proxy's TLS may send tickets; one that comes while another connection waits for TCP is not used there. */
+    @Test
+    void ticketsOfOtherServersAreNotUsed() throws Exception {
+        servers.make("proxy", "proxy", "dns:proxy.example.org", "-1d", 30);
+        SSLEngine engine = servers.context("proxy").createSSLEngine();
+        engine.setUseClientMode(false);
+        EmbeddedChannel proxy = new EmbeddedChannel(new SslHandler(engine));
+        Tls tls = Tls.client().trusting(servers.authority);
+        Ledger ledger = new Ledger("tickets", Map.of(), Map.of(), Integer.MAX_VALUE);
+        Account account = Objects.requireNonNull(ledger.open(new InetSocketAddress("127.0.0.1", 1)));
+        Connecting first = new Connecting();
+        Connecting second = new Connecting();
+        for (Connecting each : List.of(first, second)) {
+            tls.addTo(each, account, new Endpoint("proxy.example.org", 443), TimeUnit.SECONDS.toNanos(20));
+        }
+        first.connected();
+        while (pass(first, proxy) | pass(proxy, first)) {
+            first.checkException();
+        }
+        assertThat(first.pipeline().get(SslHandler.class).handshakeFuture().isSuccess())
+                .isTrue();
+        second.connected();
+        ByteBuf hello = second.readOutbound();
+        assertThat(extensions(hello)).contains(SERVER_NAME).doesNotContain(PRE_SHARED_KEY);
+        hello.release();
+        for (EmbeddedChannel each : List.of(first, second, proxy)) {
+            each.finishAndReleaseAll();
+        }
+        account.close();
+    }
+
+    private static final int SERVER_NAME = 0;
+    private static final int PRE_SHARED_KEY = 41;
+
+    /** Has its handlers before TCP has connected it. */
+    private static final class Connecting extends EmbeddedChannel {
+        private boolean isConnected;
+
+        @Override
+        public boolean isActive() {
+            return isConnected && super.isActive();
+        }
+
+        void connected() {
+            isConnected = true;
+            pipeline().fireChannelActive();
+        }
+    }
+
+    private static boolean pass(EmbeddedChannel from, EmbeddedChannel to) {
+        boolean hasPassed = false;
+        for (ByteBuf bytes; (bytes = from.readOutbound()) != null; hasPassed = true) {
+            to.writeInbound(bytes);
+        }
+        return hasPassed;
+    }
+
+    /** Types of the extensions of a client's hello, which is one record. */
+    private static List<Integer> extensions(ByteBuf hello) {
+        ByteBuf rest = hello.duplicate();
+        // headers of record and message, version, random
+        rest.skipBytes(5 + 4 + 2 + 32);
+        rest.skipBytes(rest.readUnsignedByte());
+        rest.skipBytes(rest.readUnsignedShort());
+        rest.skipBytes(rest.readUnsignedByte());
+        rest.skipBytes(2);
+        List<Integer> types = new ArrayList<>();
+        while (rest.isReadable()) {
+            types.add(rest.readUnsignedShort());
+            rest.skipBytes(rest.readUnsignedShort());
+        }
+        return types;
     }
 
     @Test

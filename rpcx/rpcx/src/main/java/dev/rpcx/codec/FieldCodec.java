@@ -331,17 +331,19 @@ public abstract class FieldCodec {
     private static final class SetField extends Repeated {
         private final boolean isCompared;
         private final boolean isDeep;
+        private final boolean isWide;
 
         SetField(FieldType type, ElementCodec element) {
             super(type, element, KeyHashes.placeBytes(element));
             isCompared = !element.hasOrder();
             isDeep = MessageType.holdsSetOrMap(type.shape());
+            isWide = KeyHashes.isWide(type.shape());
         }
 
         @Override
         Object empty(In in) {
             in.collection(KeyHashes.COLLECTION_BYTES);
-            return isCompared ? new Counted(new KeyHashes(in, isDeep)) : new LinkedHashSet<Object>();
+            return isCompared ? new Counted(new KeyHashes(in, isDeep, isWide)) : new LinkedHashSet<Object>();
         }
 
         /** Reads an element that has been counted, and adds it. */
@@ -390,6 +392,7 @@ public abstract class FieldCodec {
         private final ElementCodec key;
         private final boolean isCompared;
         private final boolean isDeep;
+        private final boolean isWide;
         private final int entryBytes;
         private final boolean hasEmpty;
         private final int keyTag;
@@ -400,6 +403,7 @@ public abstract class FieldCodec {
             this.key = key;
             isCompared = !key.hasOrder();
             isDeep = MessageType.holdsSetOrMap(java.util.Objects.requireNonNull(type.key()));
+            isWide = KeyHashes.isWide(java.util.Objects.requireNonNull(type.key()));
             entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
             // a scalar that has no default, such as a UUID, has none of no bytes either
             hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
@@ -471,7 +475,7 @@ public abstract class FieldCodec {
 
         private Counted empty(In in) {
             in.collection(KeyHashes.COLLECTION_BYTES);
-            return new Counted(isCompared ? new KeyHashes(in, isDeep) : null);
+            return new Counted(isCompared ? new KeyHashes(in, isDeep, isWide) : null);
         }
 
         @Override

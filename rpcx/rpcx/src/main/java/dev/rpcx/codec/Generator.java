@@ -12,7 +12,10 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -49,6 +52,17 @@ import org.jspecify.annotations.Nullable;
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
+
+    /**
+     * Ordinary classes beside each type, by what is written in them. They live as long as the type's loader, and codecs
+     * may be made again and again, so what is there is used again: it depends on nothing but those bytes.
+     */
+    private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
+        @Override
+        protected Map<ByteBuffer, Class<?>> computeValue(Class<?> type) {
+            return new HashMap<>();
+        }
+    };
 
     /** Most fields that are looked for in order: with more the code is too long for the just-in-time compiler. */
     private static final int MAX_IN_ORDER = 64;
@@ -153,7 +167,17 @@ final class Generator {
         if (Modifier.isPrivate(type.constructor().getModifiers())) {
             return null;
         }
-        return lookup.defineClass(new Generator(type, codecs, Integer.toString(ORDINARY.incrementAndGet())).bytes());
+        ByteBuffer content = ByteBuffer.wrap(new Generator(type, codecs, "").bytes());
+        Map<ByteBuffer, Class<?>> kept = KEPT.get(type.javaClass());
+        synchronized (kept) {
+            Class<?> known = kept.get(content);
+            if (known == null) {
+                String suffix = Integer.toString(ORDINARY.incrementAndGet());
+                known = lookup.defineClass(new Generator(type, codecs, suffix).bytes());
+                kept.put(content, known);
+            }
+            return known;
+        }
     }
 
     private byte[] bytes() {

@@ -1,5 +1,7 @@
 package dev.rpcx.codec;
 
+import dev.rpcx.schema.MessageType;
+import dev.rpcx.schema.Shape;
 import java.util.Random;
 
 /**
@@ -9,10 +11,11 @@ import java.util.Random;
  *
  * <p>Sets within the keys of sets multiply that: two sets of 20 elements of one hash take 400 comparisons of elements,
  * each of which is a set again. So what a key's own sets and maps have cost is a part of what comparing the key costs,
- * and sets within keys are counted from their first element on. The bound of one comparison is the key's bytes and
- * twice what its sets have cost: a set of k elements of one hash is built by k²/2 comparisons and equals another by k²
- * at most. Instead of its bytes in the message the memory of its messages counts where that is more, since a component
- * that is not sent is compared like any other.
+ * and sets within keys are counted from their first element on. So are keys that may be far larger than their bytes: a
+ * message may repeat them as often as it likes, or have many small sets. The bound of one comparison is the key's bytes
+ * and twice what its sets have cost: a set of k elements of one hash is built by k²/2 comparisons and equals another by
+ * k² at most. Instead of its bytes in the message the memory of its messages counts where that is more, since a
+ * component that is not sent is compared like any other.
  */
 final class KeyHashes {
     /** Memory of an empty set or map with its first table and what makes it unmodifiable. */
@@ -24,8 +27,15 @@ final class KeyHashes {
     /** Memory of the places that a key has here. */
     private static final int HASH_BYTES = 32;
 
-    /** Below this many keys nothing is counted, unless they contain sets or maps, or are part of a key themselves. */
+    /**
+     * Below this many keys nothing is counted, unless they contain sets or maps, are part of a key themselves, or may
+     * be far larger than their bytes. Comparing any other with so few takes up to eight times as long as reading it,
+     * while counting would make honest small sets slower by a sixth to a half.
+     */
     private static final int MIN_KEYS = 32;
+
+    /** A key with more components may be far larger than its bytes. */
+    private static final int MAX_COMPONENTS = 8;
 
     /** Memory of the first table of one that counts from its first key on. */
     private static final int TABLE_BYTES = 128;
@@ -51,13 +61,35 @@ final class KeyHashes {
     /** Hash of the key that is about to be added, where keys are counted. */
     private int hash;
 
-    /** @param isDeep whether keys contain sets or maps, whose hash is made of all that they hold */
-    KeyHashes(In in, boolean isDeep) {
+    /**
+     * @param isDeep whether keys contain sets or maps, whose hash is made of all that they hold
+     * @param isWide as {@link #isWide} says of the keys
+     */
+    KeyHashes(In in, boolean isDeep, boolean isWide) {
         this.isDeep = isDeep;
-        this.minKeys = isDeep || in.isWithinKey() ? 0 : MIN_KEYS;
-        if (minKeys == 0) {
+        boolean isCostly = isDeep || in.isWithinKey();
+        this.minKeys = isCostly || isWide ? 0 : MIN_KEYS;
+        if (isCostly) {
             in.collection(TABLE_BYTES);
+        } else if (isWide) {
+            // asked for, and not held against the message's size, which many small sets of such keys come near
+            in.take(TABLE_BYTES);
         }
+    }
+
+    /**
+     * Whether a key may be far larger than its bytes: components that are not sent are compared like any other, and a
+     * message within a key may be of two bytes.
+     */
+    static boolean isWide(Shape key) {
+        if (!(key instanceof MessageType message)) {
+            return false;
+        }
+        if (message.kind() == MessageType.Kind.ONEOF) {
+            return message.fields().stream().anyMatch(each -> isWide(each.shape()));
+        }
+        return message.fields().size() > MAX_COMPONENTS
+                || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
     }
 
     /** Memory that such a key costs its set or map, beside its own. */

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.protobuf.CodedOutputStream;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Lock;
+import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -18,6 +19,7 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -128,6 +130,28 @@ class GeneratorTest {
         Codecs codecs = Codecs.standard(GeneratorTest.class);
         assertThat(codecs.isGenerated(Hidden.class)).isTrue();
         assertThat(codecs.isGenerated(Bean.class)).isTrue();
+    }
+
+    /** A class beside a type of another loader stays for as long as that loader does. */
+    @Test
+    void codecsThatAreMadeAgainGetTheClassThatIsThere() throws Exception {
+        Class<?> elsewhere = CompiledSources.loader(
+                        Map.of("made.again.Place", "package made.again; public record Place(int x, String name) {}"))
+                .loadClass("made.again.Place");
+        MessageCodec first = generated(new Schema(Lock.none()).value(elsewhere));
+        MessageCodec again = generated(new Schema(Lock.none()).value(elsewhere));
+        assertThat(first.getClass().isHidden()).isFalse();
+        assertThat(again).isNotSameAs(first).hasSameClassAs(first);
+        Lock lock = Lock.parse("message made.again.Place\n  3 x int\n  4 name string\n", "other numbers");
+        assertThat(generated(new Schema(lock).value(elsewhere))).doesNotHaveSameClassAs(first);
+    }
+
+    private static MessageCodec generated(MessageType type) {
+        FieldCodec[] fields = type.fields().stream()
+                .map(field ->
+                        FieldCodec.of(field, ElementCodec.of(field.shape(), new ElementCodec.MessageLink()), null))
+                .toArray(FieldCodec[]::new);
+        return Objects.requireNonNull(Generator.generate(type, fields));
     }
 
     @Test

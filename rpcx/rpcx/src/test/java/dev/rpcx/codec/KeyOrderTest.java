@@ -294,6 +294,91 @@ class KeyOrderTest {
         assertThat(codecs.value(Carts.class).read(out)).isEqualTo(few);
     }
 
+    record Broad(
+            int a,
+            int b,
+            int c,
+            int d,
+            int e,
+            int f,
+            int g,
+            int h,
+            int i,
+            int j,
+            int k,
+            int l,
+            int m,
+            int n,
+            int o,
+            int p,
+            int q,
+            int r,
+            int s,
+            int t) {
+        static Broad of(int s, int t) {
+            return new Broad(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, s, t);
+        }
+    }
+
+    record Broads(Set<Broad> all) {}
+
+    record BroadsByKey(Map<Broad, Boolean> all) {}
+
+    record ManyBroads(List<Broads> all) {}
+
+    record BroadEntry(Broad key, boolean value) {}
+
+    // the same bytes
+    record BroadsInAList(List<Broad> all) {}
+
+    record BroadEntries(List<BroadEntry> all) {}
+
+    record ManyBroadsInLists(List<BroadsInAList> all) {}
+
+    /** So many times the same 31, which have one hash. */
+    private static List<Broad> broads(int times) {
+        return IntStream.range(0, 31 * times)
+                .mapToObj(i -> Broad.of(i % 31, 31 * (64 - i % 31)))
+                .toList();
+    }
+
+    /** A message repeats what a set has once, or has many sets. */
+    @Test
+    void keysOfManyComponentsAreCountedHoweverFewASetHas() {
+        List<Broad> repeated = broads(300);
+        assertIsRefused(Broads.class, new BroadsInAList(repeated));
+        assertIsRefused(
+                BroadsByKey.class,
+                new BroadEntries(
+                        repeated.stream().map(key -> new BroadEntry(key, true)).toList()));
+        assertIsRefused(
+                ManyBroads.class, new ManyBroadsInLists(Collections.nCopies(500, new BroadsInAList(broads(1)))));
+    }
+
+    @Test
+    void keysThatHoldMessagesAreCountedHoweverFewASetHas() {
+        List<Cart> repeated = IntStream.range(0, 10)
+                .mapToObj(i -> carts(31, 100))
+                .flatMap(List::stream)
+                .toList();
+        assertIsRefused(Carts.class, new CartsInAList(repeated, ""));
+    }
+
+    /** What counts them is asked for, and not held against the message's size. */
+    @Test
+    void manySmallSetsOfKeysOfManyComponentsComeBack() {
+        ManyBroads many = new ManyBroads(IntStream.range(0, 4_000)
+                .mapToObj(i -> new Broads(Set.of(Broad.of(0, i % 100))))
+                .toList());
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(ManyBroads.class).write(many, out);
+        assertThat(codecs.value(ManyBroads.class).read(out)).isEqualTo(many);
+        Broads ofOneHash = new Broads(new LinkedHashSet<>(broads(1)));
+        codecs.value(Broads.class).write(ofOneHash, out.clear());
+        assertThat(codecs.value(Broads.class).read(out)).isEqualTo(ofOneHash);
+    }
+
     /** Of different hashes: a tree is nothing but data. */
     @Test
     void aTreeOfSetsComesBack() {
