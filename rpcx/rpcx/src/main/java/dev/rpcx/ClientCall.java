@@ -195,7 +195,8 @@ final class ClientCall extends Outbound {
         hasBegunThere = false;
         timeBytes = 0;
         computed = null;
-        state = 0;
+        // without a fence: whoever learns of this use of the slot is told behind it
+        STATE.lazySet(this, 0);
     }
 
     /** Gives the slot back before the call was queued. */
