@@ -166,15 +166,16 @@ class SerialTest {
         assertThat(ran).containsExactly("outer", "inner");
     }
 
+    /** It is logged, once a minute: a peer may have it throw as often as it likes. */
     @Test
-    void aSignalThatThrowsIsReportedAndTheNextRuns() {
+    void behindASignalThatThrowsTheNextRuns() {
         Serial serial = new Serial(null, Runnable::run);
         serial.execute(() -> {
             throw new AssertionError("first");
         });
         serial.execute(() -> ran.add("next"));
         assertThat(ran).containsExactly("next");
-        assertThat(reported).singleElement().isInstanceOf(AssertionError.class);
+        assertThat(reported).isEmpty();
     }
 
     @Test
