@@ -307,10 +307,11 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
         leaveSilently();
         List<OwnStage> own = context.giveUp();
+        // first: whoever is told ends the stage, of which this looks whether it is open
+        isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.tell(this, List.copyOf(own));
         }
-        isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         return true;
     }
 

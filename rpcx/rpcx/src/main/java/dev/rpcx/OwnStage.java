@@ -30,8 +30,14 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
         this.source = source;
     }
 
+    /** Waits from here on. Where the stage takes nobody, as one may whose work cannot be begun, nothing of this is left there. */
     void begin() {
-        waiter.await(source);
+        try {
+            waiter.await(source);
+        } catch (Throwable t) {
+            waiter.leave();
+            throw t;
+        }
     }
 
     /** The handler's stage is not waited for any more. What has been hung on this is told by {@link #run}. */

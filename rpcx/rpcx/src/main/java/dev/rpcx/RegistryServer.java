@@ -182,7 +182,8 @@ public final class RegistryServer {
                     entry.handle,
                     interceptors.isEmpty()
                             ? null
-                            : Interceptor.chain(interceptors, ServerMethod.entering(entry.handle)),
+                            : Interceptor.chain(
+                                    interceptors, ServerMethod.entering(entry.handle, Streams.brings(entry.method))),
                     entry.place == RunOn.Place.EVENT_LOOP
                             ? null
                             : new AdmissionLimit(

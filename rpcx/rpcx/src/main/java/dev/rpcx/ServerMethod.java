@@ -37,25 +37,31 @@ record ServerMethod(
     /** @param call being handled */
     @Nullable
     Object invoke(Object[] values, Metadata metadata, CallContext call) throws Throwable {
-        if (chain != null) {
-            return chain.proceed(new Interceptor.Invocation(service, name, values, metadata, call));
-        }
-        Object result = (Object) handle.invokeExact(values);
+        Object result = chain == null
+                ? (Object) handle.invokeExact(values)
+                : chain.proceed(new Interceptor.Invocation(service, name, values, metadata, call));
         // A stage of somebody else's class may do its work once something is hung on it, and on the thread that does
-        // that: such work is the handler's, and a cancel interrupts it.
-        return result instanceof CompletionStage<?> stage && !Stages.isPassive(stage) ? call.own(stage) : result;
+        // that: such work is the handler's, or an interceptor's, and a cancel interrupts it. A publisher may be a stage
+        // as well, and is none here.
+        return !brings && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
+                ? call.own(stage)
+                : result;
     }
 
     /**
      * The end of a chain of interceptors. What the handler throws has been executed. The invocation says which call it
      * is: an interceptor may have gone on to a thread that knows of no call, or of another one.
+     *
+     * @param brings as that of the method
      */
-    static Interceptor.Next entering(MethodHandle handle) {
+    static Interceptor.Next entering(MethodHandle handle, boolean brings) {
         Interceptor.Next handler = call -> {
             CallContext handled = call.handled;
             try {
                 Object result = (Object) handle.invokeExact(call.arguments());
-                return handled != null && result instanceof CompletionStage<?> stage ? handled.own(stage) : result;
+                return !brings && handled != null && result instanceof CompletionStage<?> stage
+                        ? handled.own(stage)
+                        : result;
             } catch (RPCXException e) {
                 throw e.executed() == RPCXException.Executed.EXECUTED
                         ? e

@@ -3,19 +3,26 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import java.lang.ref.WeakReference;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Handlers whose stages are of somebody else's class, and do their work when something is hung on them, on the thread
@@ -48,6 +55,7 @@ class LazyStagesTest {
         final AtomicInteger working = new AtomicInteger();
         final AtomicInteger interrupted = new AtomicInteger();
         final AtomicInteger withoutContext = new AtomicInteger();
+        final AtomicReference<WeakReference<CompletionStage<String>>> failed = new AtomicReference<>();
 
         @Method
         CompletionStage<String> works() {
@@ -71,9 +79,32 @@ class LazyStagesTest {
 
         @Method
         CompletionStage<String> fails() {
-            return lazy(new CompletableFuture<>(), () -> {
+            CompletionStage<String> stage = lazy(new CompletableFuture<>(), () -> {
                 throw new IllegalStateException("on purpose");
             });
+            failed.set(new WeakReference<>(stage));
+            return stage;
+        }
+
+        /** A publisher that is a stage as well, as those of some libraries are. */
+        @Method
+        Flow.Publisher<String> publishes() {
+            class Both extends CompletableFuture<String> implements Flow.Publisher<String> {
+                @Override
+                public void subscribe(Flow.Subscriber<? super String> to) {
+                    to.onSubscribe(new Flow.Subscription() {
+                        @Override
+                        public void request(long items) {
+                            to.onNext("published");
+                            to.onComplete();
+                        }
+
+                        @Override
+                        public void cancel() {}
+                    });
+                }
+            }
+            return new Both();
         }
 
         private void lookAtContext() {
@@ -90,6 +121,8 @@ class LazyStagesTest {
         CompletableFuture<String> hangs();
 
         CompletableFuture<String> fails();
+
+        Flow.Publisher<String> publishes();
     }
 
     private final Service service = new Service();
@@ -136,5 +169,47 @@ class LazyStagesTest {
                     assertThat(error.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
                     assertThat(error.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
                 });
+        await().until(() -> {
+            System.gc();
+            return service.failed.get().refersTo(null);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPublisherMayBeAStageAsWell(boolean isIntercepted) {
+        Server own = isIntercepted
+                ? Server.builder(RegistryServer.registry(service))
+                        .host("127.0.0.1")
+                        .interceptor((call, next) -> next.proceed(call))
+                        .build()
+                        .start()
+                : server;
+        List<String> items = new CopyOnWriteArrayList<>();
+        CompletableFuture<Void> end = new CompletableFuture<>();
+        client.create(LazyClient.class, "127.0.0.1", own.port()).publishes().subscribe(new Flow.Subscriber<>() {
+            @Override
+            public void onSubscribe(Flow.Subscription given) {
+                given.request(1);
+            }
+
+            @Override
+            public void onNext(String item) {
+                items.add(item);
+            }
+
+            @Override
+            public void onError(Throwable thrown) {
+                end.completeExceptionally(thrown);
+            }
+
+            @Override
+            public void onComplete() {
+                end.complete(null);
+            }
+        });
+        assertThat(end).succeedsWithin(Duration.ofSeconds(10));
+        assertThat(items).containsExactly("published");
+        own.stop(Duration.ZERO);
     }
 }
