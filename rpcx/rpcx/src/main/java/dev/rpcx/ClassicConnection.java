@@ -383,16 +383,27 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         gathered = null;
         gatheredLeaving++;
         int bytes = whole.readableBytes();
-        ChannelFuture leaves = channel.write(whole);
-        endIfLost(leaves);
-        leaves.addListener(written -> {
-            gatheredLeaving--;
-            waitsNoLonger(bytes);
-            tellOfRoom(bytes);
-            if (gatheredLeaving == 0 && gathered != null) {
-                flushUnlessMoreFollows();
+        boolean isTold = false;
+        try {
+            ChannelFuture leaves = channel.write(whole);
+            endIfLost(leaves);
+            leaves.addListener(written -> gatheredHasLeft(bytes));
+            isTold = true;
+        } finally {
+            if (!isTold) {
+                // nobody will say when it has left, and what is gathered next would wait for that
+                SocketQueue.closeNow(channel);
             }
-        });
+        }
+    }
+
+    private void gatheredHasLeft(int bytes) {
+        gatheredLeaving--;
+        waitsNoLonger(bytes);
+        tellOfRoom(bytes);
+        if (gatheredLeaving == 0 && gathered != null) {
+            flushUnlessMoreFollows();
+        }
     }
 
     /** What will join the socket's queue: bytes of memory. */

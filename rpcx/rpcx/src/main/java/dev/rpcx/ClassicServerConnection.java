@@ -268,7 +268,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             isTaken = true;
         } finally {
             if (!isTaken) {
-                // refused, or there was no memory for it, and the connection ends
+                // refused, or there was no memory for it, and the connection ends, which gives back what its calls have
+                if (call != null) {
+                    calls.remove(id, call);
+                }
                 places.release(1);
                 if (entered != null) {
                     running.left(method);

@@ -332,18 +332,20 @@ public abstract class FieldCodec {
         private final boolean isCompared;
         private final boolean isDeep;
         private final boolean isWide;
+        private final boolean isDecimal;
 
         SetField(FieldType type, ElementCodec element) {
             super(type, element, KeyHashes.placeBytes(element));
             isCompared = !element.hasOrder();
             isDeep = MessageType.holdsSetOrMap(type.shape());
             isWide = KeyHashes.isWide(type.shape());
+            isDecimal = KeyHashes.isDecimal(type.shape());
         }
 
         @Override
         Object empty(In in) {
             in.collection(KeyHashes.COLLECTION_BYTES);
-            return isCompared ? new Counted(new KeyHashes(in, isDeep, isWide)) : new LinkedHashSet<Object>();
+            return isCompared ? new Counted(new KeyHashes(in, isDeep, isWide, isDecimal)) : new LinkedHashSet<Object>();
         }
 
         /** Reads an element that has been counted, and adds it. */
@@ -393,6 +395,7 @@ public abstract class FieldCodec {
         private final boolean isCompared;
         private final boolean isDeep;
         private final boolean isWide;
+        private final boolean isDecimal;
         private final int entryBytes;
         private final boolean hasEmpty;
         private final int keyTag;
@@ -404,6 +407,7 @@ public abstract class FieldCodec {
             isCompared = !key.hasOrder();
             isDeep = MessageType.holdsSetOrMap(java.util.Objects.requireNonNull(type.key()));
             isWide = KeyHashes.isWide(java.util.Objects.requireNonNull(type.key()));
+            isDecimal = KeyHashes.isDecimal(type.key());
             entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
             // a scalar that has no default, such as a UUID, has none of no bytes either
             hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
@@ -475,7 +479,7 @@ public abstract class FieldCodec {
 
         private Counted empty(In in) {
             in.collection(KeyHashes.COLLECTION_BYTES);
-            return new Counted(isCompared ? new KeyHashes(in, isDeep, isWide) : null);
+            return new Counted(isCompared ? new KeyHashes(in, isDeep, isWide, isDecimal) : null);
         }
 
         @Override

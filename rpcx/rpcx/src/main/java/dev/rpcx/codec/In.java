@@ -62,6 +62,10 @@ public final class In {
     static final Memory UNCOUNTED = bytes -> true;
 
     private static final int KEPT_BYTES = 256 << 10;
+
+    /** What an element counts for when keys are compared: it may have one byte in the message, and is an object. */
+    private static final int ELEMENT_BYTES = 8;
+
     private static final Pool<In> POOL = new Pool<>(In::new);
     static final byte[] NONE = {};
     private static final byte[] LENGTH_OF_NOTHING = {0};
@@ -421,12 +425,12 @@ public final class In {
     }
 
     /**
-     * Memory of the messages that have been read, without what their references lead to, from some number on: what a
-     * key adds to it is what the key is made of. It is not counted by itself, as that would be one number more for each
-     * message.
+     * Memory of the messages that have been read, without what their references lead to, and some of each element, from
+     * some number on: what a key adds to it is what the key is made of. It is not counted by itself, as that would be
+     * one number more for each message.
      */
     long made() {
-        return -memory - collections;
+        return -memory - collections - ELEMENT_BYTES * (long) elements;
     }
 
     /** A key of a set or map begins: to be given to {@link #endKey}. */

@@ -2,6 +2,7 @@ package dev.rpcx.codec;
 
 import dev.rpcx.schema.MessageType;
 import dev.rpcx.schema.Shape;
+import dev.rpcx.schema.WellKnown;
 import java.util.Random;
 
 /**
@@ -45,6 +46,9 @@ final class KeyHashes {
     /** What one comparison costs beside the key's bytes; about the memory of a key of two numbers. */
     private static final int COMPARISON_BYTES = 16;
 
+    /** By which the square of a decimal's bytes is divided: one of 1,700 bytes costs as much as a key of 45,000. */
+    private static final int SQUARE_BYTES = 64;
+
     /** Odd, and not known to senders: they shall not choose what meets in our own table. */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
 
@@ -54,9 +58,13 @@ final class KeyHashes {
     private int[] counts = {};
 
     private final boolean isDeep;
+    private final boolean isDecimal;
     private final int minKeys;
     private int used;
     private int bits;
+
+    /** Of the longest decimal so far. */
+    private int mostBytes;
 
     /** Hash of the key that is about to be added, where keys are counted. */
     private int hash;
@@ -64,8 +72,10 @@ final class KeyHashes {
     /**
      * @param isDeep whether keys contain sets or maps, whose hash is made of all that they hold
      * @param isWide as {@link #isWide} says of the keys
+     * @param isDecimal whether keys are of {@link java.math.BigDecimal}
      */
-    KeyHashes(In in, boolean isDeep, boolean isWide) {
+    KeyHashes(In in, boolean isDeep, boolean isWide, boolean isDecimal) {
+        this.isDecimal = isDecimal;
         this.isDeep = isDeep;
         boolean isCostly = isDeep || in.isWithinKey();
         this.minKeys = isCostly || isWide ? 0 : MIN_KEYS;
@@ -82,6 +92,10 @@ final class KeyHashes {
      * message within a key may be of two bytes.
      */
     static boolean isWide(Shape key) {
+        if (isDecimal(key)) {
+            // one of many digits makes comparisons of small ones dear
+            return true;
+        }
         if (!(key instanceof MessageType message)) {
             return false;
         }
@@ -90,6 +104,10 @@ final class KeyHashes {
         }
         return message.fields().size() > MAX_COMPONENTS
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
+    }
+
+    static boolean isDecimal(Shape key) {
+        return key == WellKnown.DECIMAL;
     }
 
     /** Memory that such a key costs its set or map, beside its own. */
@@ -113,9 +131,20 @@ final class KeyHashes {
         }
         hash = key.hashCode();
         int others = used == 0 ? 0 : counts[place(hash)];
-        if (others > 0) {
-            in.comparisons(others, Math.max(COMPARISON_BYTES + bytes, made) + 2 * within);
+        if (isDecimal) {
+            mostBytes = Math.max(mostBytes, bytes);
         }
+        if (others > 0) {
+            in.comparisons(others, Math.max(isDecimal ? ofDecimal() : COMPARISON_BYTES + bytes, made) + 2 * within);
+        }
+    }
+
+    /**
+     * The JDK's tables order decimals of one hash. For two that are about as large they bring the digits to one scale,
+     * by a power of ten that is made anew and has as many digits as the longer one: that takes the square of its bytes.
+     */
+    private long ofDecimal() {
+        return Math.max(COMPARISON_BYTES + mostBytes, (long) mostBytes * mostBytes / SQUARE_BYTES);
     }
 
     /** After the same key has been added, which was not there before. */

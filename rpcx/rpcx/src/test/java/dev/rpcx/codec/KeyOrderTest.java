@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -292,6 +293,69 @@ class KeyOrderTest {
         ByteBuf out = Unpooled.buffer();
         codecs.value(Carts.class).write(few, out);
         assertThat(codecs.value(Carts.class).read(out)).isEqualTo(few);
+    }
+
+    record Row(int a, int b, List<Integer> cells) {}
+
+    record Rows(Set<Row> all, String unused) {}
+
+    /** The same bytes. */
+    record RowsInAList(List<Row> all, String unused) {}
+
+    /** An element of one byte is compared as an object. */
+    @Test
+    void elementsOfListsInKeysCountForMoreThanTheirBytes() {
+        List<Integer> cells = Collections.nCopies(3_500, 0);
+        List<Row> rows = IntStream.range(0, 280)
+                .mapToObj(i -> new Row(i, -31 * i, cells))
+                .toList();
+        assertIsRefused(Rows.class, new RowsInAList(rows, "x".repeat(3_000_000)));
+    }
+
+    record Amounts(Set<BigDecimal> all) {}
+
+    record ManyAmounts(List<Amounts> all) {}
+
+    record AmountsInAList(List<BigDecimal> all) {}
+
+    /** The same bytes. */
+    record ManyAmountsInLists(List<AmountsInAList> all) {}
+
+    /** Of one hash and about as large: one of 4,096 digits, the others of 18. */
+    private static List<BigDecimal> decimals(int count) {
+        List<BigDecimal> all = new ArrayList<>();
+        BigDecimal large = new BigDecimal(BigInteger.TEN.pow(4_095).multiply(BigInteger.valueOf(5)), 4_096);
+        all.add(large);
+        int scale = 18;
+        // the hash of a small one is 31 times that of its number, and its scale; the number's is 31 times its high
+        // half,
+        // and its low half
+        int wanted = (large.hashCode() - scale)
+                * BigInteger.valueOf(31)
+                        .modInverse(BigInteger.ONE.shiftLeft(32))
+                        .intValue();
+        for (int high = 100_000_000; all.size() < count; high++) {
+            BigDecimal small =
+                    BigDecimal.valueOf((long) high << 32 | Integer.toUnsignedLong(wanted - 31 * high), scale);
+            assertThat(small.hashCode()).isEqualTo(large.hashCode());
+            assertThat(small.precision()).isEqualTo(18);
+            all.add(small);
+        }
+        return all;
+    }
+
+    /** The JDK's tables order them, which takes the square of the digits of the largest. */
+    @Test
+    void decimalsOfOneHashCountByTheLongestOfThem() {
+        AmountsInAList amounts = new AmountsInAList(decimals(33));
+        assertIsRefused(ManyAmounts.class, new ManyAmountsInLists(Collections.nCopies(10, amounts)));
+        ManyAmounts honest = new ManyAmounts(List.of(new Amounts(IntStream.range(1, 200)
+                .mapToObj(i -> new BigDecimal(BigInteger.TEN.pow(1_000).add(BigInteger.valueOf(i)), i))
+                .collect(Collectors.toCollection(LinkedHashSet::new)))));
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(ManyAmounts.class).write(honest, out);
+        assertThat(codecs.value(ManyAmounts.class).read(out)).isEqualTo(honest);
     }
 
     record Broad(
