@@ -433,7 +433,11 @@ class CarriedContextTest {
             });
         }));
         assertThat(counted.join()).isEqualTo(3);
-        assertThat(said).containsExactly("subscribed by alice", "asked by alice", "asked by alice", "asked by alice");
+        // the service asks once more behind the last item, which may come before the publisher says that it was the
+        // last
+        assertThat(said)
+                .startsWith("subscribed by alice", "asked by alice", "asked by alice", "asked by alice")
+                .containsOnly("subscribed by alice", "asked by alice");
     }
 
     /** Of those that are attached where no call is handled, none has the context of the call whose thread completes it. */
