@@ -271,7 +271,8 @@ final class ClassicClientConnection extends ClassicConnection {
             waiting.reply.completeExceptionally(
                     length <= Wire.MAX_MESSAGE_BYTES
                             ? RPCXException.noRoom(
-                                    "too many bytes of replies on their way to this client (expected: fewer calls with large results at once)",
+                                    "too many bytes of replies on their way to this client"
+                                            + " (expected: fewer calls with large results at once)",
                                     executed)
                             : new RPCXException(
                                     RPCXException.Code.TOO_LARGE,

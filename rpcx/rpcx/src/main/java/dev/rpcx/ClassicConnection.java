@@ -552,9 +552,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private boolean isFrameLate(long nowNanos) {
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate = !isPaused && (nowNanos - heardNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads replies slowly makes pauses, which give it no more than its own time again. But something
-        // is
-        // read behind each of them, and the slowest reader has to come to the end of one.
+        // A peer that reads replies slowly makes pauses, which give it no more than its own time again. Something
+        // is read behind each pause, and the slowest reader has to come to the end of one.
         long most = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= most;
     }

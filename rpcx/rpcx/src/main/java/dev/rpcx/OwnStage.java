@@ -30,7 +30,10 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
         this.source = source;
     }
 
-    /** Waits from here on. Where the stage takes nobody, as one may whose work cannot be begun, nothing of this is left there. */
+    /**
+     * Waits from here on. A stage may take nobody, such as one whose work cannot be begun: then nothing of this is left
+     * there.
+     */
     void begin() {
         try {
             waiter.await(source);

@@ -433,8 +433,7 @@ class CarriedContextTest {
             });
         }));
         assertThat(counted.join()).isEqualTo(3);
-        // the service asks once more behind the last item, which may come before the publisher says that it was the
-        // last
+        // the service asks once more behind the last item, which may come before the publisher says that it has no more
         assertThat(said)
                 .startsWith("subscribed by alice", "asked by alice", "asked by alice", "asked by alice")
                 .containsOnly("subscribed by alice", "asked by alice");

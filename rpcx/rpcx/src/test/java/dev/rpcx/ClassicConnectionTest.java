@@ -292,7 +292,7 @@ class ClassicConnectionTest {
         expectEnd(Code.PROTOCOL, Executed.NOT_EXECUTED, "not ended in time");
     }
 
-    /** A byte now and then, each in a moment in which this side reads, and what has come of the frame keeps its room. */
+    /** The peer sends a byte now and then, each in a moment in which this side reads. */
     @Test
     void pausesOfReadingGiveAFrameNoMoreThanItsOwnTimeAgain() {
         begin(4 << 20);

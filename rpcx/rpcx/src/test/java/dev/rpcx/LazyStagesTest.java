@@ -7,10 +7,8 @@ import java.lang.ref.WeakReference;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
@@ -92,16 +90,7 @@ class LazyStagesTest {
             class Both extends CompletableFuture<String> implements Flow.Publisher<String> {
                 @Override
                 public void subscribe(Flow.Subscriber<? super String> to) {
-                    to.onSubscribe(new Flow.Subscription() {
-                        @Override
-                        public void request(long items) {
-                            to.onNext("published");
-                            to.onComplete();
-                        }
-
-                        @Override
-                        public void cancel() {}
-                    });
+                    new StreamsTest.Made<>(1, i -> "published").subscribe(to);
                 }
             }
             return new Both();
@@ -177,7 +166,7 @@ class LazyStagesTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aPublisherMayBeAStageAsWell(boolean isIntercepted) {
+    void aPublisherMayBeAStageAsWell(boolean isIntercepted) throws Exception {
         Server own = isIntercepted
                 ? Server.builder(RegistryServer.registry(service))
                         .host("127.0.0.1")
@@ -185,31 +174,9 @@ class LazyStagesTest {
                         .build()
                         .start()
                 : server;
-        List<String> items = new CopyOnWriteArrayList<>();
-        CompletableFuture<Void> end = new CompletableFuture<>();
-        client.create(LazyClient.class, "127.0.0.1", own.port()).publishes().subscribe(new Flow.Subscriber<>() {
-            @Override
-            public void onSubscribe(Flow.Subscription given) {
-                given.request(1);
-            }
-
-            @Override
-            public void onNext(String item) {
-                items.add(item);
-            }
-
-            @Override
-            public void onError(Throwable thrown) {
-                end.completeExceptionally(thrown);
-            }
-
-            @Override
-            public void onComplete() {
-                end.complete(null);
-            }
-        });
-        assertThat(end).succeedsWithin(Duration.ofSeconds(10));
-        assertThat(items).containsExactly("published");
+        StreamsTest.Collected<String> items = new StreamsTest.Collected<>(1);
+        client.create(LazyClient.class, "127.0.0.1", own.port()).publishes().subscribe(items);
+        assertThat(items.all()).containsExactly("published");
         own.stop(Duration.ZERO);
     }
 }

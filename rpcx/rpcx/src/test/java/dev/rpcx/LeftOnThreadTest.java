@@ -181,22 +181,6 @@ class LeftOnThreadTest {
     }
 
     private static Flow.Publisher<Integer> items() {
-        return to -> to.onSubscribe(new Flow.Subscription() {
-            private boolean isAsked;
-
-            @Override
-            public void request(long items) {
-                if (!isAsked) {
-                    isAsked = true;
-                    for (int i = 0; i < 3; i++) {
-                        to.onNext(i);
-                    }
-                    to.onComplete();
-                }
-            }
-
-            @Override
-            public void cancel() {}
-        });
+        return new StreamsTest.Made<>(3, i -> i);
     }
 }

@@ -275,10 +275,14 @@ class SocketQueueAloneTest {
         socket.queue().remove();
         queue.look();
         assertThat(isEnded[0]).isFalse();
+        assertIsCutByItsTask();
+        other.close();
+    }
+
+    private void assertIsCutByItsTask() {
         socket.runPendingTasks();
         assertThat(cuts).isEqualTo(1);
         assertThat(socket.isOpen()).isFalse();
-        other.close();
     }
 
     @Test
@@ -293,9 +297,7 @@ class SocketQueueAloneTest {
         replyBytes = LARGE;
         queue.look();
         assertThat(isEnded[0]).isFalse();
-        socket.runPendingTasks();
-        assertThat(cuts).isEqualTo(1);
-        assertThat(socket.isOpen()).isFalse();
+        assertIsCutByItsTask();
         other.close();
     }
 

@@ -330,22 +330,18 @@ public abstract class FieldCodec {
 
     private static final class SetField extends Repeated {
         private final boolean isCompared;
-        private final boolean isDeep;
-        private final boolean isWide;
-        private final boolean isDecimal;
+        private final KeyHashes.Keys keys;
 
         SetField(FieldType type, ElementCodec element) {
             super(type, element, KeyHashes.placeBytes(element));
             isCompared = !element.hasOrder();
-            isDeep = MessageType.holdsSetOrMap(type.shape());
-            isWide = KeyHashes.isWide(type.shape());
-            isDecimal = KeyHashes.isDecimal(type.shape());
+            keys = KeyHashes.Keys.of(type.shape());
         }
 
         @Override
         Object empty(In in) {
             in.collection(KeyHashes.COLLECTION_BYTES);
-            return isCompared ? new Counted(new KeyHashes(in, isDeep, isWide, isDecimal)) : new LinkedHashSet<Object>();
+            return isCompared ? new Counted(new KeyHashes(in, keys)) : new LinkedHashSet<Object>();
         }
 
         /** Reads an element that has been counted, and adds it. */
@@ -393,9 +389,7 @@ public abstract class FieldCodec {
     private static final class MapField extends FieldCodec {
         private final ElementCodec key;
         private final boolean isCompared;
-        private final boolean isDeep;
-        private final boolean isWide;
-        private final boolean isDecimal;
+        private final KeyHashes.Keys keys;
         private final int entryBytes;
         private final boolean hasEmpty;
         private final int keyTag;
@@ -405,9 +399,7 @@ public abstract class FieldCodec {
             super(type, value);
             this.key = key;
             isCompared = !key.hasOrder();
-            isDeep = MessageType.holdsSetOrMap(java.util.Objects.requireNonNull(type.key()));
-            isWide = KeyHashes.isWide(java.util.Objects.requireNonNull(type.key()));
-            isDecimal = KeyHashes.isDecimal(type.key());
+            keys = KeyHashes.Keys.of(java.util.Objects.requireNonNull(type.key()));
             entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
             // a scalar that has no default, such as a UUID, has none of no bytes either
             hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
@@ -479,7 +471,7 @@ public abstract class FieldCodec {
 
         private Counted empty(In in) {
             in.collection(KeyHashes.COLLECTION_BYTES);
-            return new Counted(isCompared ? new KeyHashes(in, isDeep, isWide, isDecimal) : null);
+            return new Counted(isCompared ? new KeyHashes(in, keys) : null);
         }
 
         @Override

@@ -46,7 +46,7 @@ final class KeyHashes {
     /** What one comparison costs beside the key's bytes; about the memory of a key of two numbers. */
     private static final int COMPARISON_BYTES = 16;
 
-    /** By which the square of a decimal's bytes is divided: one of 1,700 bytes costs as much as a key of 45,000. */
+    /** Divides the square of a decimal's bytes: a decimal of 1,700 bytes costs as much as another key of 45,000. */
     private static final int SQUARE_BYTES = 64;
 
     /** Odd, and not known to senders: they shall not choose what meets in our own table. */
@@ -57,31 +57,37 @@ final class KeyHashes {
     /** How many keys have the hash that stands in the same place; 0 where there is none. */
     private int[] counts = {};
 
-    private final boolean isDeep;
-    private final boolean isDecimal;
+    private final Keys keys;
     private final int minKeys;
     private int used;
     private int bits;
 
-    /** Of the longest decimal so far. */
+    /** Bytes of the longest decimal that has come so far. */
     private int mostBytes;
 
     /** Hash of the key that is about to be added, where keys are counted. */
     private int hash;
 
     /**
-     * @param isDeep whether keys contain sets or maps, whose hash is made of all that they hold
-     * @param isWide as {@link #isWide} says of the keys
-     * @param isDecimal whether keys are of {@link java.math.BigDecimal}
+     * What is known of the keys of a set or map by their type.
+     *
+     * @param isDeep whether they contain sets or maps, whose hash is made of all that they hold
+     * @param isWide whether they may be far larger than their bytes
+     * @param isDecimal whether they are of {@link java.math.BigDecimal}
      */
-    KeyHashes(In in, boolean isDeep, boolean isWide, boolean isDecimal) {
-        this.isDecimal = isDecimal;
-        this.isDeep = isDeep;
-        boolean isCostly = isDeep || in.isWithinKey();
-        this.minKeys = isCostly || isWide ? 0 : MIN_KEYS;
+    record Keys(boolean isDeep, boolean isWide, boolean isDecimal) {
+        static Keys of(Shape key) {
+            return new Keys(MessageType.holdsSetOrMap(key), KeyHashes.isWide(key), key == WellKnown.DECIMAL);
+        }
+    }
+
+    KeyHashes(In in, Keys keys) {
+        this.keys = keys;
+        boolean isCostly = keys.isDeep || in.isWithinKey();
+        this.minKeys = isCostly || keys.isWide ? 0 : MIN_KEYS;
         if (isCostly) {
             in.collection(TABLE_BYTES);
-        } else if (isWide) {
+        } else if (keys.isWide) {
             // asked for, and not held against the message's size, which many small sets of such keys come near
             in.take(TABLE_BYTES);
         }
@@ -91,8 +97,8 @@ final class KeyHashes {
      * Whether a key may be far larger than its bytes: components that are not sent are compared like any other, and a
      * message within a key may be of two bytes.
      */
-    static boolean isWide(Shape key) {
-        if (isDecimal(key)) {
+    private static boolean isWide(Shape key) {
+        if (key == WellKnown.DECIMAL) {
             // one of many digits makes comparisons of small ones dear
             return true;
         }
@@ -106,10 +112,6 @@ final class KeyHashes {
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
     }
 
-    static boolean isDecimal(Shape key) {
-        return key == WellKnown.DECIMAL;
-    }
-
     /** Memory that such a key costs its set or map, beside its own. */
     static int placeBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
@@ -118,24 +120,26 @@ final class KeyHashes {
     /**
      * Before a key is added to so many others.
      *
+     * @param before how many there are
      * @param bytes what it took in the message
      * @param made memory of the messages that it is made of
      * @param within what comparisons within the key have cost
      */
-    void beforeAdding(In in, Object key, int keys, int bytes, long made, long within) {
-        if (keys < minKeys) {
+    void beforeAdding(In in, Object key, int before, int bytes, long made, long within) {
+        if (before < minKeys) {
             return;
         }
-        if (isDeep) {
+        if (keys.isDeep) {
             in.hashed(Math.max(bytes, made));
         }
         hash = key.hashCode();
         int others = used == 0 ? 0 : counts[place(hash)];
-        if (isDecimal) {
+        if (keys.isDecimal) {
             mostBytes = Math.max(mostBytes, bytes);
         }
         if (others > 0) {
-            in.comparisons(others, Math.max(isDecimal ? ofDecimal() : COMPARISON_BYTES + bytes, made) + 2 * within);
+            in.comparisons(
+                    others, Math.max(keys.isDecimal ? ofDecimal() : COMPARISON_BYTES + bytes, made) + 2 * within);
         }
     }
 
@@ -148,8 +152,8 @@ final class KeyHashes {
     }
 
     /** After the same key has been added, which was not there before. */
-    void added(int keys) {
-        if (keys <= minKeys) {
+    void added(int count) {
+        if (count <= minKeys) {
             return;
         }
         if (used >= hashes.length >> 1) {
