@@ -31,7 +31,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes that leave in one write when busy. Source: rpcx-bench, with messages of 100 kB; a client that does not read holds one batch. */
     private static final int BATCH_BYTES = 256 * 1024;
 
-    /** So many frames take some 0.1 ms, by reckoning: no call's time has to be known better. */
+    /**
+     * So many frames take some 0.1 ms, by reckoning: no call's time has to be known better, and the peer does not wait
+     * longer for what comes of them.
+     */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
     /** What a loop reads at once, mostly. */
@@ -151,6 +154,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private long readNanos;
 
     private boolean isReadTimed;
+
+    /** Frames of what is being read, but for those that are large. */
+    private int frames;
 
     /** Counts up each time that something has arrived. */
     private int reads;
@@ -434,11 +440,34 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     void endLost() {}
 
     private void drain() {
+        gatherAll();
+        flushGathered();
+    }
+
+    private void gatherAll() {
         beginDrain();
         if (gatherQueued(AT_ONCE_BYTES) <= 0) {
             wakeAgain();
         }
-        flushGathered();
+    }
+
+    /**
+     * Sends what has come of the frames so far while more of them wait to be read: the peer works on that meanwhile.
+     * Where all left together at the end, each side would have nothing to do while the other reads. Large messages wait
+     * for that end.
+     */
+    private void sendMeanwhile() {
+        if (closed || outbox.isEmpty() && gathered.length == 0) {
+            return;
+        }
+        try {
+            gatherAll();
+            if (gathered.length > 0 && takeTurn()) {
+                isWrittenHere();
+            }
+        } catch (Throwable t) {
+            broken(t);
+        }
     }
 
     private void beginDrain() {
@@ -849,12 +878,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         ByteBuf in = INBOX.get();
         in.clear();
         in.writeBytes(arrived);
-        for (int frames = 1; in.isReadable() && !closed; frames++) {
+        while (in.isReadable() && !closed) {
             if (!readFrame(in)) {
                 keepCut(in, in.readableBytes());
             }
+            frames++;
             if (frames % FRAMES_AT_ONE_TIME == 0) {
                 readAnew();
+                sendMeanwhile();
             }
         }
     }
@@ -905,6 +936,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;
+        frames = 0;
         if (closed) {
             dropCut();
         }

@@ -5,11 +5,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.epoll.Epoll;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -122,6 +128,57 @@ class ClientHereTest {
                         .hasCauseInstanceOf(RPCXException.class)
                         .hasMessageContaining("no reply in time");
             }
+        }
+    }
+
+    @Test
+    void callsThatRepliesBringLeaveWhileMoreRepliesAreRead() throws Exception {
+        int before = 64;
+        CountDownLatch isBlocked = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        try (RawServer server = new RawServer()) {
+            Remote other = client.create(Remote.class, "127.0.0.1", server.port());
+            List<CompletableFuture<?>> all = new ArrayList<>();
+            CompletableFuture<String> first = other.send("first");
+            try (RawServer.Peer peer = server.accept(1_000)) {
+                peer.reply(peer.read(Wire.REQUEST).id(), "a");
+                first.orTimeout(20, TimeUnit.SECONDS).join();
+                for (int i = 0; i < before; i++) {
+                    all.add(other.send("a").thenCompose(text -> other.send("next")));
+                }
+                all.add(other.send("a").thenAccept(text -> {
+                    isBlocked.countDown();
+                    awaitInShortSteps(end);
+                }));
+                ByteBuf replies = Unpooled.buffer();
+                for (int i = 0; i <= before; i++) {
+                    replies.writeBytes(
+                            RawPeer.frame(Wire.REPLY, peer.read(Wire.REQUEST).id(), RawPeer.text("a")));
+                }
+                peer.write(replies);
+                assertThat(isBlocked.await(20, TimeUnit.SECONDS)).isTrue();
+                for (int i = 0; i < before; i++) {
+                    RawPeer.Frame request = peer.read(Wire.REQUEST);
+                    assertThat(RawServer.Request.of(request).body())
+                            .isEqualTo(ByteBufUtil.getBytes(RawPeer.text("next")));
+                    peer.reply(request.id(), "b");
+                }
+                end.countDown();
+                CompletableFuture.allOf(all.toArray(CompletableFuture[]::new))
+                        .orTimeout(20, TimeUnit.SECONDS)
+                        .join();
+            } finally {
+                end.countDown();
+            }
+        }
+    }
+
+    /** One long wait would be told as a loop that is blocked. */
+    private static void awaitInShortSteps(CountDownLatch end) {
+        try {
+            while (!end.await(1, TimeUnit.MILLISECONDS)) {}
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 }

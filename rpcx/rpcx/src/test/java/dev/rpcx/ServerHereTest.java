@@ -61,6 +61,18 @@ class ServerHereTest {
             return "a";
         }
 
+        /** What is called later on the same loop waits until it may end. */
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String blocksAt(String text) throws InterruptedException {
+            if (text.equals("blocks")) {
+                begun.add(text);
+                // many short waits: one long one would be told as a loop that is blocked
+                while (!mayEnd.tryAcquire(1, TimeUnit.MILLISECONDS)) {}
+            }
+            return "a";
+        }
+
         /** Answers with as many letters. */
         @Method
         @RunOn(RunOn.Place.POOL)
@@ -112,6 +124,8 @@ class ServerHereTest {
             .host("127.0.0.1")
             .eventLoops(1)
             .poolSize(1)
+            // few: each call may hold as much uncharged on a small heap as on a large one
+            .maxRunning(64)
             .build()
             .start();
     private RawPeer peer;
@@ -319,6 +333,26 @@ class ServerHereTest {
         expectReply(2 * FIRST);
         service.mayEnd.release();
         expectReply(2 * FIRST + 1);
+    }
+
+    @Test
+    void repliesToManyRequestsLeaveWhileMoreOfThemAreRead() throws Exception {
+        int before = 64;
+        ByteBuf all = Unpooled.buffer();
+        for (int i = 0; i <= before; i++) {
+            String text = i < before ? "a" : "blocks";
+            all.writeBytes(RawPeer.request(2 * FIRST + i, "here", "blocksAt", text));
+        }
+        peer.send(all);
+        assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).isEqualTo("blocks");
+        try {
+            for (int i = 0; i < before; i++) {
+                expectReply(2 * FIRST + i);
+            }
+        } finally {
+            service.mayEnd.release();
+        }
+        expectReply(2 * FIRST + before);
     }
 
     @Test
