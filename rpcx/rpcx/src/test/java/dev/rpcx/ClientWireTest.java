@@ -619,6 +619,45 @@ class ClientWireTest {
         }
     }
 
+    /** A message for whose turn there is no memory. */
+    private static final class Turnless extends Outbound.Control {
+        private int asked;
+
+        Turnless(int bytes) {
+            super(Wire.PING, 0, Unpooled.buffer().writeZero(bytes));
+        }
+
+        @Override
+        public int hashCode() {
+            if (++asked > 1) {
+                throw new OutOfMemoryError("of this test");
+            }
+            return 1;
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return this == other;
+        }
+    }
+
+    /** The server may execute it: whoever believed otherwise would send it twice. */
+    @Test
+    void aRequestThatHasLeftIsToldSoWhereTheNextOneCannotBegin() {
+        open();
+        CompletableFuture<String> call = remote.echo("x".repeat(50_000));
+        calls.add(call);
+        connection().send(new Turnless(50_000));
+        hand.settle(channel());
+        assertThat(channel().isOpen()).isFalse();
+        expect(Wire.REQUEST);
+        for (int i = 0; i < 3; i++) {
+            expect(Wire.PART);
+        }
+        assertThat(failure(call).executed()).isEqualTo(Executed.MAYBE);
+        assertThat(connection().slots.taken()).isZero();
+    }
+
     @Test
     void theEndOfTheChannelEndsEveryCall() {
         open();
