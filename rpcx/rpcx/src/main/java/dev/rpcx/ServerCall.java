@@ -589,7 +589,7 @@ final class ServerCall extends Outbound
         long charged = own == null ? 0 : own.objects.handOver();
         isPlaceLeft = result.leave(connection.account, seen, charged, uncharged, metadataCost);
         if (!seen.isEmpty()) {
-            connection.callThreads.tell(this, List.copyOf(seen));
+            connection.callThreads.tellIfPossible(this, seen);
         }
         return true;
     }
