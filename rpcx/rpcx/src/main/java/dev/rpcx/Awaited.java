@@ -140,8 +140,7 @@ final class Awaited extends Stages.Waiter {
             account.give(Resource.OBJECT_BYTES, chargedBytes);
             return false;
         }
-        Stages.Hook hook = hook(own);
-        return leave(account, hook == null ? hook(stage) : hook, chargedBytes, unchargedBytes, metadataBytes);
+        return leave(account, own, this, chargedBytes, unchargedBytes, metadataBytes);
     }
 
     /**
@@ -150,18 +149,41 @@ final class Awaited extends Stages.Waiter {
      */
     static boolean leaveOwn(
             Account account, List<OwnStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
-        return leave(account, hook(own), chargedBytes, unchargedBytes, metadataBytes);
+        return leave(account, own, null, chargedBytes, unchargedBytes, metadataBytes);
     }
 
+    /** @param last its stage counts where none of the others does; null for none */
     private static boolean leave(
-            Account account, Stages.@Nullable Hook hook, long chargedBytes, int unchargedBytes, int metadataBytes) {
-        if (hook == null) {
-            account.give(Resource.OBJECT_BYTES, chargedBytes);
+            Account account,
+            List<OwnStage> own,
+            @Nullable Awaited last,
+            long chargedBytes,
+            int unchargedBytes,
+            int metadataBytes) {
+        long charged = chargedBytes;
+        Stages.Hook hook = null;
+        Leftover left = null;
+        boolean isCharged = false;
+        try {
+            hook = hook(own);
+            if (hook == null && last != null) {
+                hook = last.hook(last.stage);
+            }
+            if (hook != null) {
+                long uncharged = LEFTOVER_BYTES + (long) metadataBytes + unchargedBytes;
+                isCharged = account.take(Resource.OBJECT_BYTES, uncharged);
+                charged += isCharged ? uncharged : 0;
+                left = account.leave(hook, charged, isCharged ? 0 : 1);
+            }
+        } catch (Throwable noMemory) {
+            // the call is over all the same, and nobody else would give back what it has handed over
+            Threads.report(noMemory);
+        }
+        if (hook == null || left == null) {
+            account.give(Resource.OBJECT_BYTES, charged);
             return false;
         }
-        long uncharged = LEFTOVER_BYTES + (long) metadataBytes + unchargedBytes;
-        boolean isCharged = account.take(Resource.OBJECT_BYTES, uncharged);
-        hook.leave(account.leave(hook, isCharged ? chargedBytes + uncharged : chargedBytes, isCharged ? 0 : 1));
+        hook.leave(left);
         return !isCharged;
     }
 

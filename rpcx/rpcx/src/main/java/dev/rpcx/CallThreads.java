@@ -99,6 +99,15 @@ final class CallThreads {
                 new Counted(call, call.context(), () -> told.forEach(CallThreads::tell), null).begin());
     }
 
+    /** As {@link #tell(Call, List)}, of a call that is over also where there is no memory to tell of it. */
+    void tellIfPossible(Call call, List<? extends Runnable> told) {
+        try {
+            tell(call, List.copyOf(told));
+        } catch (Throwable noMemory) {
+            Threads.report(noMemory);
+        }
+    }
+
     private static void tell(Runnable wantsToKnow) {
         Threads.runShared(() -> {
             try {

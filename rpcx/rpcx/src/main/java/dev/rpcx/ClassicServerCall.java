@@ -310,7 +310,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         // first: whoever is told ends the stage, of which this looks whether it is open
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
-            connection.callThreads.tell(this, List.copyOf(own));
+            connection.callThreads.tellIfPossible(this, own);
         }
         return true;
     }

@@ -495,19 +495,22 @@ final class ClientMethod {
             List<ClientAddress> unfit) {
         ClientCall call = acquire(on, deadline);
         ClientConnection used = on;
-        while (used.isParting) {
-            // it has been found idle since it was chosen: its slot must not stay taken, or it takes the call after all
-            ClientConnection other = used.address().ready();
-            if (other == null) {
-                break;
-            }
-            call.dropUnsent();
-            used = other;
-            call = acquire(used, deadline);
-        }
         long serial = call.serial;
         boolean isHeld = true;
         try {
+            // found idle since it was chosen: its slot must not stay taken, or it takes the call after all
+            while (used.isParting) {
+                ClientConnection other = used.address().ready();
+                if (other == null) {
+                    break;
+                }
+                call.dropUnsent();
+                isHeld = false;
+                used = other;
+                call = acquire(used, deadline);
+                serial = call.serial;
+                isHeld = true;
+            }
             try {
                 encode(used, call, arguments, encoded, metadata, deadline, now);
                 used.address().health().begins(deadline);

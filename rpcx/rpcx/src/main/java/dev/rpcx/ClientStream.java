@@ -188,7 +188,9 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
+        /** A request that stands in the queue all the same, as its thread failed behind that, has no next attempt. */
         private void refused(Throwable failure) {
+            cancelled = true;
             forgetArguments();
             method.route().over(permit);
             receiver.end(failure);
@@ -248,13 +250,11 @@ final class ClientStream implements Flow.Publisher<Object> {
                         used.slots.hasOrphans = true;
                     }
                 }
-                ClientMethod.subscribe(items, arguments);
-                if (cancelled) {
-                    now.cancel();
-                }
-                receiver.open(now);
-                if (permit != CircuitBreaker.GIVEN || used.address().health().isUnproven()) {
-                    used.inLoopOrHere(() -> lookAtTrial(now));
+                try {
+                    begin(now, items);
+                } catch (Throwable e) {
+                    failedBehind(now, e);
+                    return true;
                 }
             } catch (Throwable e) {
                 refused(e);
@@ -270,6 +270,49 @@ final class ClientStream implements Flow.Publisher<Object> {
                 sendAgain();
             }
             return true;
+        }
+
+        /** What follows a request that is on its way. */
+        private void begin(Sent now, @Nullable StreamSender items) {
+            ClientMethod.subscribe(items, arguments);
+            if (cancelled) {
+                now.cancel();
+            }
+            receiver.open(now);
+            ClientConnection used = now.slot.connection;
+            if (permit != CircuitBreaker.GIVEN || used.address().health().isUnproven()) {
+                used.inLoopOrHere(() -> lookAtTrial(now));
+            }
+        }
+
+        /**
+         * That has failed, as for want of memory. The server is told that nobody waits, and the subscriber of the
+         * failure as the call ends by that, on the event loop. What is called here may fail as well.
+         */
+        private void failedBehind(Sent now, Throwable failure) {
+            cancelled = true;
+            receiver.breakOff(failure);
+            boolean isOver;
+            synchronized (this) {
+                isSending = false;
+                isOver = isLeft;
+                isLeft = false;
+            }
+            if (isOver) {
+                // it has come to nobody, and nobody else ends it
+                refused(failure);
+                return;
+            }
+            try {
+                try {
+                    receiver.open();
+                } finally {
+                    now.cancel();
+                }
+            } catch (Throwable again) {
+                // the server may hear nothing of it until the call's time is over
+                receiver.end(failure);
+            }
         }
 
         /**

@@ -584,12 +584,12 @@ final class ServerCall extends Outbound
             counted.leave();
         }
         onLoop.handling = false;
+        List<OwnStage> seen = context().giveUp();
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        List<OwnStage> seen = context().giveUp();
         isPlaceLeft = result.leave(connection.account, seen, charged, uncharged, metadataCost);
         if (!seen.isEmpty()) {
-            connection.callThreads.tell(this, List.copyOf(seen));
+            connection.callThreads.tellIfPossible(this, seen);
         }
         return true;
     }

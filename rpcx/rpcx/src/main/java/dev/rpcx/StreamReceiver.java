@@ -161,7 +161,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         synchronized (this) {
             way = to;
             credit = wanted;
-            granted = credit;
+            // beside what the peer has where this comes a second time, as the first has failed behind it
+            granted = Streams.sum(granted, credit);
             wanted = 0;
         }
         if (credit > 0) {
@@ -224,7 +225,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /** No item is told from here on, also where the peer's good end waits behind some. */
-    private synchronized void breakOff(Throwable why) {
+    synchronized void breakOff(Throwable why) {
         if (!told && failure == null) {
             failure = why;
             dropItems();

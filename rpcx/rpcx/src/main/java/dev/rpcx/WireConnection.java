@@ -703,8 +703,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             room -= bytes;
             writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
             if (bytes == rest) {
-                turns.ended(message);
-                message.left();
+                endTurn(message);
             } else {
                 turns.goesOn(message);
             }
@@ -724,6 +723,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             wakeAgain();
         }
         turn.loopDone();
+    }
+
+    /**
+     * The last of it has left, and its owner is told so also where the next of its size cannot begin, for want of
+     * memory: whoever is told that a call was not executed may make it again.
+     */
+    private void endTurn(Outbound message) {
+        try {
+            turns.ended(message);
+        } finally {
+            message.left();
+        }
     }
 
     /** The socket's queue may be shorter or longer than before. On the event loop. */

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.util.concurrent.Ticker;
@@ -13,6 +14,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.BiConsumer;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -381,6 +383,40 @@ class AwaitedTest {
         assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
         assertThat(givenUp(stage).leave(account, List.of(), 5_000, 100, 0)).isFalse();
         assertThat(held()).isZero();
+    }
+
+    /** A stage on which nothing can be hung, for want of memory. */
+    private static final class Full extends CompletableFuture<String> {
+        @Override
+        public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> action) {
+            throw new OutOfMemoryError("of this test");
+        }
+    }
+
+    private void expectNothingStays(BooleanSupplier leaving) {
+        assertThat(account.take(Resource.OBJECT_BYTES, 5_000)).isTrue();
+        assertThatNoException()
+                .isThrownBy(() -> assertThat(leaving.getAsBoolean()).isFalse());
+        assertThat(held()).isZero();
+    }
+
+    /** Nobody would give it back. */
+    @Test
+    void whereNothingCanSayWhenAStageEndsNothingStays() {
+        Thread.UncaughtExceptionHandler before = Thread.currentThread().getUncaughtExceptionHandler();
+        List<Throwable> reported = new ArrayList<>();
+        Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        try {
+            Awaited awaited = awaited(new Full());
+            awaited.giveUp();
+            expectNothingStays(() -> awaited.leave(account, List.of(), 5_000, 100, 0));
+            OwnStage seen = new OwnStage(new Full());
+            seen.giveUp();
+            expectNothingStays(() -> Awaited.leaveOwn(account, List.of(seen), 5_000, 100, 0));
+        } finally {
+            Thread.currentThread().setUncaughtExceptionHandler(before);
+        }
+        assertThat(reported).hasSize(2).hasOnlyElementsOfType(OutOfMemoryError.class);
     }
 
     /** Interceptors may make a stage that never ends of one that does. */

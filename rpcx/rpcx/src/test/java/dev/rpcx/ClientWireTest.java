@@ -619,6 +619,45 @@ class ClientWireTest {
         }
     }
 
+    /** A message for whose turn there is no memory. */
+    private static final class Turnless extends Outbound.Control {
+        private int asked;
+
+        Turnless(int bytes) {
+            super(Wire.PING, 0, Unpooled.buffer().writeZero(bytes));
+        }
+
+        @Override
+        public int hashCode() {
+            if (++asked > 1) {
+                throw new OutOfMemoryError("of this test");
+            }
+            return 1;
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return this == other;
+        }
+    }
+
+    /** The server may execute it: whoever believed otherwise would send it twice. */
+    @Test
+    void aRequestThatHasLeftIsToldSoWhereTheNextOneCannotBegin() {
+        open();
+        CompletableFuture<String> call = remote.echo("x".repeat(50_000));
+        calls.add(call);
+        connection().send(new Turnless(50_000));
+        hand.settle(channel());
+        assertThat(channel().isOpen()).isFalse();
+        expect(Wire.REQUEST);
+        for (int i = 0; i < 3; i++) {
+            expect(Wire.PART);
+        }
+        assertThat(failure(call).executed()).isEqualTo(Executed.MAYBE);
+        assertThat(connection().slots.taken()).isZero();
+    }
+
     @Test
     void theEndOfTheChannelEndsEveryCall() {
         open();
@@ -2077,8 +2116,14 @@ class ClientWireTest {
     }
 
     /** A stream of one argument by this route. */
-    @SuppressWarnings("unchecked") // the items are texts
     private Flow.Publisher<String> stream(Route route, Codec<Object[]> parameters) throws Exception {
+        return stream(route, parameters, null);
+    }
+
+    /** @param items how the argument's items are written, if that is a stream too */
+    @SuppressWarnings("unchecked") // the items are texts
+    private Flow.Publisher<String> stream(Route route, Codec<Object[]> parameters, @Nullable Codec<Object> items)
+            throws Exception {
         Codecs codecs = Codecs.standard(Remote.class);
         java.lang.reflect.Method brings = Remote.class.getMethod("bringsOf", String.class);
         ClientMethod method = new ClientMethod(
@@ -2093,8 +2138,10 @@ class ClientWireTest {
                 route,
                 null,
                 null,
-                null);
-        return (Flow.Publisher<String>) Objects.requireNonNull(method.call(new Object[] {"a"}, Metadata.EMPTY));
+                items);
+        // as the method itself makes it, which looks first whether what it is to send is a stream
+        return (Flow.Publisher<String>)
+                (Flow.Publisher<?>) new ClientStream(method, new Object[] {"a"}, Metadata.EMPTY);
     }
 
     /** Others take the slot that there was as the connection was chosen, twice. */
@@ -2163,6 +2210,44 @@ class ClientWireTest {
         sendError(id, Code.CANCELLED, Executed.MAYBE);
         assertThat(connection().load()).isZero();
         assertThat(seen.ends).isZero();
+    }
+
+    /** A stream that fails behind its request, as for want of memory: what it is to take to the server is none. */
+    private Seen failedBehindItsRequest() throws Exception {
+        Codec<Object> items = Codecs.standard(Remote.class).result(Remote.class.getMethod("bringsOf", String.class));
+        Seen seen = new Seen(2);
+        stream(client.address("peer", 1), new Written(), items).subscribe(seen);
+        return seen;
+    }
+
+    @Test
+    void aStreamThatFailsBehindItsRequestIsToldSoAndCancelledThere() throws Exception {
+        open();
+        Seen seen = failedBehindItsRequest();
+        hand.settle(channel());
+        int id = expect(Wire.REQUEST).id();
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        assertThat(seen.failure).isInstanceOf(ClassCastException.class);
+        seen.subscription().request(1);
+        hand.settle(channel());
+        expectNothing();
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+        assertThat(connection().slots.taken()).isZero();
+        assertThat(seen.ends).isEqualTo(1);
+    }
+
+    @Test
+    void aStreamThatFailsBehindARequestThatComesToNobodyKeepsNothing() throws Exception {
+        open();
+        Seen seen = failedBehindItsRequest();
+        connection().close("of this test");
+        hand.settle(channel());
+        expectNothing();
+        assertThat(seen.failure).isInstanceOf(ClassCastException.class);
+        assertThat(seen.ends).isEqualTo(1);
+        assertThat(requestBytes()).isZero();
+        assertThat(connection().slots.taken()).isZero();
     }
 
     /** As where there is no memory for that. */

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.codec.Codecs;
@@ -213,6 +214,24 @@ class ExtraConnectionsTest {
                 .build();
     }
 
+    private static ClientMethod echo(Client client) throws Exception {
+        Codecs codecs = Codecs.standard(Calls.class);
+        java.lang.reflect.Method echo = Calls.class.getMethod("echoLater", String.class);
+        return new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "extra",
+                "echo",
+                codecs.parameters(echo),
+                codecs.result(echo),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                client.address("peer", 1),
+                null,
+                null,
+                null);
+    }
+
     /** Between the choice of a connection and the taking of its slot. */
     @Test
     void aCallWhoseConnectionIsFoundIdleAsItTakesItGoesToAnother() throws Exception {
@@ -229,21 +248,7 @@ class ExtraConnectionsTest {
         send(hand, kept, RawPeer.frame(Wire.REPLY, ids(kept, Wire.REQUEST, true).get(0), RawPeer.text("a")));
         ClientConnection parting = extra.pipeline().get(ClientConnection.class);
         parting.isParting = true;
-        Codecs codecs = Codecs.standard(Calls.class);
-        java.lang.reflect.Method echo = Calls.class.getMethod("echoLater", String.class);
-        ClientMethod method = new ClientMethod(
-                100,
-                ClientMethod.Kind.ASYNC,
-                "extra",
-                "echo",
-                codecs.parameters(echo),
-                codecs.result(echo),
-                MethodShape.UNKNOWN,
-                TimeUnit.MINUTES.toNanos(1),
-                client.address("peer", 1),
-                null,
-                null,
-                null);
+        ClientMethod method = echo(client);
         long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         ClientCall call =
                 method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, parting.nanoTime());
@@ -252,6 +257,35 @@ class ExtraConnectionsTest {
         call.dropUnsent();
         // and no other takes its place before it is gone
         assertThat(hand.opened).hasSize(2);
+        hand.end(client, kept, List.of(first, second));
+    }
+
+    /** As where there is no memory for that. */
+    @Test
+    void theSlotOfAConnectionThatIsFoundIdleComesBackWhereAnotherCannotBeLookedFor() throws Exception {
+        HandPlatform hand = new HandPlatform();
+        Client client = client(hand);
+        Calls calls = client.create(Calls.class, "peer", 1);
+        CompletableFuture<String> first = calls.echoLater("a");
+        EmbeddedChannel kept = hand.opened.get(0);
+        greet(hand, kept);
+        CompletableFuture<String> second = calls.echoLater("b");
+        EmbeddedChannel extra = hand.opened.get(1);
+        greet(hand, extra);
+        hand.settle(kept);
+        ClientConnection parting = extra.pipeline().get(ClientConnection.class);
+        parting.isParting = true;
+        ClientMethod method = echo(client);
+        long now = parting.nanoTime();
+        long deadline = now + TimeUnit.MINUTES.toNanos(1);
+        // where the other one is crowded, the look asks when one more may come
+        hand.ticker.failAt(1);
+        assertThatThrownBy(() -> method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, now))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(parting.slots.taken()).isEqualTo(1);
+        parting.lookForOrphans();
+        hand.settle(extra);
+        assertThat(parting.slots.taken()).isZero();
         hand.end(client, kept, List.of(first, second));
     }
 

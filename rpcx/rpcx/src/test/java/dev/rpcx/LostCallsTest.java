@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -173,6 +174,48 @@ class LostCallsTest {
         connection.cutOff();
         platform.settle(channel);
         assertThat(server.running()).isZero();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    @RPCXServer("waits")
+    static final class Waiting {
+        final CompletableFuture<String> result = new CompletableFuture<>();
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> waits() {
+            return result;
+        }
+    }
+
+    /** The memory ends as an interceptor has to be told that nobody waits for the result any more. */
+    @Test
+    void aCallThatIsGivenUpIsOverAlsoWhereItsInterceptorCannotBeToldSo() {
+        HandPlatform platform = new HandPlatform();
+        Waiting service = new Waiting();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .interceptor((call, next) -> next.proceed(call))
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        ServerConnection connection = new ServerConnection(channel, server, account, 0);
+        channel.pipeline().addLast(connection);
+        send(platform, channel, RawPeer.preface());
+        send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("waits", "waits")));
+        assertThat(Stages.waiting(service.result)).isPositive();
+        send(platform, channel, RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        channel.loop.fails = true;
+        platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
+        channel.loop.fails = false;
+        assertThat(Stages.waiting(service.result)).isZero();
+        assertThat(connection.isClosed()).isFalse();
+        service.result.complete("late");
+        channel.finishAndReleaseAll();
+        platform.settle(channel);
+        assertThat(account.held(Resource.CALLS)).isZero();
         account.close();
         assertThat(server.ledger().audit()).isEmpty();
     }

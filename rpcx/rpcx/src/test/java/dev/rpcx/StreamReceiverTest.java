@@ -183,6 +183,19 @@ class StreamReceiverTest {
         assertThat(seen()).containsExactly("credit 2", "a", "b", "credit 1", "d");
     }
 
+    /** By a client whose call could not begin behind its request, and is cancelled. */
+    @Test
+    void aStreamThatIsOpenedAgainTakesWhatItsPeerHasCreditForAndTellsNothingOfIt() {
+        StreamReceiver stream = client();
+        subscribed(stream, 2);
+        stream.breakOff(new IllegalStateException("failed"));
+        stream.open();
+        stream.onItem(text("a"), false);
+        assertThat(seen()).containsExactly("credit 2");
+        stream.end(new IllegalStateException("cancelled"));
+        assertThat(seen()).containsExactly("error failed");
+    }
+
     @Test
     void aStreamThatNobodySubscribedToTakesNoItem() {
         assertThatThrownBy(() -> client().onItem(text("a"), false)).isInstanceOf(WireFault.class);
