@@ -305,8 +305,14 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (result == null || !result.giveUp()) {
             return false;
         }
-        leaveSilently();
-        List<OwnStage> own = context.giveUp();
+        List<OwnStage> own = List.of();
+        try {
+            leaveSilently();
+            own = context.giveUp();
+        } catch (Throwable noMemory) {
+            // nobody can take the call from its stage a second time: it is over all the same
+            Threads.report(noMemory);
+        }
         // first: whoever is told ends the stage, of which this looks whether it is open
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {

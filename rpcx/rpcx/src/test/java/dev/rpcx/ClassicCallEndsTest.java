@@ -696,6 +696,27 @@ class ClassicCallEndsTest {
         expectValue(2, "b");
     }
 
+    /** The memory ends when the call has been taken from its stage, as what interceptors wait for is looked at. */
+    @Test
+    void aCallWhoseGivingUpFailsHalfWayIsOver() {
+        serve((call, next) -> next.proceed(call));
+        service.within = () -> LostCallsTest.FailingSteps.of(1);
+        call(1, "later");
+        handle();
+        leave();
+        hand.handleAll(channel);
+        pass(SECOND);
+        expectReported(OutOfMemoryError.class);
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(timers()).isZero();
+        assertThat(account.held(Resource.OBJECT_BYTES))
+                .as("for as long as the future is open")
+                .isPositive();
+        service.waiting.get(0).complete("late");
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+    }
+
     // ---- callers that are gone
 
     @Test
