@@ -389,25 +389,27 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         Awaited result;
         boolean hasBegun;
         synchronized (this) {
-            told = context.cancel();
-            if (runner != null) {
-                runner.interrupt();
-            }
             result = awaited;
             hasBegun = entered;
+            try {
+                told = context.cancel();
+            } finally {
+                // also where there is no memory to tell anybody else
+                Threads.interrupt(runner);
+            }
         }
         if (!hasBegun) {
             leaveUnbegun();
-        }
-        if (result != null) {
-            told = new ArrayList<>(told);
-            told.add(() -> result.cancel(context));
         }
         boolean hasRun = hasBegun;
         if (method.chain() != null) {
             hasRun &= context.barHandler();
         }
         mayHaveRun = hasRun;
+        if (result != null) {
+            told = new ArrayList<>(told);
+            told.add(() -> result.cancel(context));
+        }
         if (!told.isEmpty()) {
             connection.callThreads.tell(this, told);
         }

@@ -420,12 +420,23 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
      */
     private boolean abandon(ClassicServerCall call) {
         forget(call);
-        boolean hasBegun = call.cancel();
-        if (!hasBegun) {
-            // it waits for a thread that will not run it
-            uncount(call);
+        boolean isCancelled = false;
+        try {
+            boolean hasBegun = call.cancel();
+            isCancelled = true;
+            if (!hasBegun) {
+                // it waits for a thread that will not run it
+                uncount(call);
+            }
+        } finally {
+            // also where a cancel has found no memory: it is in no list any more
+            keepInSight(call, isCancelled);
         }
-        if (threads.withdraw(call.method().place(), call)) {
+        return call.mayHaveRun;
+    }
+
+    private void keepInSight(ClassicServerCall call, boolean isCancelled) {
+        if (isCancelled && threads.withdraw(call.method().place(), call)) {
             // nothing would end it but the thread for which it has waited
             call.isAnswered = true;
             settle(call);
@@ -435,7 +446,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // what it wanted to be told of its end may have ended it
             dropped.add(call);
         }
-        return call.mayHaveRun;
     }
 
     @Override

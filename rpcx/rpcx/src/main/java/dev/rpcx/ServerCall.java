@@ -892,23 +892,25 @@ final class ServerCall extends Outbound
         Awaited result;
         boolean hasEntered;
         synchronized (this) {
-            told = context().cancel();
-            if (runner != null) {
-                runner.interrupt();
-            }
             result = awaited;
             hasEntered = entered;
+            try {
+                told = context().cancel();
+            } finally {
+                // also where there is no memory to tell anybody else
+                Threads.interrupt(runner);
+            }
         }
         if (!hasEntered) {
             leaveUnbegun();
+        }
+        if (method().chain() != null) {
+            context().barHandler();
         }
         if (result != null) {
             told = new ArrayList<>(told);
             CallContext given = context();
             told.add(() -> result.cancel(given));
-        }
-        if (method().chain() != null) {
-            context().barHandler();
         }
         if (!told.isEmpty()) {
             connection.callThreads.tell(this, told);

@@ -1659,9 +1659,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** The end of a call has failed half way, as where the memory is at its end: a later look finds it. */
+    /**
+     * The end of a call has failed half way, as where the memory is at its end: a later look finds it, or its handler
+     * ends it, or else it ends here.
+     */
     private void keepInSight(ServerCall call) {
-        if (call.onLoop.isRecycled || call.onLoop.list != null) {
+        if (call.onLoop.isRecycled) {
+            return;
+        }
+        if (!call.onLoop.handling && !call.onLoop.isOverButThreads) {
+            // neither its handler nor a thread of its own would end it
+            try {
+                call.leave();
+            } finally {
+                recycle(call);
+            }
+            return;
+        }
+        if (call.onLoop.list != null) {
             return;
         }
         if (!call.isAwaiting()) {
@@ -1678,18 +1693,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean abandonHere(ServerCall call) {
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.onLoop.handling;
-        boolean hasBegun = handled ? cancel(call) : call.hasBegun();
-        if (handled && withdraw(call)) {
-            // nothing would end it but the thread for which it has waited
-            handled = false;
-        } else if (!handled
-                && hasBegun
-                && (call.method().brings() || call.context().isHandlerBehind())) {
-            // its handler has ended, and what it wanted to be told is of its stream; or it runs behind an answer that
-            // has not left
-            call.cancel();
+        boolean hasBegun;
+        try {
+            hasBegun = handled ? cancel(call) : call.hasBegun();
+            if (handled && withdraw(call)) {
+                // nothing would end it but the thread for which it has waited
+                handled = false;
+                call.onLoop.handling = false;
+            } else if (!handled
+                    && hasBegun
+                    && (call.method().brings() || call.context().isHandlerBehind())) {
+                // its handler has ended, and what it wanted to be told is of its stream; or it runs behind an answer
+                // that has not left
+                call.cancel();
+            }
+        } finally {
+            // also where a cancel has found no memory: a handler may wait for them, and nobody else ends them
+            endStreams(call);
         }
-        endStreams(call);
         if (call.onLoop.isRecycled) {
             return hasBegun;
         }
@@ -1719,11 +1740,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         StreamSender sender = call.sender;
         StreamReceiver receiver = call.receiver;
         try {
-            if (sender != null) {
-                sender.cancel();
-            }
-            if (receiver != null) {
-                receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+            try {
+                if (sender != null) {
+                    sender.cancel();
+                }
+            } finally {
+                if (receiver != null) {
+                    receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+                }
             }
         } catch (Throwable t) {
             // such as a stack at its end: the call's place and its count come back all the same

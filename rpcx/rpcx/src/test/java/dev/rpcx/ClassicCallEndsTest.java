@@ -719,6 +719,42 @@ class ClassicCallEndsTest {
 
     // ---- callers that are gone
 
+    /** The memory ends as somebody who wants to know is to be told of it. */
+    @Test
+    void aFutureIsGivenUpAlsoWhereItsCallCannotBeCancelled() {
+        serve();
+        call(1, "laterHere");
+        loop.failingTasks = 1;
+        leave();
+        assertThat(loop.failingTasks).isZero();
+        expectReported(OutOfMemoryError.class);
+        assertThat(connection.callsLeft()).isEqualTo(1);
+        pass(SECOND);
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(Stages.waiting(service.waiting.get(0))).isZero();
+    }
+
+    /** A virtual thread, say, that has to be handed to a carrier. */
+    @Test
+    void whoWantsToKnowIsToldAlsoWhereItsHandlerCannotBeInterrupted() throws Exception {
+        serve();
+        service.within = this::leave;
+        call(1, "asking");
+        Thread handler = new Thread(this::handle) {
+            @Override
+            public void interrupt() {
+                throw new OutOfMemoryError("of a carrier, in this test");
+            }
+        };
+        handler.setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        handler.start();
+        handler.join();
+        hand.handleAll(channel);
+        expectReported(OutOfMemoryError.class);
+        assertThat(service.told).containsExactly("cancelled");
+    }
+
     @Test
     void aHandlerThatHasNotBegunIsNotCountedFromTheEndOfItsCallerOn() {
         serve();

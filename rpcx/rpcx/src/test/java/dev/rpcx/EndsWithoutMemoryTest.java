@@ -298,6 +298,31 @@ class EndsWithoutMemoryTest {
         assertThat(server.served()).isZero();
     }
 
+    /** A virtual thread, say, that has to be handed to a carrier. */
+    @Test
+    void whoWantsToKnowOfACancelIsToldAlsoWhereItsHandlerCannotBeInterrupted() throws Exception {
+        List<String> told = new ArrayList<>();
+        service.within = () -> {
+            CallContext.current().orElseThrow().onCancel(() -> told.add("cancelled"));
+            channel.writeInbound(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+        };
+        call(0, "elsewhere", 10_000);
+        answers();
+        Thread handler = new Thread(this::handle) {
+            @Override
+            public void interrupt() {
+                throw new OutOfMemoryError("of a carrier, in this test");
+            }
+        };
+        handler.setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        handler.start();
+        handler.join();
+        hand.handleAll(channel);
+        assertThat(told).containsExactly("cancelled");
+        assertThat(reported).hasSize(1).first().isInstanceOf(OutOfMemoryError.class);
+        assertThat(error().code()).isEqualTo(RPCXException.Code.CANCELLED);
+    }
+
     /** The end of its connection has been told to all others. */
     @Test
     void aCallThatItsThreadLosesBehindTheEndOfItsConnectionIsFoundAfterFiveSeconds() {

@@ -384,6 +384,24 @@ class LostCallsTest {
             ends.run();
             return new StreamsTest.Made<>(1, i -> "item");
         }
+
+        final StreamsTest.Made<String> made = new StreamsTest.Made<>(1, i -> "item");
+        final StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(1);
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        Flow.Publisher<String> tells() {
+            CallContext.current().orElseThrow().onCancel(() -> {});
+            return made;
+        }
+
+        /** Waits for its items. */
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> takes(Flow.Publisher<String> items) {
+            items.subscribe(collected);
+            return collected.end.thenApply(all -> "");
+        }
     }
 
     /**
@@ -432,6 +450,62 @@ class LostCallsTest {
         assertThat(in.isReadable()).isFalse();
         ServerMethod called = Objects.requireNonNull(server.method(MethodDictionary.key("stream", method)));
         assertThat(connection.isCongested(called)).isFalse();
+        channel.finishAndReleaseAll();
+        platform.handleAll(channel);
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** The memory ends as a stream is cancelled, before who wants to know has been told. */
+    @Test
+    void aStreamWhoseCallCannotBeCancelledEndsAndCountsNoLonger() {
+        HandPlatform platform = new HandPlatform();
+        Streaming service = new Streaming();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
+        send(platform, channel, RawPeer.preface());
+        send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("stream", "tells")));
+        platform.handleAll(channel);
+        assertThat(account.held(Resource.STREAMS)).isEqualTo(1);
+        channel.loop.failingTasks = 1;
+        channel.writeInbound(RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        assertThat(channel.loop.failingTasks).isZero();
+        platform.settle(channel);
+        assertThat(service.made.cancelled).isCompleted();
+        assertThat(account.held(Resource.STREAMS)).isZero();
+        channel.finishAndReleaseAll();
+        platform.handleAll(channel);
+        assertThat(account.held(Resource.CALLS)).isZero();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** The same before a handler that waits for its items has been told of their end. */
+    @Test
+    void aHandlerThatWaitsForItemsIsToldOfTheirEndAlsoWhereItsCallCannotBeCancelled() {
+        HandPlatform platform = new HandPlatform();
+        Streaming service = new Streaming();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
+        send(platform, channel, RawPeer.preface());
+        send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("stream", "takes")));
+        assertThat(account.held(Resource.STREAMS)).isEqualTo(1);
+        channel.loop.failingTasks = 1;
+        channel.writeInbound(RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        assertThat(channel.loop.failingTasks).isZero();
+        platform.settle(channel);
+        assertThat(service.collected.end).isCompletedExceptionally();
+        assertThat(account.held(Resource.STREAMS)).isZero();
         channel.finishAndReleaseAll();
         platform.handleAll(channel);
         account.close();
