@@ -465,9 +465,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Ends calls that the threads which were about to end them could not. */
     private void endLost() {
-        if (!lost.take()) {
-            return;
+        if (lost.isAny) {
+            lost.look(this::endAllLost);
         }
+    }
+
+    private boolean endAllLost() {
         List<ClassicServerCall> all = new ArrayList<>(calls.values());
         all.addAll(dropped);
         all.addAll(away);
@@ -490,6 +493,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                                         call.executed())));
             }
         }
+        return true;
     }
 
     /** The handler's thread says that a handler whose caller is gone has brought a future. */

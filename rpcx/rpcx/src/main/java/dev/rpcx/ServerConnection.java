@@ -1391,14 +1391,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void endLost() {
-        if (!lost.take()) {
-            return;
+        if (lost.isAny) {
+            lost.look(this::endAllLost);
         }
-        // what has come to the queue, or has left already, is not lost
+    }
+
+    /** @return false if it cannot be said yet which calls are lost */
+    private boolean endAllLost() {
+        // what has come to the queue, or has left already, is not lost; nor is what stands in it still
         if (!sendQueued()) {
-            // nor is what stands in it still: looked for again at the next look
-            lost.isAny = true;
-            return;
+            return false;
         }
         beforeRead();
         for (int i = 0; i < calls.length; i++) {
@@ -1409,6 +1411,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         endLost(away);
         endLost(dropped);
+        return true;
     }
 
     private void endLost(CallList list) {
@@ -1431,12 +1434,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         boolean isExecuted = call.isExecuted();
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
-        handled(call);
         if (call.onLoop.abandoned) {
+            // where this fails the call is lost still, and is found again
             call.leave();
             recycle(call);
             return;
         }
+        handled(call);
         call.end();
         drop(call);
         RPCXException.Executed unsure = hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;

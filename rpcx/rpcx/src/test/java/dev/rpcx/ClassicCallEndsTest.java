@@ -717,6 +717,35 @@ class ClassicCallEndsTest {
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
     }
 
+    /** The memory ends again as the first of them is ended. */
+    @Test
+    void callsThatAreLostAreFoundAlsoWhereALookAtThemFails() {
+        serve((call, next) -> next.proceed(call));
+        service.within = () -> LostCallsTest.FailingSteps.of(1);
+        call(1, "later");
+        handle();
+        service.within = () -> {};
+        call(2, "later");
+        handle();
+        loop.fails = true;
+        for (CompletableFuture<String> each : service.waiting) {
+            failOnce();
+            each.complete("a");
+            expectReported(OutOfMemoryError.class);
+        }
+        loop.fails = false;
+        leave();
+        hand.handleAll(channel);
+        pass(5 * SECOND);
+        expectReported(OutOfMemoryError.class);
+        assertThat(calls()).isEqualTo(2);
+        pass(5 * SECOND);
+        hand.handleAll(channel);
+        assertThat(server.running()).isZero();
+        assertThat(calls()).isZero();
+        assertThat(timers()).isZero();
+    }
+
     // ---- callers that are gone
 
     /** The memory ends as somebody who wants to know is to be told of it. */

@@ -122,13 +122,32 @@ class LostCallsTest {
                 lost);
         awaited.begin();
         assertThat(awaited.isLost()).isFalse();
-        assertThat(lost.take()).isFalse();
+        assertThat(lost.isAny).isFalse();
         stage.complete("x");
         assertThat(awaited.isLost()).isTrue();
         assertThat(awaited.isOpen()).isFalse();
         assertThat(told).hasValue(1);
-        assertThat(lost.take()).isTrue();
-        assertThat(lost.take()).isFalse();
+        assertThat(lost.isAny).isTrue();
+    }
+
+    @Test
+    void callsAreLookedForAgainUntilTheyHaveBeenEnded() {
+        LostCalls lost = new LostCalls(() -> {});
+        lost.isAny = true;
+        lost.look(() -> false);
+        assertThat(lost.isAny).isTrue();
+        assertThatThrownBy(() -> lost.look(() -> {
+                    throw new OutOfMemoryError("of this test");
+                }))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(lost.isAny).isTrue();
+        lost.look(() -> {
+            lost.isAny = true;
+            return true;
+        });
+        assertThat(lost.isAny).as("another one meanwhile").isTrue();
+        lost.look(() -> true);
+        assertThat(lost.isAny).isFalse();
     }
 
     /** Those who wait for the same stage hear of its end, whatever becomes of another one of them. */
