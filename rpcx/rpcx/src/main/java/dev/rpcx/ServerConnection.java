@@ -1336,9 +1336,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** A handler runs on for a call that is over. */
     private void cancelBehind(ServerCall call) {
-        cancel(call);
-        away.remove(call);
-        dropped(call);
+        try {
+            cancel(call);
+        } finally {
+            away.remove(call);
+            dropped(call);
+        }
     }
 
     @Override
@@ -1351,21 +1354,27 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             int unbegun = 0;
             int interrupted = 0;
             for (ServerCall call = away.first(); call != null; call = away.first()) {
-                if (call.onLoop.isOverButThreads) {
-                    cancelBehind(call);
-                    continue;
-                }
-                if (call.notice && !call.isCancelled()) {
-                    if (cancel(call)) {
-                        interrupted++;
-                    } else {
-                        unbegun++;
-                    }
-                    if (isWithdrawn(call, RPCXException.Code.UNAVAILABLE, "the server has stopped")) {
+                try {
+                    if (call.onLoop.isOverButThreads) {
+                        cancelBehind(call);
                         continue;
                     }
+                    if (call.notice && !call.isCancelled()) {
+                        if (cancel(call)) {
+                            interrupted++;
+                        } else {
+                            unbegun++;
+                        }
+                        if (isWithdrawn(call, RPCXException.Code.UNAVAILABLE, "the server has stopped")) {
+                            continue;
+                        }
+                    }
+                    giveUp(call);
+                } catch (Throwable t) {
+                    // this one ends as it can, and the others all the same
+                    Threads.report(t);
+                    giveUp(call);
                 }
-                giveUp(call);
             }
             stopLooking();
             server.noticesCutOff(unbegun, interrupted);

@@ -325,6 +325,37 @@ class LostCallsTest {
         assertThat(server.ledger().audit()).isEmpty();
     }
 
+    /** The memory ends as the first of two notices is cancelled. */
+    @Test
+    void aServerThatIsCutOffGivesUpAlsoWhatCannotBeCancelled() {
+        HandPlatform platform = new HandPlatform();
+        Waiting service = new Waiting();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        ServerConnection connection = new ServerConnection(channel, server, account, 0);
+        channel.pipeline().addLast(connection);
+        send(platform, channel, RawPeer.preface());
+        for (int i = 0; i < 2; i++) {
+            send(platform, channel, RawPeer.frame(Wire.NOTICE | Wire.NAMED, ID + i, RawPeer.prelude("waits", "waits")));
+        }
+        channel.finishAndReleaseAll();
+        assertThat(Stages.waiting(service.result)).isEqualTo(2);
+        connection.cutOff();
+        channel.loop.failingTasks = 1;
+        assertThatCode(() -> platform.settle(channel)).doesNotThrowAnyException();
+        assertThat(channel.loop.failingTasks).isZero();
+        assertThat(Stages.waiting(service.result)).isZero();
+        service.result.complete("late");
+        platform.settle(channel);
+        assertThat(account.held(Resource.CALLS)).isZero();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
     /** What waits for a thread is not taken back then, and its call ends all the same. */
     @Test
     void aCallEndsAlsoWhereWhatGoesOnWithItCannotBeTakenBack() {
