@@ -585,18 +585,21 @@ public final class CallContext {
         if (all == null) {
             return List.of();
         }
-        List<OwnStage> stages = new ArrayList<>();
-        List<Runnable> others = new ArrayList<>();
+        // first: where there is no memory for this nothing has been given up
+        List<OwnStage> stages = new ArrayList<>(all.size());
+        // a handler that runs on has a cancel still to come
+        List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;
         for (Runnable task : all) {
-            if (!(task instanceof OwnStage own)) {
+            if (task instanceof OwnStage own) {
+                if (own.isOpen()) {
+                    own.giveUp();
+                    stages.add(own);
+                }
+            } else if (others != null) {
                 others.add(task);
-            } else if (own.isOpen()) {
-                own.giveUp();
-                stages.add(own);
             }
         }
-        // a handler that runs on has a cancel still to come
-        cancelTasks = isHandlerBehind() ? others : null;
+        cancelTasks = others;
         return stages;
     }
 

@@ -269,7 +269,10 @@ final class CallThreads {
         @Nullable
         Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
 
-        /** Takes back the steps that wait for a thread: the call has ended, and none of them may begin. Any thread. */
+        /**
+         * Takes back the steps that wait for a thread: the call has ended, and none of them may begin. Any thread. It
+         * throws nothing, as it stands between the steps by which a call ends.
+         */
         void callEnded();
     }
 
@@ -366,11 +369,16 @@ final class CallThreads {
 
         @Override
         public void callEnded() {
-            List<LaterStep> all;
-            synchronized (this) {
-                all = unbegun == null ? List.of() : List.copyOf(unbegun);
+            try {
+                List<LaterStep> all;
+                synchronized (this) {
+                    all = unbegun == null ? List.of() : List.copyOf(unbegun);
+                }
+                all.forEach(LaterStep::takeBack);
+            } catch (Throwable noMemory) {
+                // what is left finds, when a thread comes to it, that the call has ended
+                Threads.report(noMemory);
             }
-            all.forEach(LaterStep::takeBack);
         }
 
         synchronized void begins(LaterStep step) {

@@ -305,8 +305,14 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (result == null || !result.giveUp()) {
             return false;
         }
-        leaveSilently();
-        List<OwnStage> own = context.giveUp();
+        List<OwnStage> own = List.of();
+        try {
+            leaveSilently();
+            own = context.giveUp();
+        } catch (Throwable noMemory) {
+            // nobody can take the call from its stage a second time: it is over all the same
+            Threads.report(noMemory);
+        }
         // first: whoever is told ends the stage, of which this looks whether it is open
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
@@ -383,25 +389,27 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         Awaited result;
         boolean hasBegun;
         synchronized (this) {
-            told = context.cancel();
-            if (runner != null) {
-                runner.interrupt();
-            }
             result = awaited;
             hasBegun = entered;
+            try {
+                told = context.cancel();
+            } finally {
+                // also where there is no memory to tell anybody else
+                Threads.interrupt(runner);
+            }
         }
         if (!hasBegun) {
             leaveUnbegun();
-        }
-        if (result != null) {
-            told = new ArrayList<>(told);
-            told.add(() -> result.cancel(context));
         }
         boolean hasRun = hasBegun;
         if (method.chain() != null) {
             hasRun &= context.barHandler();
         }
         mayHaveRun = hasRun;
+        if (result != null) {
+            told = new ArrayList<>(told);
+            told.add(() -> result.cancel(context));
+        }
         if (!told.isEmpty()) {
             connection.callThreads.tell(this, told);
         }

@@ -420,12 +420,23 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
      */
     private boolean abandon(ClassicServerCall call) {
         forget(call);
-        boolean hasBegun = call.cancel();
-        if (!hasBegun) {
-            // it waits for a thread that will not run it
-            uncount(call);
+        boolean isCancelled = false;
+        try {
+            boolean hasBegun = call.cancel();
+            isCancelled = true;
+            if (!hasBegun) {
+                // it waits for a thread that will not run it
+                uncount(call);
+            }
+        } finally {
+            // also where a cancel has found no memory: it is in no list any more
+            keepInSight(call, isCancelled);
         }
-        if (threads.withdraw(call.method().place(), call)) {
+        return call.mayHaveRun;
+    }
+
+    private void keepInSight(ClassicServerCall call, boolean isCancelled) {
+        if (isCancelled && threads.withdraw(call.method().place(), call)) {
             // nothing would end it but the thread for which it has waited
             call.isAnswered = true;
             settle(call);
@@ -435,7 +446,6 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             // what it wanted to be told of its end may have ended it
             dropped.add(call);
         }
-        return call.mayHaveRun;
     }
 
     @Override
@@ -455,9 +465,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Ends calls that the threads which were about to end them could not. */
     private void endLost() {
-        if (!lost.take()) {
-            return;
+        if (lost.isAny) {
+            lost.look(this::endAllLost);
         }
+    }
+
+    private boolean endAllLost() {
         List<ClassicServerCall> all = new ArrayList<>(calls.values());
         all.addAll(dropped);
         all.addAll(away);
@@ -480,6 +493,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                                         call.executed())));
             }
         }
+        return true;
     }
 
     /** The handler's thread says that a handler whose caller is gone has brought a future. */

@@ -43,8 +43,15 @@ final class Leftover extends PhantomReference<Object> {
             }
             isOver = true;
         }
-        ledger.over(this);
-        account.give(Resource.OBJECT_BYTES, objectBytes);
-        account.give(Resource.CALLS, places);
+        // each of these also where the one before it fails: nobody comes here a second time
+        try {
+            ledger.over(this);
+        } finally {
+            try {
+                account.give(Resource.OBJECT_BYTES, objectBytes);
+            } finally {
+                account.give(Resource.CALLS, places);
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import java.util.function.BooleanSupplier;
+
 /**
  * Says that a connection has calls which nobody will end: the thread that was about to has failed, since its stack or the
  * memory was at its end. Such a thread may not be able to call anything any more, so it leaves its word by stores alone:
@@ -21,13 +23,22 @@ final class LostCalls {
         look.run();
     }
 
-    /** The event loop looks. @return false if there is nothing to be looked for */
-    boolean take() {
-        if (!isAny) {
-            return false;
-        }
+    /**
+     * The event loop looks, where there may be any.
+     *
+     * @param ends ends those calls; it gives false where it cannot say yet which they are. Then, and where it throws,
+     *     they are looked for again at the next look
+     */
+    void look(BooleanSupplier ends) {
         // first: who sets it from here on is looked for again
         isAny = false;
-        return true;
+        boolean isDone = false;
+        try {
+            isDone = ends.getAsBoolean();
+        } finally {
+            if (!isDone) {
+                isAny = true;
+            }
+        }
     }
 }

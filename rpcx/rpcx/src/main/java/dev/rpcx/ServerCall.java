@@ -578,13 +578,19 @@ final class ServerCall extends Outbound
         if (result == null || !result.giveUp()) {
             return false;
         }
-        AdmissionLimit counted = admitted;
-        if (counted != null && leavesUnlessThreads(false)) {
-            admitted = null;
-            counted.leave();
-        }
         onLoop.handling = false;
-        List<OwnStage> seen = context().giveUp();
+        List<OwnStage> seen = List.of();
+        try {
+            AdmissionLimit counted = admitted;
+            if (counted != null && leavesUnlessThreads(false)) {
+                admitted = null;
+                counted.leave();
+            }
+            seen = context().giveUp();
+        } catch (Throwable noMemory) {
+            // nobody can take the call from its stage a second time: it is over all the same
+            Threads.report(noMemory);
+        }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
         isPlaceLeft = result.leave(connection.account, seen, charged, uncharged, metadataCost);
@@ -886,23 +892,25 @@ final class ServerCall extends Outbound
         Awaited result;
         boolean hasEntered;
         synchronized (this) {
-            told = context().cancel();
-            if (runner != null) {
-                runner.interrupt();
-            }
             result = awaited;
             hasEntered = entered;
+            try {
+                told = context().cancel();
+            } finally {
+                // also where there is no memory to tell anybody else
+                Threads.interrupt(runner);
+            }
         }
         if (!hasEntered) {
             leaveUnbegun();
+        }
+        if (method().chain() != null) {
+            context().barHandler();
         }
         if (result != null) {
             told = new ArrayList<>(told);
             CallContext given = context();
             told.add(() -> result.cancel(given));
-        }
-        if (method().chain() != null) {
-            context().barHandler();
         }
         if (!told.isEmpty()) {
             connection.callThreads.tell(this, told);

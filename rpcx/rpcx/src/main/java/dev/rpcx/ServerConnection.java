@@ -1336,9 +1336,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** A handler runs on for a call that is over. */
     private void cancelBehind(ServerCall call) {
-        cancel(call);
-        away.remove(call);
-        dropped(call);
+        try {
+            cancel(call);
+        } finally {
+            away.remove(call);
+            dropped(call);
+        }
     }
 
     @Override
@@ -1351,21 +1354,27 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             int unbegun = 0;
             int interrupted = 0;
             for (ServerCall call = away.first(); call != null; call = away.first()) {
-                if (call.onLoop.isOverButThreads) {
-                    cancelBehind(call);
-                    continue;
-                }
-                if (call.notice && !call.isCancelled()) {
-                    if (cancel(call)) {
-                        interrupted++;
-                    } else {
-                        unbegun++;
-                    }
-                    if (isWithdrawn(call, RPCXException.Code.UNAVAILABLE, "the server has stopped")) {
+                try {
+                    if (call.onLoop.isOverButThreads) {
+                        cancelBehind(call);
                         continue;
                     }
+                    if (call.notice && !call.isCancelled()) {
+                        if (cancel(call)) {
+                            interrupted++;
+                        } else {
+                            unbegun++;
+                        }
+                        if (isWithdrawn(call, RPCXException.Code.UNAVAILABLE, "the server has stopped")) {
+                            continue;
+                        }
+                    }
+                    giveUp(call);
+                } catch (Throwable t) {
+                    // this one ends as it can, and the others all the same
+                    Threads.report(t);
+                    giveUp(call);
                 }
-                giveUp(call);
             }
             stopLooking();
             server.noticesCutOff(unbegun, interrupted);
@@ -1391,14 +1400,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void endLost() {
-        if (!lost.take()) {
-            return;
+        if (lost.isAny) {
+            lost.look(this::endAllLost);
         }
-        // what has come to the queue, or has left already, is not lost
+    }
+
+    /** @return false if it cannot be said yet which calls are lost */
+    private boolean endAllLost() {
+        // what has come to the queue, or has left already, is not lost; nor is what stands in it still
         if (!sendQueued()) {
-            // nor is what stands in it still: looked for again at the next look
-            lost.isAny = true;
-            return;
+            return false;
         }
         beforeRead();
         for (int i = 0; i < calls.length; i++) {
@@ -1409,6 +1420,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         endLost(away);
         endLost(dropped);
+        return true;
     }
 
     private void endLost(CallList list) {
@@ -1431,12 +1443,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         boolean isExecuted = call.isExecuted();
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
-        handled(call);
         if (call.onLoop.abandoned) {
+            // where this fails the call is lost still, and is found again
             call.leave();
             recycle(call);
             return;
         }
+        handled(call);
         call.end();
         drop(call);
         RPCXException.Executed unsure = hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
@@ -1659,9 +1672,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** The end of a call has failed half way, as where the memory is at its end: a later look finds it. */
+    /**
+     * The end of a call has failed half way, as where the memory is at its end: a later look finds it, or its handler
+     * ends it, or else it ends here.
+     */
     private void keepInSight(ServerCall call) {
-        if (call.onLoop.isRecycled || call.onLoop.list != null) {
+        if (call.onLoop.isRecycled) {
+            return;
+        }
+        if (!call.onLoop.handling && !call.onLoop.isOverButThreads) {
+            // neither its handler nor a thread of its own would end it
+            try {
+                call.leave();
+            } finally {
+                recycle(call);
+            }
+            return;
+        }
+        if (call.onLoop.list != null) {
             return;
         }
         if (!call.isAwaiting()) {
@@ -1678,18 +1706,24 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean abandonHere(ServerCall call) {
         // the look comes before its stream ends, by which its handler may end here and now and recycle the call
         boolean handled = call.onLoop.handling;
-        boolean hasBegun = handled ? cancel(call) : call.hasBegun();
-        if (handled && withdraw(call)) {
-            // nothing would end it but the thread for which it has waited
-            handled = false;
-        } else if (!handled
-                && hasBegun
-                && (call.method().brings() || call.context().isHandlerBehind())) {
-            // its handler has ended, and what it wanted to be told is of its stream; or it runs behind an answer that
-            // has not left
-            call.cancel();
+        boolean hasBegun;
+        try {
+            hasBegun = handled ? cancel(call) : call.hasBegun();
+            if (handled && withdraw(call)) {
+                // nothing would end it but the thread for which it has waited
+                handled = false;
+                call.onLoop.handling = false;
+            } else if (!handled
+                    && hasBegun
+                    && (call.method().brings() || call.context().isHandlerBehind())) {
+                // its handler has ended, and what it wanted to be told is of its stream; or it runs behind an answer
+                // that has not left
+                call.cancel();
+            }
+        } finally {
+            // also where a cancel has found no memory: a handler may wait for them, and nobody else ends them
+            endStreams(call);
         }
-        endStreams(call);
         if (call.onLoop.isRecycled) {
             return hasBegun;
         }
@@ -1719,11 +1753,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         StreamSender sender = call.sender;
         StreamReceiver receiver = call.receiver;
         try {
-            if (sender != null) {
-                sender.cancel();
-            }
-            if (receiver != null) {
-                receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+            try {
+                if (sender != null) {
+                    sender.cancel();
+                }
+            } finally {
+                if (receiver != null) {
+                    receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the caller is gone"));
+                }
             }
         } catch (Throwable t) {
             // such as a stack at its end: the call's place and its count come back all the same

@@ -211,6 +211,21 @@ class Threads {
         }
     }
 
+    /**
+     * Interrupts a thread, if there is one, and throws nothing: a virtual thread that is parked has to be handed to a
+     * carrier then, which may fail for want of memory, on JDK 21 for one.
+     */
+    static void interrupt(@Nullable Thread thread) {
+        if (thread == null) {
+            return;
+        }
+        try {
+            thread.interrupt();
+        } catch (Throwable noMemory) {
+            report(noMemory);
+        }
+    }
+
     /** Tells this thread's handler of uncaught exceptions, which by default prints them. */
     static void report(Throwable uncaught) {
         Thread thread = Thread.currentThread();

@@ -696,7 +696,93 @@ class ClassicCallEndsTest {
         expectValue(2, "b");
     }
 
+    /** The memory ends when the call has been taken from its stage, as what interceptors wait for is looked at. */
+    @Test
+    void aCallWhoseGivingUpFailsHalfWayIsOver() {
+        serve((call, next) -> next.proceed(call));
+        service.within = () -> LostCallsTest.FailingSteps.of(1);
+        call(1, "later");
+        handle();
+        leave();
+        hand.handleAll(channel);
+        pass(SECOND);
+        expectReported(OutOfMemoryError.class);
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(timers()).isZero();
+        assertThat(account.held(Resource.OBJECT_BYTES))
+                .as("for as long as the future is open")
+                .isPositive();
+        service.waiting.get(0).complete("late");
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+    }
+
+    /** The memory ends again as the first of them is ended. */
+    @Test
+    void callsThatAreLostAreFoundAlsoWhereALookAtThemFails() {
+        serve((call, next) -> next.proceed(call));
+        service.within = () -> LostCallsTest.FailingSteps.of(1);
+        call(1, "later");
+        handle();
+        service.within = () -> {};
+        call(2, "later");
+        handle();
+        loop.fails = true;
+        for (CompletableFuture<String> each : service.waiting) {
+            failOnce();
+            each.complete("a");
+            expectReported(OutOfMemoryError.class);
+        }
+        loop.fails = false;
+        leave();
+        hand.handleAll(channel);
+        pass(5 * SECOND);
+        expectReported(OutOfMemoryError.class);
+        assertThat(calls()).isEqualTo(2);
+        pass(5 * SECOND);
+        hand.handleAll(channel);
+        assertThat(server.running()).isZero();
+        assertThat(calls()).isZero();
+        assertThat(timers()).isZero();
+    }
+
     // ---- callers that are gone
+
+    /** The memory ends as somebody who wants to know is to be told of it. */
+    @Test
+    void aFutureIsGivenUpAlsoWhereItsCallCannotBeCancelled() {
+        serve();
+        call(1, "laterHere");
+        loop.failingTasks = 1;
+        leave();
+        assertThat(loop.failingTasks).isZero();
+        expectReported(OutOfMemoryError.class);
+        assertThat(connection.callsLeft()).isEqualTo(1);
+        pass(SECOND);
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(Stages.waiting(service.waiting.get(0))).isZero();
+    }
+
+    /** A virtual thread, say, that has to be handed to a carrier. */
+    @Test
+    void whoWantsToKnowIsToldAlsoWhereItsHandlerCannotBeInterrupted() throws Exception {
+        serve();
+        service.within = this::leave;
+        call(1, "asking");
+        Thread handler = new Thread(this::handle) {
+            @Override
+            public void interrupt() {
+                throw new OutOfMemoryError("of a carrier, in this test");
+            }
+        };
+        handler.setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        handler.start();
+        handler.join();
+        hand.handleAll(channel);
+        expectReported(OutOfMemoryError.class);
+        assertThat(service.told).containsExactly("cancelled");
+    }
 
     @Test
     void aHandlerThatHasNotBegunIsNotCountedFromTheEndOfItsCallerOn() {

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A server whose memory is at its end when a connection begins, is looked at, or ends: nothing of it stays counted. */
@@ -298,6 +299,31 @@ class EndsWithoutMemoryTest {
         assertThat(server.served()).isZero();
     }
 
+    /** A virtual thread, say, that has to be handed to a carrier. */
+    @Test
+    void whoWantsToKnowOfACancelIsToldAlsoWhereItsHandlerCannotBeInterrupted() throws Exception {
+        List<String> told = new ArrayList<>();
+        service.within = () -> {
+            CallContext.current().orElseThrow().onCancel(() -> told.add("cancelled"));
+            channel.writeInbound(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+        };
+        call(0, "elsewhere", 10_000);
+        answers();
+        Thread handler = new Thread(this::handle) {
+            @Override
+            public void interrupt() {
+                throw new OutOfMemoryError("of a carrier, in this test");
+            }
+        };
+        handler.setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        handler.start();
+        handler.join();
+        hand.handleAll(channel);
+        assertThat(told).containsExactly("cancelled");
+        assertThat(reported).hasSize(1).first().isInstanceOf(OutOfMemoryError.class);
+        assertThat(error().code()).isEqualTo(RPCXException.Code.CANCELLED);
+    }
+
     /** The end of its connection has been told to all others. */
     @Test
     void aCallThatItsThreadLosesBehindTheEndOfItsConnectionIsFoundAfterFiveSeconds() {
@@ -346,6 +372,42 @@ class EndsWithoutMemoryTest {
         end();
         hand.handleAll(channel);
         assertThat(server.served()).isZero();
+    }
+
+    /**
+     * Two calls are lost behind the end of their connection, and the memory ends again as they are looked for.
+     *
+     * @param reading where it ends, as a reading of the clock: at the end of the first, of the second, or behind both
+     */
+    @ParameterizedTest
+    @CsvSource({"3, false", "4, false", "5, false", "3, true", "4, true", "5, true"})
+    void callsThatAreLostAreFoundAlsoWhereALookAtThemFails(int reading, boolean areCancelled) {
+        service.within = () -> {
+            service.within = () -> {
+                for (int slot = 0; areCancelled && slot < 2; slot++) {
+                    channel.writeInbound(RawPeer.frame(Wire.CANCEL, FIRST + slot, Unpooled.EMPTY_BUFFER));
+                }
+                end();
+                pass(5_000);
+                channel.loop.fails = true;
+                hand.ticker.failAt(1);
+            };
+            assertThat(hand.handle(0)).isTrue();
+            hand.ticker.failAt(1);
+        };
+        call(0, "elsewhere", 10_000);
+        call(1, "elsewhere", 10_000);
+        run(() -> hand.handle(0));
+        channel.loop.fails = false;
+        assertThat(server.running()).isEqualTo(2);
+        hand.ticker.advance(5_000, TimeUnit.MILLISECONDS);
+        hand.ticker.failAt(reading);
+        timers.runScheduledPendingTasks();
+        hand.ticker.failAt(0);
+        pass(5_000);
+        assertThat(server.running()).isZero();
+        assertThat(server.served()).isZero();
+        assertThat(places()).isZero();
     }
 
     @Test

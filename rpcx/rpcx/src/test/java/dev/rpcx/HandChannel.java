@@ -47,6 +47,9 @@ final class HandChannel extends EmbeddedChannel {
         /** Tasks cannot be handed to it, for want of memory. */
         boolean fails;
 
+        /** So many of the next ones cannot, for the same reason. */
+        int failingTasks;
+
         /** So many timers cannot be set, for the same reason. */
         int failingTimers;
 
@@ -65,7 +68,8 @@ final class HandChannel extends EmbeddedChannel {
                     if (hasEnded) {
                         throw new RejectedExecutionException("the loop has ended");
                     }
-                    if (fails) {
+                    if (fails || failingTasks > 0) {
+                        failingTasks = Math.max(0, failingTasks - 1);
                         throw new OutOfMemoryError("of the loop, in this test");
                     }
                     break;

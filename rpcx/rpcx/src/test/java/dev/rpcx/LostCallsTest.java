@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
@@ -18,6 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -33,6 +35,12 @@ class LostCallsTest {
         @Method
         String echo(String text) {
             return text;
+        }
+
+        @Method
+        @RunOn(RunOn.Place.POOL)
+        String pooled() {
+            return "";
         }
 
         @Method
@@ -114,13 +122,32 @@ class LostCallsTest {
                 lost);
         awaited.begin();
         assertThat(awaited.isLost()).isFalse();
-        assertThat(lost.take()).isFalse();
+        assertThat(lost.isAny).isFalse();
         stage.complete("x");
         assertThat(awaited.isLost()).isTrue();
         assertThat(awaited.isOpen()).isFalse();
         assertThat(told).hasValue(1);
-        assertThat(lost.take()).isTrue();
-        assertThat(lost.take()).isFalse();
+        assertThat(lost.isAny).isTrue();
+    }
+
+    @Test
+    void callsAreLookedForAgainUntilTheyHaveBeenEnded() {
+        LostCalls lost = new LostCalls(() -> {});
+        lost.isAny = true;
+        lost.look(() -> false);
+        assertThat(lost.isAny).isTrue();
+        assertThatThrownBy(() -> lost.look(() -> {
+                    throw new OutOfMemoryError("of this test");
+                }))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(lost.isAny).isTrue();
+        lost.look(() -> {
+            lost.isAny = true;
+            return true;
+        });
+        assertThat(lost.isAny).as("another one meanwhile").isTrue();
+        lost.look(() -> true);
+        assertThat(lost.isAny).isFalse();
     }
 
     /** Those who wait for the same stage hear of its end, whatever becomes of another one of them. */
@@ -181,10 +208,12 @@ class LostCallsTest {
     @RPCXServer("waits")
     static final class Waiting {
         final CompletableFuture<String> result = new CompletableFuture<>();
+        Runnable within = () -> {};
 
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletionStage<String> waits() {
+            within.run();
             return result;
         }
     }
@@ -220,6 +249,174 @@ class LostCallsTest {
         assertThat(server.ledger().audit()).isEmpty();
     }
 
+    /** The rest of a call's chain, where the memory is at its end as the call ends. */
+    static final class FailingSteps implements CallThreads.Steps {
+        private int failures;
+
+        /** This many are made for the call that this thread handles. */
+        static void of(int failures) {
+            FailingSteps made = new FailingSteps();
+            made.failures = failures;
+            CallContext.current().orElseThrow().goesOnBy(made);
+        }
+
+        @Override
+        public boolean isElsewhere() {
+            return false;
+        }
+
+        @Override
+        public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
+            throw CallContext.hasEnded();
+        }
+
+        @Override
+        public boolean isAnyBehind() {
+            if (failures > 0) {
+                failures--;
+                throw new OutOfMemoryError("of this test");
+            }
+            return false;
+        }
+
+        @Override
+        public boolean isCounted() {
+            return true;
+        }
+
+        @Override
+        public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) {
+            throw CallContext.hasEnded();
+        }
+
+        @Override
+        public void callEnded() {}
+    }
+
+    /** The memory ends when the call has been taken from its stage, as what interceptors wait for is looked at. */
+    @Test
+    void aCallWhoseGivingUpFailsHalfWayIsOverAndWhatItLeavesStaysCharged() {
+        HandPlatform platform = new HandPlatform();
+        Waiting service = new Waiting();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .interceptor((call, next) -> next.proceed(call))
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        ServerConnection connection = new ServerConnection(channel, server, account, 0);
+        channel.pipeline().addLast(connection);
+        send(platform, channel, RawPeer.preface());
+        service.within = () -> FailingSteps.of(1);
+        send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("waits", "waits")));
+        send(platform, channel, RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
+        assertThat(connection.isClosed()).isFalse();
+        assertThat(account.held(Resource.OBJECT_BYTES))
+                .as("for as long as the future is open")
+                .isPositive();
+        service.result.complete("late");
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+        channel.finishAndReleaseAll();
+        platform.settle(channel);
+        assertThat(account.held(Resource.CALLS)).isZero();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** The memory ends as the first of two notices is cancelled. */
+    @Test
+    void aServerThatIsCutOffGivesUpAlsoWhatCannotBeCancelled() {
+        HandPlatform platform = new HandPlatform();
+        Waiting service = new Waiting();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        ServerConnection connection = new ServerConnection(channel, server, account, 0);
+        channel.pipeline().addLast(connection);
+        send(platform, channel, RawPeer.preface());
+        for (int i = 0; i < 2; i++) {
+            send(platform, channel, RawPeer.frame(Wire.NOTICE | Wire.NAMED, ID + i, RawPeer.prelude("waits", "waits")));
+        }
+        channel.finishAndReleaseAll();
+        assertThat(Stages.waiting(service.result)).isEqualTo(2);
+        connection.cutOff();
+        channel.loop.failingTasks = 1;
+        assertThatCode(() -> platform.settle(channel)).doesNotThrowAnyException();
+        assertThat(channel.loop.failingTasks).isZero();
+        assertThat(Stages.waiting(service.result)).isZero();
+        service.result.complete("late");
+        platform.settle(channel);
+        assertThat(account.held(Resource.CALLS)).isZero();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** What waits for a thread is not taken back then, and its call ends all the same. */
+    @Test
+    void aCallEndsAlsoWhereWhatGoesOnWithItCannotBeTakenBack() {
+        HandPlatform platform = new HandPlatform();
+        Server server = Server.builder(RegistryServer.registry(new Service()))
+                .platform(platform)
+                .build()
+                .start();
+        HandChannel channel = new HandChannel(platform.ticker);
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        ServerMethod method = Objects.requireNonNull(server.method(MethodDictionary.key("lost", "pooled")));
+        CallThreads threads = new CallThreads(
+                channel.eventLoop(),
+                channel.eventLoop(),
+                new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
+                new LostCalls(() -> {}));
+        Interceptor.Invocation invocation =
+                new Interceptor.Invocation("lost", "pooled", new Object[0], Metadata.EMPTY, null);
+        List<CallContext> contexts = new ArrayList<>();
+        List<CompletionStage<?>> stages = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
+            CallThreads.Steps steps = threads.stepsOf(new CallThreads.Call() {
+                @Override
+                public ServerMethod method() {
+                    return method;
+                }
+
+                @Override
+                public CallContext context() {
+                    return context;
+                }
+
+                @Override
+                public boolean isRunner() {
+                    return false;
+                }
+
+                @Override
+                public void leaveNow(boolean isDone) {}
+
+                @Override
+                public void threadsEnded(CallContext of) {}
+            });
+            context.goesOnBy(steps);
+            contexts.add(context);
+            stages.add(steps.proceed(invocation, its -> "x"));
+        }
+        CallContext waiting = contexts.get(1);
+        channel.loop.isElsewhere = true;
+        channel.loop.fails = true;
+        assertThatCode(() -> waiting.leavesUnlessThreads(false)).doesNotThrowAnyException();
+        channel.loop.isElsewhere = false;
+        channel.loop.fails = false;
+        assertThat(waiting.endUnlessThreads()).isTrue();
+        platform.handleAll(channel);
+        assertThat(stages.get(0).toCompletableFuture().getNow(null)).isEqualTo("x");
+        assertThat(contexts.get(0).hasThreads()).isFalse();
+        account.close();
+    }
+
     @RPCXServer("stream")
     static final class Streaming {
         /** What happens as a handler ends. */
@@ -236,6 +433,24 @@ class LostCallsTest {
         Flow.Publisher<String> here() {
             ends.run();
             return new StreamsTest.Made<>(1, i -> "item");
+        }
+
+        final StreamsTest.Made<String> made = new StreamsTest.Made<>(1, i -> "item");
+        final StreamsTest.Collected<String> collected = new StreamsTest.Collected<>(1);
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        Flow.Publisher<String> tells() {
+            CallContext.current().orElseThrow().onCancel(() -> {});
+            return made;
+        }
+
+        /** Waits for its items. */
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        CompletionStage<String> takes(Flow.Publisher<String> items) {
+            items.subscribe(collected);
+            return collected.end.thenApply(all -> "");
         }
     }
 
@@ -285,6 +500,62 @@ class LostCallsTest {
         assertThat(in.isReadable()).isFalse();
         ServerMethod called = Objects.requireNonNull(server.method(MethodDictionary.key("stream", method)));
         assertThat(connection.isCongested(called)).isFalse();
+        channel.finishAndReleaseAll();
+        platform.handleAll(channel);
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** The memory ends as a stream is cancelled, before who wants to know has been told. */
+    @Test
+    void aStreamWhoseCallCannotBeCancelledEndsAndCountsNoLonger() {
+        HandPlatform platform = new HandPlatform();
+        Streaming service = new Streaming();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
+        send(platform, channel, RawPeer.preface());
+        send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("stream", "tells")));
+        platform.handleAll(channel);
+        assertThat(account.held(Resource.STREAMS)).isEqualTo(1);
+        channel.loop.failingTasks = 1;
+        channel.writeInbound(RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        assertThat(channel.loop.failingTasks).isZero();
+        platform.settle(channel);
+        assertThat(service.made.cancelled).isCompleted();
+        assertThat(account.held(Resource.STREAMS)).isZero();
+        channel.finishAndReleaseAll();
+        platform.handleAll(channel);
+        assertThat(account.held(Resource.CALLS)).isZero();
+        account.close();
+        assertThat(server.ledger().audit()).isEmpty();
+    }
+
+    /** The same before a handler that waits for its items has been told of their end. */
+    @Test
+    void aHandlerThatWaitsForItemsIsToldOfTheirEndAlsoWhereItsCallCannotBeCancelled() {
+        HandPlatform platform = new HandPlatform();
+        Streaming service = new Streaming();
+        Server server = Server.builder(RegistryServer.registry(service))
+                .platform(platform)
+                .build()
+                .start();
+        Account account = Objects.requireNonNull(server.ledger().open(null));
+        HandChannel channel = new HandChannel(platform.ticker);
+        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
+        send(platform, channel, RawPeer.preface());
+        send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("stream", "takes")));
+        assertThat(account.held(Resource.STREAMS)).isEqualTo(1);
+        channel.loop.failingTasks = 1;
+        channel.writeInbound(RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        assertThat(channel.loop.failingTasks).isZero();
+        platform.settle(channel);
+        assertThat(service.collected.end).isCompletedExceptionally();
+        assertThat(account.held(Resource.STREAMS)).isZero();
         channel.finishAndReleaseAll();
         platform.handleAll(channel);
         account.close();
