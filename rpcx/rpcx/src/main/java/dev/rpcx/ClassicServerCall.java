@@ -430,17 +430,17 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     /** No thread can be had for the handler. */
     @Override
     public void refused(Throwable noThread) {
-        try {
-            refused("the server has no thread for the call");
-        } catch (Throwable t) {
-            lose();
-            throw t;
-        }
+        refused("the server has no thread for the call");
     }
 
     /** The handler was not started. */
     void refused(String text) {
-        fail(refusal(RPCXException.Code.UNAVAILABLE, text));
+        try {
+            fail(refusal(RPCXException.Code.UNAVAILABLE, text));
+        } catch (Throwable t) {
+            lose();
+            throw t;
+        }
     }
 
     private void failed(Throwable thrown) {

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.random.RandomGenerator;
@@ -139,6 +140,9 @@ class ClassicCallEndsTest {
                 void run(EventLoop on, RunOn.Place place, Runnable handler) {
                     if (isExhausted) {
                         hand.ticker.failAt(1);
+                        if (hasNoThreads) {
+                            throw new RejectedExecutionException("of this test");
+                        }
                         throw new OutOfMemoryError("no thread, in this test");
                     }
                     threads.run(on, place, handler);
@@ -162,6 +166,9 @@ class ClassicCallEndsTest {
 
     /** There is no memory for a thread, nor for the call's next step. */
     private boolean isExhausted;
+
+    /** Nor are there threads any more. */
+    private boolean hasNoThreads;
 
     private final List<Throwable> reported = new ArrayList<>();
     private final Thread.UncaughtExceptionHandler before =
@@ -671,9 +678,11 @@ class ClassicCallEndsTest {
         assertThat(timers()).isZero();
     }
 
-    @Test
-    void aCallForWhichThereIsNeitherAThreadNorARefusalEndsWithItsConnection() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallForWhichThereIsNeitherAThreadNorARefusalEndsWithItsConnection(boolean isClosing) {
         serve();
+        hasNoThreads = isClosing;
         isExhausted = true;
         call(1, "echo", "a");
         isExhausted = false;
