@@ -3,7 +3,6 @@ package dev.rpcx;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
@@ -35,8 +34,11 @@ final class Claims {
     private final AtomicLong held;
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
-    /** These have been chosen and have not ended. Guarded by this. */
-    private final Set<Claim.Hold> chosen = new HashSet<>();
+    /**
+     * These have been chosen and have not ended. Guarded by this. Of a kind that loses none where there is no memory
+     * for its table.
+     */
+    private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
     /** What they hold. Written under the lock of this. */
     private volatile long chosenBytes;
@@ -83,15 +85,24 @@ final class Claims {
             due.claim.endNow(due);
         }
         List<Claim.Hold> greediest = new ArrayList<>();
-        boolean hasRoom = choose(asks, bytes, nowNanos, greediest);
-        for (Claim.Hold greedy : greediest) {
-            if (greedy.claim.isOnLoopOf(asks)) {
-                greedy.claim.endNow(greedy);
-            } else {
-                greedy.claim.endSoon(greedy);
+        int ended = 0;
+        try {
+            boolean hasRoom = choose(asks, bytes, nowNanos, greediest);
+            for (; ended < greediest.size(); ended++) {
+                Claim.Hold greedy = greediest.get(ended);
+                if (greedy.claim.isOnLoopOf(asks)) {
+                    greedy.claim.endNow(greedy);
+                } else {
+                    greedy.claim.endSoon(greedy);
+                }
+            }
+            return hasRoom;
+        } finally {
+            // where there was no memory to have them ended, they may be chosen again
+            for (; ended < greediest.size(); ended++) {
+                isOver(greediest.get(ended));
             }
         }
-        return hasRoom;
     }
 
     private synchronized List<Claim.Hold> chosenOfLoop(Claim asks) {
@@ -127,10 +138,11 @@ final class Claims {
             } else if (chosenBytes - endsNow >= most) {
                 continue;
             }
-            hold.promisedBytes = greedy.bytes();
-            chosen.add(hold);
-            chosenBytes += greedy.bytes();
+            // first what may find no memory: whoever is promised stands in both
             greediest.add(hold);
+            chosen.add(hold);
+            hold.promisedBytes = greedy.bytes();
+            chosenBytes += greedy.bytes();
         }
         return room() >= wanted;
     }

@@ -19,7 +19,9 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
-    private final long id;
+
+    /** The key in its connection's table: the call is taken out by it also where there is no memory for another one. */
+    private final Long id;
 
     /** Null once its arguments have been read, or the call is over: a small one is charged to nobody. */
     private ClassicWire.@Nullable Request request;
@@ -106,7 +108,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         this.running = admitted != null;
     }
 
-    long id() {
+    Long id() {
         return id;
     }
 
@@ -438,17 +440,17 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     /** No thread can be had for the handler. */
     @Override
     public void refused(Throwable noThread) {
-        try {
-            refused("the server has no thread for the call");
-        } catch (Throwable t) {
-            lose();
-            throw t;
-        }
+        refused("the server has no thread for the call");
     }
 
     /** The handler was not started. */
     void refused(String text) {
-        fail(refusal(RPCXException.Code.UNAVAILABLE, text));
+        try {
+            fail(refusal(RPCXException.Code.UNAVAILABLE, text));
+        } catch (Throwable t) {
+            lose();
+            throw t;
+        }
     }
 
     private void failed(Throwable thrown) {

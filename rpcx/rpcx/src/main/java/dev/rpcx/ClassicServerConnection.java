@@ -263,14 +263,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             long now = nanoTime();
             call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
             watchDue(callNanos);
-            calls.put(id, call);
+            calls.put(call.id(), call);
             mostPlaces = Math.max(mostPlaces, places.held());
             isTaken = true;
         } finally {
             if (!isTaken) {
                 // refused, or there was no memory for it, and the connection ends, which gives back what its calls have
                 if (call != null) {
-                    calls.remove(id, call);
+                    forget(call);
                 }
                 places.release(1);
                 if (entered != null) {
@@ -532,7 +532,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void watchAway() {
         ClassicServerCall first = away.peek();
-        boolean isWatched = first != null || isOver && !dropped.isEmpty();
+        boolean isWatched = first != null || isOver && !(dropped.isEmpty() && calls.isEmpty());
         if (isWatched && awayTimer == null && !loop().isShuttingDown()) {
             long wait = first == null ? ServerConnection.LOST_LOOK_NANOS : first.awayUntilNanos - nanoTime();
             awayTimer = loop().schedule(this::lookAway, wait, TimeUnit.NANOSECONDS);
@@ -566,6 +566,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void lookAwayNow() {
         stopLookingAway();
+        if (isOver) {
+            // those for which there was no memory at its end
+            cancelAll();
+        }
         endLost();
         long now = nanoTime();
         for (ClassicServerCall call = away.peek(); call != null && call.awayUntilNanos - now <= 0; call = away.peek()) {
@@ -824,7 +828,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void cancelAll() {
         arriving.release();
         arrivingBytes = 0;
-        for (ClassicServerCall call : new ArrayList<>(calls.values())) {
+        // each is forgotten first, which takes no memory
+        while (!calls.isEmpty()) {
+            ClassicServerCall call = calls.values().iterator().next();
             try {
                 abandon(call);
             } catch (Throwable t) {

@@ -27,6 +27,9 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     private @Nullable ScheduledFuture<?> timer;
     private long takenNanos;
 
+    /** The connection could not begin: what else comes is from the midst of its stream. */
+    private boolean isOver;
+
     Sniffer(Server server, Account account) {
         this.server = server;
         this.account = account;
@@ -48,11 +51,10 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         ByteBuf first = (ByteBuf) message;
-        if (!first.isReadable()) {
+        if (isOver || !first.isReadable()) {
             first.release();
             return;
         }
-        stopTimer();
         boolean isBegun = false;
         try {
             ChannelInboundHandler connection = first.getUnsignedByte(first.readerIndex()) == NATIVE_FIRST_BYTE
@@ -62,10 +64,12 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
             isBegun = true;
         } finally {
             if (!isBegun) {
-                // such as where the memory is at its end: exceptionCaught closes the channel
+                // such as where the memory is at its end: exceptionCaught closes the channel, or else the timer does
+                isOver = true;
                 first.release();
             }
         }
+        stopTimer();
         // from here on, not from the pipeline's head: what TLS has decrypted must not meet it again
         ctx.fireChannelRead(first);
     }

@@ -50,8 +50,8 @@ final class UsedTokens implements Tokens.OneUse {
     private final InstantSource clock;
 
     // guarded by this
-    private final Map<Long, Second> seconds = new HashMap<>();
-    private final Map<String, Signer> signers = new HashMap<>();
+    private final Map<Long, Second> seconds = withTable(0L, new Second());
+    private final Map<String, Signer> signers = withTable("", new Signer(""));
 
     /** Room that is taken, as a number of tokens. */
     private int count;
@@ -70,6 +70,17 @@ final class UsedTokens implements Tokens.OneUse {
     UsedTokens(int most, InstantSource clock) {
         this.most = most;
         this.clock = clock;
+    }
+
+    /**
+     * An empty map that has its first table. One for which there was no memory when the first entry came has tables of
+     * 12, 24 and so on from then on, in which entries are not found again; so it must not be made with that.
+     */
+    private static <K, V> Map<K, V> withTable(K anyKey, V anyValue) {
+        Map<K, V> map = new HashMap<>();
+        map.put(anyKey, anyValue);
+        map.remove(anyKey);
+        return map;
     }
 
     @Override

@@ -1,9 +1,11 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.Ticker;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -613,6 +615,24 @@ class ClaimsTest {
         claim.close();
         account.close();
         most.release();
+    }
+
+    @Test
+    void whoCannotBeEndedForWantOfMemoryIsChosenAgain() {
+        HandChannel full = new HandChannel(Ticker.newMockTicker());
+        List<Peer> elsewhere = IntStream.range(0, FRAMES)
+                .mapToObj(i -> new Peer("10.0.0.1", full).begin())
+                .toList();
+        pass(1_000);
+        Peer asks = new Peer("10.1.0.1");
+        full.loop.fails = true;
+        assertThatThrownBy(asks::begin).isInstanceOf(OutOfMemoryError.class);
+        assertThat(claims().leaving()).isZero();
+        full.loop.fails = false;
+        asks.begin();
+        assertThat(claims().leaving()).isEqualTo((long) AT_ONCE * FRAME);
+        full.runPendingTasks();
+        assertThat(ends(elsewhere)).isEqualTo(AT_ONCE);
     }
 
     @Test

@@ -9,15 +9,22 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.EventLoop;
+import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.Ticker;
+import java.lang.reflect.Field;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.AbstractCollection;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.random.RandomGenerator;
@@ -139,6 +146,9 @@ class ClassicCallEndsTest {
                 void run(EventLoop on, RunOn.Place place, Runnable handler) {
                     if (isExhausted) {
                         hand.ticker.failAt(1);
+                        if (hasNoThreads) {
+                            throw new RejectedExecutionException("of this test");
+                        }
                         throw new OutOfMemoryError("no thread, in this test");
                     }
                     threads.run(on, place, handler);
@@ -162,6 +172,9 @@ class ClassicCallEndsTest {
 
     /** There is no memory for a thread, nor for the call's next step. */
     private boolean isExhausted;
+
+    /** Nor are there threads any more. */
+    private boolean hasNoThreads;
 
     private final List<Throwable> reported = new ArrayList<>();
     private final Thread.UncaughtExceptionHandler before =
@@ -513,6 +526,77 @@ class ClassicCallEndsTest {
         assertThat(timers()).isZero();
     }
 
+    /** A table that cannot be copied, or not even be walked, as long as a test says so. */
+    private static final class FullTable extends LinkedHashMap<Long, ClassicServerCall> {
+        private static final long serialVersionUID = 1;
+        private boolean isFull;
+        private boolean isWalked;
+
+        @Override
+        public Collection<ClassicServerCall> values() {
+            Collection<ClassicServerCall> all = super.values();
+            if (!isFull) {
+                return all;
+            }
+            return new AbstractCollection<>() {
+                @Override
+                public Iterator<ClassicServerCall> iterator() {
+                    if (isWalked) {
+                        return all.iterator();
+                    }
+                    throw new OutOfMemoryError("of this test");
+                }
+
+                @Override
+                public Object[] toArray() {
+                    throw new OutOfMemoryError("of this test");
+                }
+
+                @Override
+                public int size() {
+                    return all.size();
+                }
+            };
+        }
+    }
+
+    /** Without memory for one step they have to wait for the next look. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void callsThatCannotBeCopiedAtTheEndOfTheirConnectionAreGivenUpAllTheSame(boolean isWalked) throws Exception {
+        serve();
+        server.greeted(channel, connection);
+        EmbeddedChannel timing = EmbeddedChannel.builder().ticker(hand.ticker).build();
+        loop.timers = timing.eventLoop();
+        FullTable table = new FullTable();
+        Field calls = ClassicServerConnection.class.getDeclaredField("calls");
+        calls.setAccessible(true);
+        calls.set(connection, table);
+        call(1, "asking");
+        call(2, "asking");
+        handle();
+        handle();
+        table.isFull = true;
+        table.isWalked = isWalked;
+        leave();
+        table.isFull = false;
+        hand.handleAll(channel);
+        assertThat(calls()).isEqualTo(2);
+        assertThat(service.told).hasSize(isWalked ? 2 : 0);
+        if (!isWalked) {
+            hand.ticker.advance(5, TimeUnit.SECONDS);
+            timing.runScheduledPendingTasks();
+            hand.handleAll(channel);
+        }
+        assertThat(service.told).containsExactly("cancelled", "cancelled");
+        hand.ticker.advance(1, TimeUnit.SECONDS);
+        timing.runScheduledPendingTasks();
+        assertThat(calls()).isZero();
+        assertThat(server.running()).isZero();
+        assertThat(server.served()).isZero();
+        assertThat(timers()).isZero();
+    }
+
     @Test
     void callsAreGivenUpBehindTheirConnectionAlsoWhereALookAtThemFails() {
         serve();
@@ -671,9 +755,11 @@ class ClassicCallEndsTest {
         assertThat(timers()).isZero();
     }
 
-    @Test
-    void aCallForWhichThereIsNeitherAThreadNorARefusalEndsWithItsConnection() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallForWhichThereIsNeitherAThreadNorARefusalEndsWithItsConnection(boolean isClosing) {
         serve();
+        hasNoThreads = isClosing;
         isExhausted = true;
         call(1, "echo", "a");
         isExhausted = false;

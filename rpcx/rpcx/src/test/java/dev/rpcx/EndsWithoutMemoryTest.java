@@ -6,6 +6,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.Attribute;
 import io.netty.util.AttributeKey;
@@ -462,5 +465,55 @@ class EndsWithoutMemoryTest {
         assertThat(failing.hasFailed).isTrue();
         assertThat(failing.isOpen()).isFalse();
         assertThat(server.ledger().held(Resource.CONNECTIONS)).isEqualTo(before);
+    }
+
+    /** A channel on which nothing can be hung as long as a test says so. */
+    private static final class Full extends EmbeddedChannel {
+        private boolean isFull;
+
+        Full(MockTicker clock) {
+            super(EmbeddedChannel.builder().ticker(clock).register(false));
+        }
+
+        @Override
+        public <T> Attribute<@Nullable T> attr(AttributeKey<T> key) {
+            if (isFull) {
+                throw new OutOfMemoryError("of this test");
+            }
+            return super.attr(key);
+        }
+    }
+
+    private static ByteBuf connectionWithACall() {
+        ByteBuf call = RawPeer.prelude("ends", "elsewhere");
+        Varint.write(call, TimeUnit.SECONDS.toMicros(10));
+        call.writeBytes(RawPeer.text("a"));
+        return Unpooled.wrappedBuffer(
+                RawPeer.preface(), RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME, FIRST, call));
+    }
+
+    /** As over TLS, where the last word leaves first, and records that have come together are read one by one. */
+    @Test
+    void whatFollowsABeginThatHasFailedIsNotTakenForAnotherUntilTheChannelIsClosed() {
+        Full full = new Full(hand.ticker);
+        hand.accept(full);
+        full.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
+                // the last word does not leave
+            }
+        });
+        full.isFull = true;
+        full.pipeline().fireChannelRead(connectionWithACall());
+        full.isFull = false;
+        ByteBuf second = connectionWithACall();
+        full.pipeline().fireChannelRead(second);
+        assertThat(second.refCnt()).isZero();
+        assertThat(full.pipeline().get(ServerConnection.class)).isNull();
+        assertThat(hand.handle(0)).as("a handler waits").isFalse();
+        hand.ticker.advance(10, TimeUnit.SECONDS);
+        assertThat(full.isOpen()).isTrue();
+        full.runScheduledPendingTasks();
+        assertThat(full.isOpen()).isFalse();
     }
 }

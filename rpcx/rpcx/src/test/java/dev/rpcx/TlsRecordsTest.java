@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -317,6 +318,19 @@ class TlsRecordsTest {
     }
 
     // ---- what is kept is charged
+
+    @Test
+    void aTimerThatCannotBeSetIsNotCharged() {
+        HandChannel other = new HandChannel(ticker);
+        Account its = open("10.0.0.2");
+        other.pipeline().addLast(new TlsRecords(other, its, TimeUnit.SECONDS.toNanos(RECORD_SECONDS), MAX_SILENT));
+        other.loop.failingTimers = 1;
+        other.pipeline().fireChannelRead(record(MAX_CONTENT).readBytes(Outbound.SMALL_BYTES + 1));
+        assertThatThrownBy(other::checkException).isInstanceOf(OutOfMemoryError.class);
+        other.close();
+        its.close();
+        assertThat(timers()).isZero();
+    }
 
     @Test
     void theBeginOfARecordIsChargedFromTheFirstByteThatIsMoreThanALittle() {
