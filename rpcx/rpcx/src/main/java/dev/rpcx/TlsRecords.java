@@ -341,8 +341,8 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** One timer serves all records; most find it set for an earlier time. */
     private void watch(long nanos) {
         if (timer == null) {
-            timers.add(1);
             timer = channel.eventLoop().schedule(this::look, nanos, TimeUnit.NANOSECONDS);
+            timers.add(1);
         }
     }
 
