@@ -285,7 +285,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void start(ServerMethod method, ClassicServerCall call) {
         if (method.place() == RunOn.Place.EVENT_LOOP) {
-            call.run();
+            try {
+                call.run();
+            } finally {
+                LoopThread.forgetInterrupt();
+            }
             return;
         }
         try {

@@ -533,6 +533,8 @@ final class ClientCall extends Outbound {
         } catch (Throwable e) {
             AsyncCall.told(e);
             return;
+        } finally {
+            LoopThread.forgetInterrupt();
         }
         int more = anew.readableBytes() - metadataBytes;
         if (more > body.writableBytes()) {

@@ -48,8 +48,8 @@ final class KeepAlive implements Runnable {
 
     /** On the event loop. */
     void start() {
-        timers.add(1);
         timer = connection.loop().scheduleWithFixedDelay(this, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
+        timers.add(1);
     }
 
     /** On the event loop. */

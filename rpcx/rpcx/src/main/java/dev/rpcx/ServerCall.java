@@ -463,6 +463,9 @@ final class ServerCall extends Outbound
         } catch (Throwable t) {
             lose(own);
             throw t;
+        } finally {
+            // also that of types whose constructors and accessors run before the handler and behind it
+            LoopThread.forgetInterrupt();
         }
     }
 

@@ -219,9 +219,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.owed = OwedTime.of(channel);
         this.mayPassAwayNanos = takenNanos;
         this.timers = account.charge(Resource.TIMERS);
-        timers.add(1);
         long left = takenNanos + stallNanos - nanoTime();
         greeting = loop().schedule(this::endUngreeted, Math.max(0, left), TimeUnit.NANOSECONDS);
+        timers.add(1);
     }
 
     /** Tests ask this when all is quiet: places with a call whose handler or reply is under way. */

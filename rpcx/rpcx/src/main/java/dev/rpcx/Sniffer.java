@@ -39,9 +39,9 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
         takenNanos = ctx.channel().eventLoop().ticker().nanoTime();
-        timers.add(1);
         timer = ctx.executor()
                 .schedule(() -> SocketQueue.closeNow(ctx.channel()), silentNanos(server), TimeUnit.NANOSECONDS);
+        timers.add(1);
     }
 
     static long silentNanos(Server server) {

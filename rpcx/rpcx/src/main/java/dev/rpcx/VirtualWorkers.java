@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -31,6 +32,11 @@ final class VirtualWorkers {
 
     private static final long UNTIL_NOTHING_IS_QUEUED = TimeUnit.DAYS.toNanos(1);
 
+    private static final long FIRST_WAKE = 1;
+    private static final long TAKEN_BACK = -1;
+    private static final AtomicLongFieldUpdater<Worker> WAKES =
+            AtomicLongFieldUpdater.newUpdater(Worker.class, "wakes");
+
     /** A task that asks for the time as it begins, which its worker knows. */
     interface Timed extends Runnable {
         /** @param nowNanos by the event loop's ticker */
@@ -54,7 +60,10 @@ final class VirtualWorkers {
         this.ticker = ticker;
     }
 
-    /** Event loop only. What it throws, where no thread can be started, means that the task will not run. */
+    /**
+     * Event loop only. What it throws, where no thread can be started or woken, means that the task will not run: a
+     * worker that took it all the same has it, and nothing is thrown.
+     */
     void run(Runnable task) {
         if (takeMark()) {
             handOn(task);
@@ -95,20 +104,31 @@ final class VirtualWorkers {
         handOn(null);
     }
 
+    /**
+     * As above, with this as the first that the worker runs. A thread may be queued for a carrier and what started or
+     * woke it throw all the same, for want of one more carrier: where the worker has not taken its wake by then, that
+     * is taken back, and it finds nothing when a carrier comes to it.
+     */
     private void handOn(@Nullable Runnable first) {
-        boolean isHandedOn = false;
+        Worker worker = null;
+        long wake = FIRST_WAKE;
         try {
-            Worker worker = take();
+            worker = take();
             if (worker == null) {
-                start(first);
+                worker = new Worker(first);
+                starter.accept(worker);
             } else {
-                worker.wake(first);
+                worker.first = first;
+                wake = worker.wakes + 1;
+                worker.wakes = wake;
+                LockSupport.unpark(worker.thread);
             }
-            isHandedOn = true;
-        } finally {
-            if (!isHandedOn) {
+        } catch (RuntimeException | Error e) {
+            if (worker == null || WAKES.compareAndSet(worker, wake, TAKEN_BACK)) {
                 waking.set(false);
+                throw e;
             }
+            // it has begun, and has the mark
         }
     }
 
@@ -118,10 +138,6 @@ final class VirtualWorkers {
 
     private boolean wantsWorker() {
         return !queued.isEmpty() || closed && idle.get() != null;
-    }
-
-    private void start(@Nullable Runnable first) {
-        starter.accept(new Worker(first));
     }
 
     private @Nullable Worker take() {
@@ -138,9 +154,14 @@ final class VirtualWorkers {
     }
 
     private final class Worker implements Runnable {
-        private volatile boolean woken;
+        /**
+         * Odd from a wake on, of which the start is the first, until the worker takes that, and even until the next: no
+         * two wakes are the same. {@link #TAKEN_BACK} from where one was taken back on: the worker ends, and has no
+         * mark.
+         */
+        volatile long wakes = FIRST_WAKE;
 
-        /** What it begins its turn with; null if that is in the queue. Before {@link #woken}, and with it. */
+        /** What it begins its turn with; null if that is in the queue. Before {@link #wakes}, and with it. */
         private @Nullable Runnable first;
 
         private @Nullable Worker below;
@@ -153,17 +174,11 @@ final class VirtualWorkers {
             this.first = first;
         }
 
-        void wake(@Nullable Runnable next) {
-            first = next;
-            woken = true;
-            LockSupport.unpark(thread);
-        }
-
         @Override
         public void run() {
             thread = Thread.currentThread();
             shared.begin();
-            while (true) {
+            for (long wake = FIRST_WAKE; WAKES.compareAndSet(this, wake, wake + 1); wake += 2) {
                 turn();
                 if (idleCount.incrementAndGet() > MAX_IDLE || closed) {
                     idleCount.decrementAndGet();
@@ -174,12 +189,11 @@ final class VirtualWorkers {
                     // the look at the stack that closing takes may have been before the push
                     handOnIfFree();
                 }
-                while (!woken) {
+                while (wakes == wake + 1) {
                     LockSupport.park(this);
                     // who is interrupted cannot park: an idle worker would keep its carrier busy
                     Thread.interrupted();
                 }
-                woken = false;
             }
         }
 

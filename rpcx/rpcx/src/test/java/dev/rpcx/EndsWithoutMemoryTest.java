@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -220,6 +221,49 @@ class EndsWithoutMemoryTest {
         assertThat(channel.loop.failingTimers).isZero();
         assertThat(channel.isOpen()).isFalse();
         assertThat(account.held(Resource.TIMERS)).isZero();
+    }
+
+    @Test
+    void aTimerThatCouldNotBeSetAsAConnectionBeginsIsNotCounted() {
+        HandChannel next = new HandChannel(hand.ticker);
+        Account its = Objects.requireNonNull(server.ledger().open(null));
+        next.loop.failingTimers = 1;
+        assertThatThrownBy(() -> new ServerConnection(next, server, its, hand.ticker.nanoTime()))
+                .isInstanceOf(OutOfMemoryError.class);
+        assertThat(its.held(Resource.TIMERS)).isZero();
+        its.close();
+        next.close();
+    }
+
+    @Test
+    void aTimerThatCouldNotBeSetAsAConnectionIsGreetedIsNotCounted() {
+        HandChannel next = new HandChannel(hand.ticker);
+        Account its = Objects.requireNonNull(server.ledger().open(null));
+        ServerConnection silent = new ServerConnection(next, server, its, hand.ticker.nanoTime());
+        next.pipeline().addLast(silent);
+        next.loop.failingTimers = 1;
+        run(() -> next.writeInbound(RawPeer.preface()));
+        next.runPendingTasks();
+        assertThat(next.loop.failingTimers).isZero();
+        assertThat(silent.isClosed()).isTrue();
+        assertThat(its.held(Resource.TIMERS)).isZero();
+        its.close();
+        next.close();
+        next.releaseOutbound();
+    }
+
+    @Test
+    void aTimerThatCouldNotBeSetAsAConnectionIsTakenIsNotCounted() {
+        HandChannel next = new HandChannel(hand.ticker);
+        Account its = Objects.requireNonNull(server.ledger().open(null));
+        next.loop.failingTimers = 1;
+        next.pipeline().addLast(new Sniffer(server, its));
+        next.pipeline().fireChannelActive();
+        next.runPendingTasks();
+        assertThat(next.loop.failingTimers).isZero();
+        assertThat(next.isOpen()).isFalse();
+        assertThat(its.held(Resource.TIMERS)).isZero();
+        its.close();
     }
 
     /** The answer is there, and the thread that made it could not say so to the event loop. */

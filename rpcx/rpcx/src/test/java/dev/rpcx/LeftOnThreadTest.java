@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -11,6 +12,8 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Handlers that leave their thread in another state than they found it. */
 @Timeout(60)
@@ -52,6 +55,30 @@ class LeftOnThreadTest {
         @RunOn(RunOn.Place.EVENT_LOOP)
         boolean isInterruptedOnTheLoop() {
             return Thread.currentThread().isInterrupted();
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        Left bringsOnTheLoop() {
+            return new Left(1);
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        void takesOnTheLoop(Left ignored) {}
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        void failsOnTheLoop() {
+            throw new IllegalStateException() {
+                private static final long serialVersionUID = 1;
+
+                @Override
+                public String getMessage() {
+                    Thread.currentThread().interrupt();
+                    return "left";
+                }
+            };
         }
 
         /** Brings how many items there were. */
@@ -130,6 +157,63 @@ class LeftOnThreadTest {
         int uploadInterrupts(Flow.Publisher<Integer> items);
 
         String uploadAsksForNothing(Flow.Publisher<Integer> items);
+    }
+
+    /** On either wire. */
+    @RPCXClient(remoteServerName = "careless")
+    interface LoopClient {
+        Left bringsOnTheLoop();
+
+        void takesOnTheLoop(Left left);
+
+        void failsOnTheLoop();
+
+        boolean isInterruptedOnTheLoop();
+    }
+
+    /** Interrupts the event loop that reads or writes it. One of 0 cannot be read. */
+    record Left(int number) {
+        Left {
+            interruptLoop();
+            if (number == 0 && Thread.currentThread() instanceof LoopThread) {
+                throw new IllegalArgumentException("0");
+            }
+        }
+
+        @Override
+        public int number() {
+            interruptLoop();
+            return number;
+        }
+
+        private static void interruptLoop() {
+            if (Thread.currentThread() instanceof LoopThread) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anInterruptThatTypesOfACallLeaveOnTheLoopDoesNotMeetTheNextCall(boolean isClassic) {
+        Server server = Server.builder(RegistryServer.registry(new Careless()))
+                .host("127.0.0.1")
+                .eventLoops(1)
+                .classic(isClassic)
+                .build()
+                .start();
+        Client.Builder builder = isClassic ? Client.builder().classic() : Client.builder();
+        try (Client client = builder.build()) {
+            LoopClient calls = client.create(LoopClient.class, "127.0.0.1", server.port());
+            calls.bringsOnTheLoop();
+            assertThat(calls.isInterruptedOnTheLoop()).as("by an accessor").isFalse();
+            assertThatThrownBy(() -> calls.takesOnTheLoop(new Left(0))).isInstanceOf(RPCXException.class);
+            assertThat(calls.isInterruptedOnTheLoop()).as("by a constructor").isFalse();
+            assertThatThrownBy(calls::failsOnTheLoop).isInstanceOf(RPCXException.class);
+            assertThat(calls.isInterruptedOnTheLoop()).as("by a message").isFalse();
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
     }
 
     @Test

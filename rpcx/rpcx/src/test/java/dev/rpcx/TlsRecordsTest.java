@@ -9,7 +9,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
-import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.handler.ssl.NotSslRecordException;
 import io.netty.util.concurrent.MockTicker;
 import io.netty.util.concurrent.Ticker;
@@ -41,8 +40,7 @@ class TlsRecordsTest {
     private static final int SEALED = HEADER + 1 + 16;
 
     private final MockTicker ticker = Ticker.newMockTicker();
-    private final EmbeddedChannel channel =
-            EmbeddedChannel.builder().ticker(ticker).build();
+    private final HandChannel channel = new HandChannel(ticker);
     private final Ledger ledger =
             new Ledger("records", Map.of(Resource.FRAME_BYTES, (long) POOL_BYTES), Map.of(), Integer.MAX_VALUE);
     private final Account account = open("10.0.0.1");
@@ -468,6 +466,16 @@ class TlsRecordsTest {
     }
 
     // ---- its time
+
+    @Test
+    void aTimerThatCouldNotBeSetIsNotCounted() {
+        channel.loop.failingTimers = 1;
+        read(data(MAX_CONTENT), 5_000);
+        assertThat(channel.loop.failingTimers).isZero();
+        assertThat(thrown).hasSize(1);
+        assertThat(thrown.get(0)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(timers()).isZero();
+    }
 
     @Test
     void aRecordThatIsNotWholeInItsTimeEndsTheConnection() {

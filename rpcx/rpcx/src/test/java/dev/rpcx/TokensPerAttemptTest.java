@@ -17,7 +17,9 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -146,17 +148,23 @@ class TokensPerAttemptTest {
     /** Over a slow way: a token is good for 30 s, and a large request may wait for longer until it begins to leave. */
     @ParameterizedTest
     @ValueSource(strings = {"again", "and once more", "2"})
-    void aRequestThatHasWaitedLongForItsTurnLeavesWithWhatIsComputedThen(String then) {
+    void aRequestThatHasWaitedLongForItsTurnLeavesWithWhatIsComputedThen(String then) throws InterruptedException {
         HandPlatform hand = new HandPlatform();
         AtomicInteger computed = new AtomicInteger();
+        Supplier<String> count = () -> {
+            boolean isFirst = computed.incrementAndGet() <= 2;
+            if (!isFirst) {
+                Thread.currentThread().interrupt();
+            }
+            return isFirst ? "first" : then;
+        };
         Client waiting = Client.builder()
                 .platform(hand)
                 .connections(1, 1)
                 .callTimeout(Duration.ofMinutes(5))
                 .keepAlive(Duration.ofMinutes(10))
-                .interceptor((call, next) -> next.proceed(
-                        call.withEachAttempt("count", () -> computed.incrementAndGet() <= 2 ? "first" : then)
-                                .with("fixed", "f")))
+                .interceptor((call, next) ->
+                        next.proceed(call.withEachAttempt("count", count).with("fixed", "f")))
                 .build();
         Echo echo = waiting.create(Echo.class, "peer", 1);
         CompletableFuture<String> small = echo.echo("a");
@@ -173,7 +181,16 @@ class TokensPerAttemptTest {
         hand.settle(channel);
         assertThat(computed).hasValue(2);
         hand.pass(channel, 11, TimeUnit.SECONDS);
-        hand.reads(channel, true);
+        AtomicBoolean isInterrupted = new AtomicBoolean();
+        Thread loop = new LoopThread(
+                () -> {
+                    hand.reads(channel, true);
+                    isInterrupted.set(Thread.currentThread().isInterrupted());
+                },
+                "loop");
+        loop.start();
+        loop.join();
+        assertThat(isInterrupted).as("left to whatever runs there next").isFalse();
         ByteBuf request = request(HandPlatform.written(channel));
         request.skipBytes(request.readByte()).skipBytes(request.readByte());
         assertThat(TimeUnit.MICROSECONDS.toSeconds(Varint.read(request))).isEqualTo(5 * 60 - 11);

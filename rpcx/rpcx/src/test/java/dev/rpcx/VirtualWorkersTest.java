@@ -2,17 +2,24 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.sun.management.ThreadMXBean;
 import io.netty.util.concurrent.Ticker;
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Constructor;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -32,6 +39,11 @@ class VirtualWorkersTest {
     private volatile long allocated;
 
     private volatile boolean startsFail;
+
+    /** Behind the start of a thread. */
+    private volatile boolean startsFailLate;
+
+    private volatile CountDownLatch untilStartFails = new CountDownLatch(0);
     private volatile CountDownLatch mayBegin = new CountDownLatch(0);
 
     Thread start(Runnable worker) {
@@ -47,6 +59,10 @@ class VirtualWorkersTest {
         thread.setDaemon(true);
         started.add(thread);
         thread.start();
+        if (startsFailLate) {
+            await(untilStartFails);
+            throw new RejectedExecutionException("no other thread can be started");
+        }
         return thread;
     }
 
@@ -221,6 +237,140 @@ class VirtualWorkersTest {
         await(done);
         awaitRestOfAll();
         assertThat(refused.getCount()).isOne();
+    }
+
+    /** A thread may be queued for a processor, and what starts it throw for want of one more. */
+    @Test
+    void aWorkerWhoseStartHasFailedRunsNothingWhenItComesAllTheSame() throws InterruptedException {
+        mayBegin = new CountDownLatch(1);
+        startsFailLate = true;
+        AtomicInteger runs = new AtomicInteger();
+        Runnable task = runs::incrementAndGet;
+        assertThatThrownBy(() -> workers.run(task)).isInstanceOf(RejectedExecutionException.class);
+        startsFailLate = false;
+        CountDownLatch comesLate = mayBegin;
+        mayBegin = new CountDownLatch(0);
+        workers.run(task);
+        Awaitility.await().until(() -> runs.get() == 1);
+        comesLate.countDown();
+        started.element().join(10_000);
+        assertThat(started.element().isAlive())
+                .as("a worker that has nothing to run is alive")
+                .isFalse();
+        assertThat(runs).hasValue(1);
+        CountDownLatch done = new CountDownLatch(1);
+        workers.run(done::countDown);
+        await(done);
+    }
+
+    @Test
+    void aTaskThatAWorkerHasBegunIsNotRefusedWhereItsStartFails() throws InterruptedException {
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        startsFailLate = true;
+        untilStartFails = begun;
+        workers.run(() -> {
+            begun.countDown();
+            await(mayEnd);
+        });
+        startsFailLate = false;
+        // not behind the one that blocks: the worker has handed the mark on
+        CountDownLatch done = new CountDownLatch(1);
+        workers.run(done::countDown);
+        await(done);
+        mayEnd.countDown();
+    }
+
+    @Test
+    void aWorkerThatCouldNotBeWokenRunsNothingWhenItComesAllTheSame() throws Exception {
+        assertThat(askWoken("queued")).isEqualTo("refused, run once");
+    }
+
+    @Test
+    void aTaskThatAWorkerHasBegunIsNotRefusedWhereItsWakeFails() throws Exception {
+        assertThat(askWoken("begun")).isEqualTo("taken, run once");
+    }
+
+    private static String askWoken(String line) throws Exception {
+        int jdk = Runtime.version().feature();
+        assumeTrue(jdk >= 21 && jdk <= 25, "virtual threads with a scheduler of their own");
+        try (JvmProcess process =
+                JvmProcess.start(List.of("--add-opens", "java.base/java.lang=ALL-UNNAMED"), OwnScheduler.class)) {
+            return process.ask(line);
+        }
+    }
+
+    /**
+     * Workers on virtual threads whose carriers are this test's: what wakes one may throw although the worker is
+     * queued, as JDK 21 to 23 does where no carrier can be started.
+     */
+    static final class OwnScheduler {
+        private static final AtomicReference<Executor> SCHEDULER = new AtomicReference<>(OwnScheduler::onCarrier);
+        private static final Queue<Thread> WORKERS = new ConcurrentLinkedQueue<>();
+
+        public static void main(String[] args) throws IOException {
+            JvmProcess.answer(OwnScheduler::fail);
+        }
+
+        private static void onCarrier(Runnable continuation) {
+            Thread carrier = new Thread(continuation);
+            carrier.setDaemon(true);
+            carrier.start();
+        }
+
+        private static void start(Runnable worker) {
+            try {
+                Constructor<?> constructor = Class.forName("java.lang.VirtualThread")
+                        .getDeclaredConstructor(Executor.class, String.class, int.class, Runnable.class);
+                constructor.setAccessible(true);
+                Executor scheduler = task -> SCHEDULER.get().execute(task);
+                Thread made = (Thread) constructor.newInstance(scheduler, "worker", 0, worker);
+                WORKERS.add(made);
+                made.start();
+            } catch (ReflectiveOperationException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        private static String fail(String when) {
+            VirtualWorkers workers = new VirtualWorkers(OwnScheduler::start, Ticker.systemTicker());
+            CountDownLatch first = new CountDownLatch(1);
+            workers.run(first::countDown);
+            VirtualWorkersTest.await(first);
+            Awaitility.await().until(() -> WORKERS.element().getState() == Thread.State.WAITING);
+            Queue<Runnable> queued = new ConcurrentLinkedQueue<>();
+            AtomicInteger runs = new AtomicInteger();
+            SCHEDULER.set(continuation -> {
+                if (when.equals("begun")) {
+                    onCarrier(continuation);
+                    Awaitility.await().until(() -> runs.get() == 1);
+                } else {
+                    queued.add(continuation);
+                }
+                throw new RejectedExecutionException("no carrier can be started");
+            });
+            Runnable task = runs::incrementAndGet;
+            String told;
+            try {
+                workers.run(task);
+                told = "taken";
+            } catch (RejectedExecutionException e) {
+                told = "refused";
+            }
+            SCHEDULER.set(OwnScheduler::onCarrier);
+            if (told.equals("refused")) {
+                // a client makes a call again that was refused, and the same object may be its again
+                workers.run(task);
+                Awaitility.await().until(() -> runs.get() == 1);
+            }
+            queued.forEach(OwnScheduler::onCarrier);
+            CountDownLatch last = new CountDownLatch(1);
+            workers.run(last::countDown);
+            VirtualWorkersTest.await(last);
+            workers.close();
+            Awaitility.await().until(() -> WORKERS.stream().noneMatch(Thread::isAlive));
+            return told + ", run " + (runs.get() == 1 ? "once" : runs + " times");
+        }
     }
 
     /** It has the mark, and a task that nobody else has: what it cannot allocate there would be the end of both. */
