@@ -438,16 +438,18 @@ public abstract class FieldCodec {
             Counted counted = soFar == null ? empty(in) : (Counted) soFar;
             in.element(entryBytes);
             int outer = in.beginEntry();
-            int bytes = in.bytesLeft();
             Object k = key.absent();
             Object v = element.absent();
+            int bytes = 0;
             long made = 0;
             long within = 0;
             for (int next; (next = in.tag()) != 0; ) {
                 if (next == keyTag && isCompared) {
+                    int begin = in.position();
                     long before = in.beginKey();
                     long madeBefore = in.made();
                     k = key.read(in);
+                    bytes = in.position() - begin;
                     made = in.made() - madeBefore;
                     within = in.endKey(before);
                 } else if (next == keyTag) {

@@ -443,6 +443,22 @@ class KeyOrderTest {
         assertThat(codecs.value(Broads.class).read(out)).isEqualTo(ofOneHash);
     }
 
+    record Files(Map<BigDecimal, byte[]> all) {}
+
+    record FileEntry(BigDecimal key, byte[] value) {}
+
+    /** The same bytes. */
+    record FileEntries(List<FileEntry> all) {}
+
+    @Test
+    void theValueOfAnEntryIsNoPartOfWhatItsKeyCosts() {
+        FileEntry entry = new FileEntry(BigDecimal.ONE, new byte[100_000]);
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(FileEntries.class).write(new FileEntries(List.of(entry, entry)), out);
+        assertThat(((Files) codecs.value(Files.class).read(out)).all()).hasSize(1);
+    }
+
     /** Of different hashes: a tree is nothing but data. */
     @Test
     void aTreeOfSetsComesBack() {
