@@ -99,7 +99,7 @@ final class KeyHashes {
     record Keys(boolean isDeep, boolean isWide, boolean isMutual) {
         static Keys of(Shape key) {
             boolean isDeep = MessageType.holdsSetOrMap(key);
-            return new Keys(isDeep, KeyHashes.isWide(key), isDeep || key == WellKnown.DECIMAL);
+            return new Keys(isDeep, KeyHashes.isWide(key), isDeep || isOrderedByDecimals(key));
         }
     }
 
@@ -120,7 +120,7 @@ final class KeyHashes {
      * message within a key may be of two bytes.
      */
     private static boolean isWide(Shape key) {
-        if (key == WellKnown.DECIMAL) {
+        if (isOrderedByDecimals(key)) {
             // one of many digits makes comparisons of small ones dear
             return true;
         }
@@ -132,6 +132,16 @@ final class KeyHashes {
         }
         return message.fields().size() > MAX_COMPONENTS
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
+    }
+
+    /** Whether the JDK's tables may compare the decimals of two keys of one hash by their order. */
+    private static boolean isOrderedByDecimals(Shape key) {
+        if (!(key instanceof MessageType message)) {
+            return key == WellKnown.DECIMAL;
+        }
+        return message.kind() == MessageType.Kind.ONEOF
+                ? message.fields().stream().anyMatch(each -> isOrderedByDecimals(each.shape()))
+                : Comparable.class.isAssignableFrom(message.javaClass()) && MessageType.holdsDecimal(message);
     }
 
     /** Memory that such a key costs its set or map, beside its own. */

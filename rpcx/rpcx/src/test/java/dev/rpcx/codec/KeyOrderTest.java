@@ -557,6 +557,43 @@ class KeyOrderTest {
         assertThat(codecs.value(Columns.class).read(out).equals(columns)).isTrue();
     }
 
+    record Money(BigDecimal amount) implements Comparable<Money> {
+        @Override
+        public int compareTo(Money other) {
+            return amount.compareTo(other.amount);
+        }
+    }
+
+    /** Is never ordered. */
+    record Price(BigDecimal amount) {}
+
+    record Moneys(Set<Money> all) {}
+
+    record ManyMoneys(List<Moneys> all) {}
+
+    record Prices(Set<Price> all) {}
+
+    record ManyPrices(List<Prices> all) {}
+
+    record PricesInAList(List<Price> all) {}
+
+    /** The same bytes as those of moneys and of prices. */
+    record ManyPricesInLists(List<PricesInAList> all) {}
+
+    /** The JDK's tables order what says that it is comparable, by whatever it has. */
+    @Test
+    void whatIsOrderedByADecimalCountsAsADecimal() {
+        PricesInAList prices =
+                new PricesInAList(decimals(32).stream().map(Price::new).toList());
+        ManyPricesInLists many = new ManyPricesInLists(Collections.nCopies(10, prices));
+        assertIsRefused(ManyMoneys.class, many);
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(ManyPricesInLists.class).write(many, out);
+        assertThat(((ManyPrices) codecs.value(ManyPrices.class).read(out)).all())
+                .hasSize(10);
+    }
+
     /** Of different hashes: a tree is nothing but data. */
     @Test
     void aTreeOfSetsComesBack() {
