@@ -594,6 +594,13 @@ class KeyOrderTest {
                 .hasSize(10);
     }
 
+    /** A tree is ordered again each time that its table grows and another key leaves it. */
+    @Test
+    void orderingDecimalsCountsForEachGrowthOfTheirTable() {
+        AmountsInAList amounts = new AmountsInAList(decimals(11));
+        assertIsRefused(ManyAmounts.class, new ManyAmountsInLists(Collections.nCopies(17, amounts)));
+    }
+
     /** Of different hashes: a tree is nothing but data. */
     @Test
     void aTreeOfSetsComesBack() {
