@@ -348,11 +348,10 @@ public abstract class FieldCodec {
         @SuppressWarnings("unchecked")
         private void add(In in, Object soFar) {
             if (soFar instanceof Counted counted) {
-                int begin = in.position();
-                long before = in.beginKey();
-                long madeBefore = in.made();
+                counted.hashes.beginKey(in);
                 Object each = next(in);
-                counted.add(in, each, in.position() - begin, in.made() - madeBefore, in.endKey(before));
+                counted.hashes.endKey(in);
+                counted.add(in, each);
             } else {
                 Set<Object> set = (Set<Object>) soFar;
                 Object each = next(in);
@@ -377,10 +376,10 @@ public abstract class FieldCodec {
                 this.hashes = hashes;
             }
 
-            void add(In in, Object each, int bytes, long made, long within) {
-                hashes.beforeAdding(in, each, set.size(), bytes, made, within);
+            void add(In in, Object each) {
+                hashes.beforeAdding(in, each, set.size());
                 if (set.add(each)) {
-                    hashes.added(set.size());
+                    hashes.added(in, set.size());
                 }
             }
         }
@@ -438,18 +437,14 @@ public abstract class FieldCodec {
             Counted counted = soFar == null ? empty(in) : (Counted) soFar;
             in.element(entryBytes);
             int outer = in.beginEntry();
-            int bytes = in.bytesLeft();
+            KeyHashes hashes = counted.hashes;
             Object k = key.absent();
             Object v = element.absent();
-            long made = 0;
-            long within = 0;
             for (int next; (next = in.tag()) != 0; ) {
-                if (next == keyTag && isCompared) {
-                    long before = in.beginKey();
-                    long madeBefore = in.made();
+                if (next == keyTag && hashes != null) {
+                    hashes.beginKey(in);
                     k = key.read(in);
-                    made = in.made() - madeBefore;
-                    within = in.endKey(before);
+                    hashes.endKey(in);
                 } else if (next == keyTag) {
                     k = key.read(in);
                 } else if (next == valueTag) {
@@ -465,7 +460,7 @@ public abstract class FieldCodec {
             if (k == null || v == null) {
                 throw in.malformed("an entry of " + type.name() + " without a " + (k == null ? "key" : "value"));
             }
-            counted.put(in, k, v, bytes, made, within);
+            counted.put(in, k, v);
             return counted;
         }
 
@@ -489,15 +484,15 @@ public abstract class FieldCodec {
                 this.hashes = hashes;
             }
 
-            void put(In in, Object k, Object v, int bytes, long made, long within) {
+            void put(In in, Object k, Object v) {
                 KeyHashes known = hashes;
                 if (known != null) {
-                    known.beforeAdding(in, k, map.size(), bytes, made, within);
+                    known.beforeAdding(in, k, map.size());
                 } else {
                     in.ordered(map.size());
                 }
                 if (map.put(k, v) == null && known != null) {
-                    known.added(map.size());
+                    known.added(in, map.size());
                 }
             }
         }

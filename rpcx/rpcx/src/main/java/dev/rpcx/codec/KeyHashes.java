@@ -10,13 +10,20 @@ import java.util.Random;
  * order, which records do not have: they compare it with all. A sender that chooses 40,000 such keys would keep a
  * processor busy for ten seconds with one message.
  *
- * <p>Sets within the keys of sets multiply that: two sets of 20 elements of one hash take 400 comparisons of elements,
- * each of which is a set again. So what a key's own sets and maps have cost is a part of what comparing the key costs,
- * and sets within keys are counted from their first element on. So are keys that may be far larger than their bytes: a
- * message may repeat them as often as it likes, or have many small sets. The bound of one comparison is the key's bytes
- * and twice what its sets have cost: a set of k elements of one hash is built by k²/2 comparisons and equals another by
- * k² at most. Instead of its bytes in the message the memory of its messages counts where that is more, since a
- * component that is not sent is compared like any other.
+ * <p>A key costs its bytes in the message, or the memory of its messages where that is more, since a component that is
+ * not sent is compared like any other. Keys that may be far larger than their bytes are counted from the first on: a
+ * message may repeat them as often as it likes, or have many small sets.
+ *
+ * <p>Two keys that hold sets or maps are compared by looking up what one holds in the other, and which of them is
+ * looked up changes from level to level. Each lookup makes a hash anew, of whatever size, and compares with all that
+ * have it. So a value within a key is compared with at most as many of the other key as have one hash in its place:
+ * their number, multiplied over the levels of sets within sets. It is looked up as often, but for the last level. The
+ * bound of what two keys cost is therefore what comparing the one takes, and what looking up both does, as often as the
+ * other has it. Sets within keys are counted from their first element on.
+ *
+ * <p>The JDK's tables order decimals of one hash. For two that are about as large they bring the digits to one scale,
+ * by a power of ten that is made anew and has as many digits as the longer one: that takes the square of its bytes.
+ * Looking up a decimal costs that, wherever it is in a key.
  */
 final class KeyHashes {
     /** Memory of an empty set or map with its first table and what makes it unmodifiable. */
@@ -46,24 +53,38 @@ final class KeyHashes {
     /** What one comparison costs beside the key's bytes; about the memory of a key of two numbers. */
     private static final int COMPARISON_BYTES = 16;
 
-    /** Divides the square of a decimal's bytes: a decimal of 1,700 bytes costs as much as another key of 45,000. */
-    private static final int SQUARE_BYTES = 64;
-
     /** Odd, and not known to senders: they shall not choose what meets in our own table. */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
 
-    private int[] hashes = {};
+    private static final int[] NO_HASHES = {};
+    private static final float[] NO_COSTS = {};
 
-    /** How many keys have the hash that stands in the same place; 0 where there is none. */
-    private int[] counts = {};
+    private int[] hashes = NO_HASHES;
+
+    /**
+     * With how many values of all keys of the hash that stands in the same place one may be compared: the number of
+     * these keys where they hold no sets; 0 where there is none. Infinite where there are too many for a number.
+     */
+    private float[] compared = NO_COSTS;
+
+    /** How often a value may be looked up in all keys of the same hash; empty where only a key's comparing counts. */
+    private float[] lookedUp = NO_COSTS;
+
+    /** What looking up all keys of the same hash, and what they hold, costs once; empty likewise. */
+    private float[] costs = NO_COSTS;
 
     private final Keys keys;
     private final int minKeys;
     private int used;
     private int bits;
 
-    /** Bytes of the longest decimal that has come so far. */
-    private int mostBytes;
+    // of the key that has been read last; of the one that is being read, where it began
+
+    private int bytes;
+    private long made;
+    private long within;
+    private float keyCompared = 1;
+    private float keyLookedUp = 1;
 
     /** Hash of the key that is about to be added, where keys are counted. */
     private int hash;
@@ -73,11 +94,12 @@ final class KeyHashes {
      *
      * @param isDeep whether they contain sets or maps, whose hash is made of all that they hold
      * @param isWide whether they may be far larger than their bytes
-     * @param isDecimal whether they are of {@link java.math.BigDecimal}
+     * @param isMutual whether comparing two costs what each of them does, and not only what the smaller one does
      */
-    record Keys(boolean isDeep, boolean isWide, boolean isDecimal) {
+    record Keys(boolean isDeep, boolean isWide, boolean isMutual) {
         static Keys of(Shape key) {
-            return new Keys(MessageType.holdsSetOrMap(key), KeyHashes.isWide(key), key == WellKnown.DECIMAL);
+            boolean isDeep = MessageType.holdsSetOrMap(key);
+            return new Keys(isDeep, KeyHashes.isWide(key), isDeep || isOrderedByDecimals(key));
         }
     }
 
@@ -98,7 +120,7 @@ final class KeyHashes {
      * message within a key may be of two bytes.
      */
     private static boolean isWide(Shape key) {
-        if (key == WellKnown.DECIMAL) {
+        if (isOrderedByDecimals(key)) {
             // one of many digits makes comparisons of small ones dear
             return true;
         }
@@ -112,20 +134,49 @@ final class KeyHashes {
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
     }
 
+    /** Whether the JDK's tables may compare the decimals of two keys of one hash by their order. */
+    private static boolean isOrderedByDecimals(Shape key) {
+        if (!(key instanceof MessageType message)) {
+            return key == WellKnown.DECIMAL;
+        }
+        return message.kind() == MessageType.Kind.ONEOF
+                ? message.fields().stream().anyMatch(each -> isOrderedByDecimals(each.shape()))
+                : Comparable.class.isAssignableFrom(message.javaClass()) && MessageType.holdsDecimal(message);
+    }
+
     /** Memory that such a key costs its set or map, beside its own. */
     static int placeBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
-    /**
-     * Before a key is added to so many others.
-     *
-     * @param before how many there are
-     * @param bytes what it took in the message
-     * @param made memory of the messages that it is made of
-     * @param within what comparisons within the key have cost
-     */
-    void beforeAdding(In in, Object key, int before, int bytes, long made, long within) {
+    /** A key begins, which is read next. */
+    void beginKey(In in) {
+        bytes = in.position();
+        made = in.made();
+        if (keys.isMutual) {
+            within = in.beginKey();
+            keyCompared = in.compared();
+            keyLookedUp = in.lookedUp();
+            in.meetings(1, 1);
+        }
+    }
+
+    /** The key has been read. */
+    void endKey(In in) {
+        bytes = in.position() - bytes;
+        made = in.made() - made;
+        if (keys.isMutual) {
+            within = in.endKey(within);
+            float outerCompared = keyCompared;
+            float outerLookedUp = keyLookedUp;
+            keyCompared = in.compared();
+            keyLookedUp = in.lookedUp();
+            in.meetings(outerCompared, outerLookedUp);
+        }
+    }
+
+    /** Before the key that has been read is added to so many others. */
+    void beforeAdding(In in, Object key, int before) {
         if (before < minKeys) {
             return;
         }
@@ -133,26 +184,26 @@ final class KeyHashes {
             in.hashed(Math.max(bytes, made));
         }
         hash = key.hashCode();
-        int others = used == 0 ? 0 : counts[place(hash)];
-        if (keys.isDecimal) {
-            mostBytes = Math.max(mostBytes, bytes);
+        if (used == 0) {
+            return;
         }
-        if (others > 0) {
-            in.comparisons(
-                    others, Math.max(keys.isDecimal ? ofDecimal() : COMPARISON_BYTES + bytes, made) + 2 * within);
+        int at = place(hash);
+        if (compared[at] != 0) {
+            double cost = (double) compared[at] * size();
+            if (keys.isMutual) {
+                cost += (double) lookedUp[at] * (size() + within) + (double) keyLookedUp * costs[at];
+            }
+            in.comparisons(cost);
         }
     }
 
-    /**
-     * The JDK's tables order decimals of one hash. For two that are about as large they bring the digits to one scale,
-     * by a power of ten that is made anew and has as many digits as the longer one: that takes the square of its bytes.
-     */
-    private long ofDecimal() {
-        return Math.max(COMPARISON_BYTES + mostBytes, (long) mostBytes * mostBytes / SQUARE_BYTES);
+    /** What comparing the key's values costs, each once. */
+    private long size() {
+        return Math.max(COMPARISON_BYTES + bytes, made);
     }
 
     /** After the same key has been added, which was not there before. */
-    void added(int count) {
+    void added(In in, int count) {
         if (count <= minKeys) {
             return;
         }
@@ -160,16 +211,24 @@ final class KeyHashes {
             grow();
         }
         int at = place(hash);
-        if (counts[at]++ == 0) {
+        if (compared[at] == 0) {
             hashes[at] = hash;
             used++;
         }
+        compared[at] += keyCompared;
+        float outerLookedUp = in.lookedUp();
+        if (keys.isMutual) {
+            lookedUp[at] += keyLookedUp;
+            costs[at] += size() + within;
+            outerLookedUp = Math.max(outerLookedUp, lookedUp[at]);
+        }
+        in.meetings(Math.max(in.compared(), compared[at]), outerLookedUp);
     }
 
     private int place(int hash) {
         int mask = hashes.length - 1;
         int at = hash * MULTIPLIER >>> 32 - bits;
-        while (counts[at] != 0 && hashes[at] != hash) {
+        while (compared[at] != 0 && hashes[at] != hash) {
             at = at + 1 & mask;
         }
         return at;
@@ -177,15 +236,26 @@ final class KeyHashes {
 
     private void grow() {
         int[] oldHashes = hashes;
-        int[] oldCounts = counts;
+        float[] oldCompared = compared;
+        float[] oldLookedUp = lookedUp;
+        float[] oldCosts = costs;
         bits = Math.max(MIN_BITS, bits + 1);
-        hashes = new int[1 << bits];
-        counts = new int[1 << bits];
+        int length = 1 << bits;
+        hashes = new int[length];
+        compared = new float[length];
+        if (keys.isMutual) {
+            lookedUp = new float[length];
+            costs = new float[length];
+        }
         for (int i = 0; i < oldHashes.length; i++) {
-            if (oldCounts[i] != 0) {
+            if (oldCompared[i] != 0) {
                 int at = place(oldHashes[i]);
                 hashes[at] = oldHashes[i];
-                counts[at] = oldCounts[i];
+                compared[at] = oldCompared[i];
+                if (keys.isMutual) {
+                    lookedUp[at] = oldLookedUp[i];
+                    costs[at] = oldCosts[i];
+                }
             }
         }
     }

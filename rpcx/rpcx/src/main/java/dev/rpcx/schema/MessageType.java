@@ -170,6 +170,11 @@ public final class MessageType implements Shape {
         return holds(shape, MessageType::isSetOrMap, new HashSet<>());
     }
 
+    /** Whether a value has a decimal in it, that of a set's elements or a map's values included. For a whole type. */
+    public static boolean holdsDecimal(Shape shape) {
+        return holds(shape, field -> field.shape() == WellKnown.DECIMAL, new HashSet<>());
+    }
+
     /**
      * Whether equal values may be written as different bytes: where there is a set or a map, or a {@link Collection},
      * which is read as a list and may be written from a set. For a type whose messages are whole.

@@ -125,6 +125,8 @@ class KeyOrderTest {
     record Keyed(Map<Map<Set<Point>, Integer>, Integer> all) {}
 
     // the same bytes: what is refused takes as long to be made as it would to be read
+    record TwosInLists(List<List<Point>> all) {}
+
     record ThreesInLists(List<List<List<Point>>> all) {}
 
     record FoursInLists(List<List<List<List<Point>>>> all) {}
@@ -180,6 +182,7 @@ class KeyOrderTest {
     @SuppressWarnings({"unchecked", "rawtypes"})
     static Stream<Arguments> setsInSets() {
         return Stream.of(
+                Arguments.of(Twos.class, new TwosInLists((List) lists(2, 0, 50))),
                 Arguments.of(Threes.class, new ThreesInLists((List) lists(3, 0, 31))),
                 Arguments.of(Fours.class, new FoursInLists((List) lists(4, 0, 16))));
     }
@@ -441,6 +444,161 @@ class KeyOrderTest {
         Broads ofOneHash = new Broads(new LinkedHashSet<>(broads(1)));
         codecs.value(Broads.class).write(ofOneHash, out.clear());
         assertThat(codecs.value(Broads.class).read(out)).isEqualTo(ofOneHash);
+    }
+
+    record Files(Map<BigDecimal, byte[]> all) {}
+
+    record FileEntry(BigDecimal key, byte[] value) {}
+
+    /** The same bytes. */
+    record FileEntries(List<FileEntry> all) {}
+
+    @Test
+    void theValueOfAnEntryIsNoPartOfWhatItsKeyCosts() {
+        FileEntry entry = new FileEntry(BigDecimal.ONE, new byte[100_000]);
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(FileEntries.class).write(new FileEntries(List.of(entry, entry)), out);
+        assertThat(((Files) codecs.value(Files.class).read(out)).all()).hasSize(1);
+    }
+
+    record Baskets(Set<Set<BigDecimal>> all) {}
+
+    /** The same bytes. */
+    record BasketsInLists(List<List<BigDecimal>> all) {}
+
+    /** A set within a key looks up the other's decimals, and may find them by their order. */
+    @Test
+    void decimalsOfSetsWithinKeysCountByTheirSquareToo() {
+        List<List<BigDecimal>> all = decimals(300).stream().map(List::of).toList();
+        assertIsRefused(Baskets.class, new BasketsInLists(all));
+    }
+
+    record Path(List<Byte> steps) {}
+
+    record Groups(Set<Set<Path>> all) {}
+
+    record Deep(Set<Set<Set<Set<Path>>>> all) {}
+
+    // the same bytes
+    record GroupsInLists(List<List<Path>> all) {}
+
+    record DeepInLists(List<List<List<List<Path>>>> all) {}
+
+    private static final Path LONG_PATH = new Path(Collections.nCopies(200_000, (byte) 1));
+
+    /** So many short ones of this hash, which is that of their steps. */
+    private static List<Path> paths(int hash, int count) {
+        List<Path> all = new ArrayList<>();
+        int digits = 10;
+        int ofNone = BigInteger.valueOf(31).pow(digits).intValue();
+        for (int i = 0; i < count; i++) {
+            Byte[] steps = new Byte[digits];
+            long left = (long) i << 32 | Integer.toUnsignedLong(hash - ofNone);
+            for (int at = digits - 1; at >= 0; at--) {
+                steps[at] = (byte) (left % 31);
+                left /= 31;
+            }
+            Path path = new Path(List.of(steps));
+            assertThat(path.hashCode()).isEqualTo(hash);
+            all.add(path);
+        }
+        return all;
+    }
+
+    /** A set asks for the hash of what is in the other one, which is made anew each time. */
+    @Test
+    void comparingASmallKeyWithALargeOneCountsBoth() {
+        List<List<Path>> all = new ArrayList<>();
+        all.add(List.of(LONG_PATH));
+        paths(LONG_PATH.hashCode(), 200).forEach(path -> all.add(List.of(path)));
+        assertIsRefused(Groups.class, new GroupsInLists(all));
+    }
+
+    /** What has one hash in the one key asks for the hash of what is in the other as often. */
+    @Test
+    void whatIsInOneKeyCountsAsOftenAsOthersMeetItInTheOther() {
+        int hash = LONG_PATH.hashCode();
+        List<List<List<Path>>> large = new ArrayList<>();
+        large.add(List.of(List.of(LONG_PATH)));
+        List<List<List<Path>>> small = new ArrayList<>();
+        paths(hash, 51).forEach(path -> small.add(List.of(List.of(path))));
+        for (int i = 1; i <= 25; i++) {
+            large.add(List.of(paths(hash + i, 1)));
+            large.add(List.of(paths(hash - i, 1)));
+        }
+        assertIsRefused(Deep.class, new DeepInLists(List.of(large, small)));
+    }
+
+    record Columns(Set<Set<Integer>> numbers, Set<Point> points, Set<BigDecimal> decimals) {}
+
+    /** A large key costs only those of its own hash more. */
+    @Test
+    void manyHonestKeysComeBack() {
+        Set<Set<Integer>> numbers = new LinkedHashSet<>();
+        numbers.add(IntStream.range(0, 20_000).boxed().collect(Collectors.toSet()));
+        for (int i = 0; numbers.size() < 2_000; i++) {
+            numbers.add(Set.of(i % 97, 100 + i % 89, 200 + i % 83));
+        }
+        assertThat(numbers.stream().map(Set::hashCode).distinct().count()).isLessThan(300);
+        Set<Point> points = IntStream.range(0, 100_000)
+                .mapToObj(i -> new Point(i / 333, i % 333))
+                .collect(Collectors.toCollection(LinkedHashSet::new));
+        assertThat(points.stream().map(Point::hashCode).distinct().count()).isLessThan(10_000);
+        Columns columns = new Columns(
+                numbers,
+                points,
+                IntStream.range(0, 10_000)
+                        .mapToObj(i -> BigDecimal.valueOf(i, 2))
+                        .collect(Collectors.toSet()));
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(Columns.class).write(columns, out);
+        assertThat(codecs.value(Columns.class).read(out).equals(columns)).isTrue();
+    }
+
+    record Money(BigDecimal amount) implements Comparable<Money> {
+        @Override
+        public int compareTo(Money other) {
+            return amount.compareTo(other.amount);
+        }
+    }
+
+    /** Is never ordered. */
+    record Price(BigDecimal amount) {}
+
+    record Moneys(Set<Money> all) {}
+
+    record ManyMoneys(List<Moneys> all) {}
+
+    record Prices(Set<Price> all) {}
+
+    record ManyPrices(List<Prices> all) {}
+
+    record PricesInAList(List<Price> all) {}
+
+    /** The same bytes as those of moneys and of prices. */
+    record ManyPricesInLists(List<PricesInAList> all) {}
+
+    /** The JDK's tables order what says that it is comparable, by whatever it has. */
+    @Test
+    void whatIsOrderedByADecimalCountsAsADecimal() {
+        PricesInAList prices =
+                new PricesInAList(decimals(32).stream().map(Price::new).toList());
+        ManyPricesInLists many = new ManyPricesInLists(Collections.nCopies(10, prices));
+        assertIsRefused(ManyMoneys.class, many);
+        Codecs codecs = Codecs.standard(KeyOrderTest.class);
+        ByteBuf out = Unpooled.buffer();
+        codecs.value(ManyPricesInLists.class).write(many, out);
+        assertThat(((ManyPrices) codecs.value(ManyPrices.class).read(out)).all())
+                .hasSize(10);
+    }
+
+    /** A tree is ordered again each time that its table grows and another key leaves it. */
+    @Test
+    void orderingDecimalsCountsForEachGrowthOfTheirTable() {
+        AmountsInAList amounts = new AmountsInAList(decimals(11));
+        assertIsRefused(ManyAmounts.class, new ManyAmountsInLists(Collections.nCopies(17, amounts)));
     }
 
     /** Of different hashes: a tree is nothing but data. */
