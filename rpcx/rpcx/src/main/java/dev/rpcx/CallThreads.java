@@ -71,7 +71,10 @@ final class CallThreads {
         public void callEnded() {}
     };
 
-    /** Frames that the end of a thread may take: one whose stack is nearly at its end does not begin a handler. */
+    /**
+     * Frames that the end of a thread, or to hand a task over, may take: where a stack is nearly at its end no handler
+     * begins, and no thread is counted.
+     */
     private static final int RESERVED_FRAMES = 100;
 
     private final EventLoop loop;
@@ -195,8 +198,9 @@ final class CallThreads {
             this.step = step;
         }
 
-        /** Counts its thread. */
+        /** Counts its thread. Where this fails, such as at the end of a stack, nothing is counted. */
         Counted begin() {
+            Threads.reserveStack(RESERVED_FRAMES);
             context.beginThread();
             return this;
         }
@@ -304,14 +308,17 @@ final class CallThreads {
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(this, invocation, step);
-            if (!context.beginStep()) {
-                throw CallContext.hasEnded();
-            }
+            // all that may fail comes before its thread is counted, and nothing between that and handing it over
+            Threads.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
                     unbegun = new HashSet<>(2);
                 }
                 unbegun.add(later);
+            }
+            if (!context.beginStep()) {
+                begins(later);
+                throw CallContext.hasEnded();
             }
             threads.run(place, later.counted);
             return later.result;

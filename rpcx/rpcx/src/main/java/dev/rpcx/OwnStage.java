@@ -23,7 +23,10 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
         }
     };
 
-    /** Whether the handler's stage has ended. This may have ended before, by an interceptor of the call. */
+    /**
+     * Whether the handler's stage has ended, or has taken nobody. This may have ended before, by an interceptor of the
+     * call.
+     */
     private volatile boolean isBrought;
 
     OwnStage(CompletionStage<?> source) {
@@ -32,13 +35,15 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
 
     /**
      * Waits from here on. A stage may take nobody, such as one whose work cannot be begun: then nothing of this is left
-     * there.
+     * there, and nobody is told of it.
      */
     void begin() {
         try {
             waiter.await(source);
         } catch (Throwable t) {
             waiter.leave();
+            // it has been brought what was thrown, instead of a stage
+            isBrought = true;
             throw t;
         }
     }
@@ -48,7 +53,7 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
         waiter.leave();
     }
 
-    /** Says whether the handler's stage has not ended. */
+    /** Says whether the handler's stage has not ended, and this waits for it. */
     boolean isOpen() {
         return !isBrought;
     }

@@ -91,7 +91,10 @@ final class Stages {
             }
         }
 
-        /** The hook that is on the stage because of this waiter; null where it is another one's. */
+        /**
+         * The hook that is on the stage because of this waiter; null where it is another one's. Nothing is hung here on
+         * a stage that may work then: that is done where the handler runs, by {@link #await}.
+         */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
                 if (at != null) {
@@ -99,7 +102,7 @@ final class Stages {
                 }
             }
             // it has left before it came to the hook
-            return hang(stage, null);
+            return isPassive(stage) ? hang(stage, null) : null;
         }
 
         /** @return false if the stage has ended */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
 /** What interceptors see of a handler's stage. */
@@ -49,6 +50,21 @@ class OwnStageTest {
         OwnStage second = new OwnStage(source);
         second.begin();
         assertThat(second.hook()).isNull();
+    }
+
+    /** Otherwise its call would leave a charge at a hook that hangs nowhere. */
+    @Test
+    void aStageThatTakesNobodyIsNotWaitedFor() {
+        CompletableFuture<String> refusing = new CompletableFuture<>() {
+            @Override
+            public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> told) {
+                throw new IllegalStateException("on purpose");
+            }
+        };
+        CallContext call = AwaitedTest.context();
+        assertThatThrownBy(() -> call.own(refusing)).hasMessage("on purpose");
+        assertThat(Stages.waiting(refusing)).isZero();
+        assertThat(call.giveUp()).isEmpty();
     }
 
     @Test

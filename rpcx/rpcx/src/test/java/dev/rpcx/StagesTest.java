@@ -9,6 +9,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -197,6 +199,25 @@ class StagesTest {
         assertThat(stage.getNumberOfDependents()).isEqualTo(1);
         assertThat(waiter.hook(stage)).as("it is there").isNull();
         assertThat(stage.getNumberOfDependents()).isEqualTo(1);
+    }
+
+    /** An event loop that gives a call up asks for the hook: it must not do the work. */
+    @Test
+    void butNotOnAStageThatMayWorkThen() {
+        AtomicInteger worked = new AtomicInteger();
+        CompletableFuture<String> works = new CompletableFuture<>() {
+            @Override
+            public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> told) {
+                worked.incrementAndGet();
+                return super.whenComplete(told);
+            }
+        };
+        Waiting waiter = new Waiting("a");
+        waiter.leave();
+        assertThat(waiter.hook(works)).isNull();
+        assertThat(worked).hasValue(0);
+        waiter.await(works);
+        assertThat(worked).hasValue(1);
     }
 
     /** Two threads that look for it at the same time each make one. */
