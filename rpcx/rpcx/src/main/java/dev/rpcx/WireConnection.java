@@ -158,6 +158,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Frames of what is being read, but for those that are large. */
     private int frames;
 
+    /** Bytes that have left since what is being read has begun to be read. */
+    private int sentMeanwhile;
+
     /** Counts up each time that something has arrived. */
     private int reads;
 
@@ -463,7 +466,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             gatherAll();
             if (gathered.length > 0 && takeTurn()) {
+                int before = gathered.length;
                 isWrittenHere();
+                sentMeanwhile += before - gathered.length;
             }
         } catch (Throwable t) {
             broken(t);
@@ -750,7 +755,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Whether what goes out already is so much that what else the peer is told has to be short. On the event loop. */
     final boolean isBehind() {
-        return batch != null || gathered.length > SHORT_BYTES || !channel.isWritable();
+        return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
     }
 
     private void endUnread() {
@@ -948,6 +953,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;
         frames = 0;
+        sentMeanwhile = 0;
         if (closed) {
             dropCut();
         }

@@ -385,9 +385,9 @@ class AwaitedTest {
     }
 
     /** A stage on which nothing can be hung, for want of memory. */
-    private static final class Full extends CompletableFuture<String> {
+    private static final class Full extends BoundFuture<String> {
         @Override
-        public CompletableFuture<String> whenComplete(BiConsumer<? super String, ? super Throwable> action) {
+        void onEnd(BiConsumer<? super String, ? super Throwable> action) {
             throw new OutOfMemoryError("of this test");
         }
     }
