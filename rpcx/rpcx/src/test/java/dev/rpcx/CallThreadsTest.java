@@ -127,28 +127,7 @@ class CallThreadsTest {
                 new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
                 new LostCalls(() -> {}));
         CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
-        CallThreads.Call call = new CallThreads.Call() {
-            @Override
-            public ServerMethod method() {
-                return method;
-            }
-
-            @Override
-            public CallContext context() {
-                return context;
-            }
-
-            @Override
-            public boolean isRunner() {
-                return false;
-            }
-
-            @Override
-            public void leaveNow(boolean isDone) {}
-
-            @Override
-            public void threadsEnded(CallContext of) {}
-        };
+        CallThreads.Call call = new IdleCall(method, context);
         Executor signals = threads.signalsOf(call);
         CallThreads.Steps steps = threads.stepsOf(call);
         Interceptor.Invocation invocation =

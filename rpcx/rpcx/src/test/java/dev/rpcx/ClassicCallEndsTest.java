@@ -850,19 +850,12 @@ class ClassicCallEndsTest {
         assertThat(Stages.waiting(service.waiting.get(0))).isZero();
     }
 
-    /** A virtual thread, say, that has to be handed to a carrier. */
     @Test
     void whoWantsToKnowIsToldAlsoWhereItsHandlerCannotBeInterrupted() throws Exception {
         serve();
         service.within = this::leave;
         call(1, "asking");
-        Thread handler = new Thread(this::handle) {
-            @Override
-            public void interrupt() {
-                throw new OutOfMemoryError("of a carrier, in this test");
-            }
-        };
-        handler.setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        Thread handler = new UninterruptibleThread(this::handle, reported);
         handler.start();
         handler.join();
         hand.handleAll(channel);

@@ -346,7 +346,6 @@ class EndsWithoutMemoryTest {
         assertThat(server.served()).isZero();
     }
 
-    /** A virtual thread, say, that has to be handed to a carrier. */
     @Test
     void whoWantsToKnowOfACancelIsToldAlsoWhereItsHandlerCannotBeInterrupted() throws Exception {
         List<String> told = new ArrayList<>();
@@ -356,13 +355,7 @@ class EndsWithoutMemoryTest {
         };
         call(0, "elsewhere", 10_000);
         answers();
-        Thread handler = new Thread(this::handle) {
-            @Override
-            public void interrupt() {
-                throw new OutOfMemoryError("of a carrier, in this test");
-            }
-        };
-        handler.setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        Thread handler = new UninterruptibleThread(this::handle, reported);
         handler.start();
         handler.join();
         hand.handleAll(channel);

@@ -30,6 +30,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LostCallsTest {
     private static final int ID = 1 << 16;
 
+    private final HandPlatform platform = new HandPlatform();
+    private Server server;
+    private Account account;
+    private HandChannel channel;
+    private ServerConnection connection;
+
     @RPCXServer("lost")
     static final class Service {
         @Method
@@ -71,7 +77,6 @@ class LostCallsTest {
         Failing failing = new Failing();
         logger.addHandler(failing);
         logger.setUseParentHandlers(false);
-        HandPlatform platform = new HandPlatform();
         try {
             Server server = Server.builder(RegistryServer.registry(new Service()))
                     .platform(platform)
@@ -102,6 +107,20 @@ class LostCallsTest {
             logger.removeHandler(failing);
             logger.setUseParentHandlers(true);
         }
+    }
+
+    private void serve(Object service, Interceptor... chain) {
+        Server.Builder builder =
+                Server.builder(RegistryServer.registry(service)).platform(platform);
+        for (Interceptor each : chain) {
+            builder.interceptor(each);
+        }
+        server = builder.build().start();
+        account = Objects.requireNonNull(server.ledger().open(null));
+        channel = new HandChannel(platform.ticker);
+        connection = new ServerConnection(channel, server, account, 0);
+        channel.pipeline().addLast(connection);
+        send(platform, channel, RawPeer.preface());
     }
 
     private static void send(HandPlatform platform, EmbeddedChannel channel, ByteBuf bytes) {
@@ -172,17 +191,7 @@ class LostCallsTest {
     @Test
     void aCallIsLostAlsoWhereItsStageBringsAnother() {
         CompletableFuture<Object> first = new CompletableFuture<>();
-        HandPlatform platform = new HandPlatform();
-        Server server = Server.builder(RegistryServer.registry(new Service()))
-                .platform(platform)
-                .interceptor((call, next) -> first)
-                .build()
-                .start();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        HandChannel channel = new HandChannel(platform.ticker);
-        ServerConnection connection = new ServerConnection(channel, server, account, 0);
-        channel.pipeline().addLast(connection);
-        send(platform, channel, RawPeer.preface());
+        serve(new Service(), (call, next) -> first);
         send(
                 platform,
                 channel,
@@ -221,18 +230,8 @@ class LostCallsTest {
     /** The memory ends as an interceptor has to be told that nobody waits for the result any more. */
     @Test
     void aCallThatIsGivenUpIsOverAlsoWhereItsInterceptorCannotBeToldSo() {
-        HandPlatform platform = new HandPlatform();
         Waiting service = new Waiting();
-        Server server = Server.builder(RegistryServer.registry(service))
-                .platform(platform)
-                .interceptor((call, next) -> next.proceed(call))
-                .build()
-                .start();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        HandChannel channel = new HandChannel(platform.ticker);
-        ServerConnection connection = new ServerConnection(channel, server, account, 0);
-        channel.pipeline().addLast(connection);
-        send(platform, channel, RawPeer.preface());
+        serve(service, (call, next) -> next.proceed(call));
         send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("waits", "waits")));
         assertThat(Stages.waiting(service.result)).isPositive();
         send(platform, channel, RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
@@ -296,18 +295,8 @@ class LostCallsTest {
     /** The memory ends when the call has been taken from its stage, as what interceptors wait for is looked at. */
     @Test
     void aCallWhoseGivingUpFailsHalfWayIsOverAndWhatItLeavesStaysCharged() {
-        HandPlatform platform = new HandPlatform();
         Waiting service = new Waiting();
-        Server server = Server.builder(RegistryServer.registry(service))
-                .platform(platform)
-                .interceptor((call, next) -> next.proceed(call))
-                .build()
-                .start();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        HandChannel channel = new HandChannel(platform.ticker);
-        ServerConnection connection = new ServerConnection(channel, server, account, 0);
-        channel.pipeline().addLast(connection);
-        send(platform, channel, RawPeer.preface());
+        serve(service, (call, next) -> next.proceed(call));
         service.within = () -> FailingSteps.of(1);
         send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("waits", "waits")));
         send(platform, channel, RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
@@ -328,17 +317,8 @@ class LostCallsTest {
     /** The memory ends as the first of two notices is cancelled. */
     @Test
     void aServerThatIsCutOffGivesUpAlsoWhatCannotBeCancelled() {
-        HandPlatform platform = new HandPlatform();
         Waiting service = new Waiting();
-        Server server = Server.builder(RegistryServer.registry(service))
-                .platform(platform)
-                .build()
-                .start();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        HandChannel channel = new HandChannel(platform.ticker);
-        ServerConnection connection = new ServerConnection(channel, server, account, 0);
-        channel.pipeline().addLast(connection);
-        send(platform, channel, RawPeer.preface());
+        serve(service);
         for (int i = 0; i < 2; i++) {
             send(platform, channel, RawPeer.frame(Wire.NOTICE | Wire.NAMED, ID + i, RawPeer.prelude("waits", "waits")));
         }
@@ -359,7 +339,6 @@ class LostCallsTest {
     /** What waits for a thread is not taken back then, and its call ends all the same. */
     @Test
     void aCallEndsAlsoWhereWhatGoesOnWithItCannotBeTakenBack() {
-        HandPlatform platform = new HandPlatform();
         Server server = Server.builder(RegistryServer.registry(new Service()))
                 .platform(platform)
                 .build()
@@ -378,28 +357,7 @@ class LostCallsTest {
         List<CompletionStage<?>> stages = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
             CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
-            CallThreads.Steps steps = threads.stepsOf(new CallThreads.Call() {
-                @Override
-                public ServerMethod method() {
-                    return method;
-                }
-
-                @Override
-                public CallContext context() {
-                    return context;
-                }
-
-                @Override
-                public boolean isRunner() {
-                    return false;
-                }
-
-                @Override
-                public void leaveNow(boolean isDone) {}
-
-                @Override
-                public void threadsEnded(CallContext of) {}
-            });
+            CallThreads.Steps steps = threads.stepsOf(new IdleCall(method, context));
             context.goesOnBy(steps);
             contexts.add(context);
             stages.add(steps.proceed(invocation, its -> "x"));
@@ -462,17 +420,8 @@ class LostCallsTest {
     @ValueSource(strings = {"elsewhere", "here"})
     void aStreamThatCannotBeginEndsItsCallAndCountsNoLonger(String method) {
         int streams = 20;
-        HandPlatform platform = new HandPlatform();
         Streaming service = new Streaming();
-        Server server = Server.builder(RegistryServer.registry(service))
-                .platform(platform)
-                .build()
-                .start();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        HandChannel channel = new HandChannel(platform.ticker);
-        ServerConnection connection = new ServerConnection(channel, server, account, 0);
-        channel.pipeline().addLast(connection);
-        send(platform, channel, RawPeer.preface());
+        serve(service);
         HandPlatform.written(channel);
         Runnable fails = () -> channel.loop.fails = true;
         service.ends = method.equals("here") ? () -> channel.eventLoop().execute(fails) : fails;
@@ -509,16 +458,8 @@ class LostCallsTest {
     /** The memory ends as a stream is cancelled, before who wants to know has been told. */
     @Test
     void aStreamWhoseCallCannotBeCancelledEndsAndCountsNoLonger() {
-        HandPlatform platform = new HandPlatform();
         Streaming service = new Streaming();
-        Server server = Server.builder(RegistryServer.registry(service))
-                .platform(platform)
-                .build()
-                .start();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        HandChannel channel = new HandChannel(platform.ticker);
-        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
-        send(platform, channel, RawPeer.preface());
+        serve(service);
         send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("stream", "tells")));
         platform.handleAll(channel);
         assertThat(account.held(Resource.STREAMS)).isEqualTo(1);
@@ -538,16 +479,8 @@ class LostCallsTest {
     /** The same before a handler that waits for its items has been told of their end. */
     @Test
     void aHandlerThatWaitsForItemsIsToldOfTheirEndAlsoWhereItsCallCannotBeCancelled() {
-        HandPlatform platform = new HandPlatform();
         Streaming service = new Streaming();
-        Server server = Server.builder(RegistryServer.registry(service))
-                .platform(platform)
-                .build()
-                .start();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        HandChannel channel = new HandChannel(platform.ticker);
-        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
-        send(platform, channel, RawPeer.preface());
+        serve(service);
         send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("stream", "takes")));
         assertThat(account.held(Resource.STREAMS)).isEqualTo(1);
         channel.loop.failingTasks = 1;
@@ -565,7 +498,6 @@ class LostCallsTest {
     /** Whoever counted it before would never count it back. */
     @Test
     void whatCannotBeMadeToTellACallDoesNotKeepItsPlace() {
-        HandPlatform platform = new HandPlatform();
         Server server = Server.builder(RegistryServer.registry(new Service()))
                 .platform(platform)
                 .build()
@@ -578,27 +510,12 @@ class LostCallsTest {
                 new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
                 new LostCalls(() -> {}));
         CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
-        CallThreads.Call failing = new CallThreads.Call() {
+        ServerMethod method = Objects.requireNonNull(server.method(MethodDictionary.key("lost", "pooled")));
+        CallThreads.Call failing = new IdleCall(method, context) {
             @Override
             public ServerMethod method() {
                 throw new OutOfMemoryError("injected");
             }
-
-            @Override
-            public CallContext context() {
-                return context;
-            }
-
-            @Override
-            public boolean isRunner() {
-                return false;
-            }
-
-            @Override
-            public void leaveNow(boolean isDone) {}
-
-            @Override
-            public void threadsEnded(CallContext of) {}
         };
         assertThatThrownBy(() -> threads.tell(failing, List.of(() -> {}))).isInstanceOf(OutOfMemoryError.class);
         assertThat(context.hasThreads()).isFalse();

@@ -438,6 +438,9 @@ public abstract class FieldCodec {
             in.element(entryBytes);
             int outer = in.beginEntry();
             KeyHashes hashes = counted.hashes;
+            if (hashes != null) {
+                hashes.noKey();
+            }
             Object k = key.absent();
             Object v = element.absent();
             for (int next; (next = in.tag()) != 0; ) {

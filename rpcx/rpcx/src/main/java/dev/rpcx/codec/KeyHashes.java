@@ -149,6 +149,15 @@ final class KeyHashes {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
+    /** The key of an entry that may have none in the message: then it costs nothing but itself. */
+    void noKey() {
+        bytes = 0;
+        made = 0;
+        within = 0;
+        keyCompared = 1;
+        keyLookedUp = 1;
+    }
+
     /** A key begins, which is read next. */
     void beginKey(In in) {
         bytes = in.position();

@@ -1,0 +1,33 @@
+package dev.rpcx;
+
+/** A call for which nothing runs but what a test has run by {@link CallThreads}. */
+class IdleCall implements CallThreads.Call {
+    private final ServerMethod method;
+    private final CallContext context;
+
+    IdleCall(ServerMethod method, CallContext context) {
+        this.method = method;
+        this.context = context;
+    }
+
+    @Override
+    public ServerMethod method() {
+        return method;
+    }
+
+    @Override
+    public CallContext context() {
+        return context;
+    }
+
+    @Override
+    public boolean isRunner() {
+        return false;
+    }
+
+    @Override
+    public void leaveNow(boolean isDone) {}
+
+    @Override
+    public void threadsEnded(CallContext of) {}
+}

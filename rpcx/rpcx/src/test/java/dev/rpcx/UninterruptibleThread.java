@@ -1,0 +1,17 @@
+package dev.rpcx;
+
+import java.util.List;
+
+/** A thread that cannot be interrupted for want of memory, as a virtual one that has to be handed to a carrier. */
+final class UninterruptibleThread extends Thread {
+    /** @param reported gets what the task throws, or what is reported to the thread */
+    UninterruptibleThread(Runnable task, List<? super Throwable> reported) {
+        super(task);
+        setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+    }
+
+    @Override
+    public void interrupt() {
+        throw new OutOfMemoryError("of a carrier, in this test");
+    }
+}
