@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
@@ -472,21 +473,51 @@ public final class CallContext {
         if (steps != null && steps.isElsewhere()) {
             return steps.proceed(call, step);
         }
-        return proceedHere(handled, call, step);
+        return proceedHere(handled, steps, call, step);
     }
 
-    /** On this thread, where it has been decided that the call goes on. */
-    static @Nullable Object proceedHere(CallContext handled, Interceptor.Invocation call, Interceptor.Next step)
+    /**
+     * On this thread, where it has been decided that the call goes on. A stage of somebody else's class that the step
+     * brings is begun here, in the call's context: see {@link ServerMethod#invoke}.
+     *
+     * @param steps those of the call, null for none
+     */
+    static @Nullable Object proceedHere(
+            CallContext handled, CallThreads.@Nullable Steps steps, Interceptor.Invocation call, Interceptor.Next step)
             throws Throwable {
         CallContext here = CURRENT.get();
         if (here == handled || here != null && here.whole == handled) {
-            return step.proceed(call);
+            return handled.begun(steps, step.proceed(call));
         }
         CURRENT.set(handled);
         try {
-            return step.proceed(call);
+            return handled.begun(steps, step.proceed(call));
         } finally {
             CURRENT.set(here);
+        }
+    }
+
+    /** A publisher may be a stage as well, and is none here. */
+    private @Nullable Object begun(CallThreads.@Nullable Steps given, @Nullable Object result) {
+        return result instanceof CompletionStage<?> stage
+                        && !Stages.isPassive(stage)
+                        && given != null
+                        && !given.bringsStream()
+                ? own(stage)
+                : result;
+    }
+
+    /**
+     * Takes one step of the call's chain later, where the method's handlers run, on a thread that is counted.
+     *
+     * @return how it ends; a failure where the call has ended
+     */
+    CompletionStage<?> proceedLater(Interceptor.Invocation call, Interceptor.Next step) {
+        CallThreads.Steps given = steps;
+        try {
+            return (given == null ? CallThreads.NO_STEPS : given).proceed(call, step);
+        } catch (RPCXException hasEnded) {
+            return CompletableFuture.failedFuture(hasEnded);
         }
     }
 
@@ -546,7 +577,10 @@ public final class CallContext {
         return tasks;
     }
 
-    /** The stage that interceptors see instead of the handler's: it is the call's own, and ends when that is given up. */
+    /**
+     * The stage that interceptors see instead of the handler's, or instead of one that may work: it is the call's own,
+     * and ends when that is given up.
+     */
     CompletionStage<?> own(CompletionStage<?> returned) {
         if (Stages.isDone(returned)) {
             return returned;

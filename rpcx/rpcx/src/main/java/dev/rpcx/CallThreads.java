@@ -53,6 +53,12 @@ final class CallThreads {
         }
 
         @Override
+        public boolean bringsStream() {
+            // nobody knows, so what has been brought is left as it is
+            return true;
+        }
+
+        @Override
         public boolean isAnyBehind() {
             return false;
         }
@@ -130,7 +136,7 @@ final class CallThreads {
 
     /** What has the rest of the call's chain run where the method's handlers do. */
     Steps stepsOf(Call call) {
-        return new StepsOfCall(this, call, call.context(), call.method().place());
+        return new StepsOfCall(this, call);
     }
 
     private void run(RunOn.Place place, Counted task) {
@@ -259,6 +265,9 @@ final class CallThreads {
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
+        /** Whether the method brings a stream: its publisher may be a stage as well, and is none here. */
+        boolean bringsStream();
+
         /** Whether a thread beside the call's own goes on with it. */
         boolean isAnyBehind();
 
@@ -285,6 +294,7 @@ final class CallThreads {
         private final Call call;
         private final CallContext context;
         private final RunOn.Place place;
+        private final boolean bringsStream;
 
         /** Those that have not begun; null where there was none, as in most calls. Guarded by this. */
         private @Nullable Set<LaterStep> unbegun;
@@ -292,11 +302,12 @@ final class CallThreads {
         /** Threads that run a part of the chain and are counted; null where there was none. Guarded by this. */
         private @Nullable Set<Thread> counted;
 
-        StepsOfCall(CallThreads threads, Call call, CallContext context, RunOn.Place place) {
+        StepsOfCall(CallThreads threads, Call call) {
             this.threads = threads;
             this.call = call;
-            this.context = context;
-            this.place = place;
+            this.context = call.context();
+            this.place = call.method().place();
+            this.bringsStream = call.method().brings();
         }
 
         @Override
@@ -322,6 +333,11 @@ final class CallThreads {
             }
             threads.run(place, later.counted);
             return later.result;
+        }
+
+        @Override
+        public boolean bringsStream() {
+            return bringsStream;
         }
 
         @Override
@@ -365,7 +381,7 @@ final class CallThreads {
             }
             try {
                 context.onCancel(interruptible::interrupt);
-                return CallContext.proceedHere(context, invocation, step);
+                return CallContext.proceedHere(context, this, invocation, step);
             } finally {
                 synchronized (this) {
                     counted.remove(here);
@@ -450,8 +466,9 @@ final class CallThreads {
             }
             try {
                 Object value = proceed();
-                if (value instanceof CompletionStage<?> stage) {
-                    stage.whenComplete(this::end);
+                if (!of.bringsStream && value instanceof CompletionStage<?> stage) {
+                    // others may share it, or it may never end: this waits at one of the call's own
+                    (stage instanceof OwnStage ? stage : context.own(stage)).whenComplete(this::end);
                 } else {
                     result.complete(value);
                 }

@@ -280,7 +280,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     public void brought(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
             // of an interceptor that has gone on behind a stage, whose own result it gives
-            await(stage);
+            await(method.brought(stage, context));
         } else if (thrown == null) {
             succeed(value);
         } else {

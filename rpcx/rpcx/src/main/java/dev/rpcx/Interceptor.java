@@ -27,7 +27,9 @@ import org.jspecify.annotations.Nullable;
  * count: the call has left the limits with its stream.
  *
  * <p>Where a handler returns a stage that has not ended, the interceptors of a server see one of the call's own, which
- * ends with the handler's. When the call has ended before that, because an interceptor has answered it, or is given up,
+ * ends with the handler's. So do those before one that returns a stage of a class which may do its work when something
+ * is hung on it, any but a {@code CompletableFuture} itself and the futures of RPCX: that work begins within
+ * {@link Next#proceed}. When the call has ended before that, because an interceptor has answered it, or is given up,
  * a second after its caller has gone, it ends as {@code CANCELLED}: nothing that is hung on it stays with a stage that
  * outlasts the call, or that many calls share.
  */

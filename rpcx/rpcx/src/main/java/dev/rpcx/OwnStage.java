@@ -5,9 +5,10 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the interceptors of one call see of the stage that its handler has returned: what they hang on it is held by
- * this, and not by a stage that others may share, or that never ends. It ends with the handler's stage, or as cancelled
- * when the call has ended before that or is given up. Thread-safe.
+ * What the interceptors of one call see of the stage that its handler has returned, or that an interceptor behind them
+ * has, where it may work when something is hung on it: what they hang on it is held by this, and not by a stage that
+ * others may share, or that never ends. It ends with that stage, or as cancelled when the call has ended before that or
+ * is given up. Thread-safe.
  */
 final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;

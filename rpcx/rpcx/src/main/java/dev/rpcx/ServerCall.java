@@ -552,7 +552,7 @@ final class ServerCall extends Outbound
     public void brought(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method().chain() != null) {
             // of an interceptor that has gone on behind a stage, whose own result it gives
-            await(stage);
+            await(method().brought(stage, context()));
             return;
         }
         finish(value, thrown == null ? null : failedHere(thrown));

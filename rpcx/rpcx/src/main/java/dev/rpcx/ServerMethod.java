@@ -49,6 +49,19 @@ record ServerMethod(
     }
 
     /**
+     * What a stage of an interceptor has brought, on whatever thread: another stage. One that may do its work once
+     * something is hung on it does that where the handlers run.
+     *
+     * @param call being handled
+     */
+    CompletionStage<?> brought(CompletionStage<?> stage, CallContext call) {
+        return Stages.isPassive(stage)
+                ? stage
+                : call.proceedLater(
+                        new Interceptor.Invocation(service, name, new Object[0], Metadata.EMPTY, call), of -> stage);
+    }
+
+    /**
      * The end of a chain of interceptors. What the handler throws has been executed. The invocation says which call it
      * is: an interceptor may have gone on to a thread that knows of no call, or of another one.
      *

@@ -7,6 +7,7 @@ import java.lang.ref.WeakReference;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
@@ -62,17 +64,19 @@ class LazyStagesTest {
 
         @Method
         CompletionStage<String> hangs() {
-            return lazy(new CompletableFuture<>(), () -> {
-                lookAtContext();
-                working.incrementAndGet();
-                try {
-                    never.await();
-                } catch (InterruptedException e) {
-                    interrupted.incrementAndGet();
-                } finally {
-                    working.decrementAndGet();
-                }
-            });
+            return lazy(new CompletableFuture<>(), this::hang);
+        }
+
+        void hang() {
+            lookAtContext();
+            working.incrementAndGet();
+            try {
+                never.await();
+            } catch (InterruptedException e) {
+                interrupted.incrementAndGet();
+            } finally {
+                working.decrementAndGet();
+            }
         }
 
         @Method
@@ -87,12 +91,6 @@ class LazyStagesTest {
         /** A publisher that is a stage as well, as those of some libraries are. */
         @Method
         Flow.Publisher<String> publishes() {
-            class Both extends CompletableFuture<String> implements Flow.Publisher<String> {
-                @Override
-                public void subscribe(Flow.Subscriber<? super String> to) {
-                    new StreamsTest.Made<>(1, i -> "published").subscribe(to);
-                }
-            }
             return new Both();
         }
 
@@ -178,5 +176,241 @@ class LazyStagesTest {
         client.create(LazyClient.class, "127.0.0.1", own.port()).publishes().subscribe(items);
         assertThat(items.all()).containsExactly("published");
         own.stop(Duration.ZERO);
+    }
+
+    // ---- of interceptors, behind one that goes on later
+
+    @RPCXServer("checked")
+    static final class Checked {
+        final CompletableFuture<String> passed = new CompletableFuture<>();
+
+        /** For an interceptor to ask: answered where no event loop waits for it. */
+        @Method
+        CompletableFuture<String> pass() {
+            return passed;
+        }
+
+        @Method
+        String read(String text) {
+            return text;
+        }
+
+        @Method
+        Flow.Publisher<String> publishes() {
+            return new Both();
+        }
+    }
+
+    @RPCXClient(remoteServerName = "checked")
+    interface CheckedCalls {
+        RPCXFuture<String> pass();
+
+        CompletableFuture<String> read(String text);
+    }
+
+    @RPCXClient(remoteServerName = "checked")
+    interface CheckedStreams {
+        Flow.Publisher<String> publishes();
+    }
+
+    /** A publisher that is a stage as well, which never ends. */
+    private static final class Both extends CompletableFuture<String> implements Flow.Publisher<String> {
+        @Override
+        public void subscribe(Flow.Subscriber<? super String> to) {
+            new StreamsTest.Made<>(1, i -> "published").subscribe(to);
+        }
+    }
+
+    private final Checked checked = new Checked();
+
+    /** Those of the outer interceptor that wait for what it asks. */
+    private final AtomicInteger asking = new AtomicInteger();
+
+    /** How the outer interceptor goes on once it has its answer, or another thread of its own. */
+    enum GoesOn {
+        COMPOSED,
+        /** The stage that comes is brought by another one. */
+        APPLIED,
+        ON_A_THREAD,
+        /** What it brings on an event loop is a stage of its own that works. */
+        WITH_A_STAGE_OF_ITS_OWN
+    }
+
+    @SuppressWarnings("unchecked") // it is the rest of the chain
+    private static <T> CompletionStage<T> goOn(Interceptor.Invocation call, Interceptor.Next next) {
+        try {
+            return (CompletionStage<T>) Objects.requireNonNull(next.proceed(call));
+        } catch (Throwable t) {
+            return CompletableFuture.failedFuture(t);
+        }
+    }
+
+    private Server serving(boolean isClassic, Interceptor outer, Interceptor inner) {
+        Interceptor others =
+                (call, next) -> call.method().equals("pass") ? next.proceed(call) : inner.intercept(call, next);
+        return Server.builder(RegistryServer.registry(checked))
+                .host("127.0.0.1")
+                .classic(isClassic)
+                .interceptor(
+                        (call, next) -> call.method().equals("pass") ? next.proceed(call) : outer.intercept(call, next))
+                .interceptor(others)
+                .build()
+                .start();
+    }
+
+    private static Client client(boolean isClassic) {
+        Client.Builder builder = Client.builder().callTimeout(Duration.ofSeconds(20));
+        return (isClassic ? builder.classic() : builder).build();
+    }
+
+    private Interceptor goingOn(GoesOn how, AtomicReference<CheckedCalls> asked, Runnable work) {
+        return (call, next) -> {
+            CompletionStage<String> answer = asked.get().pass();
+            CompletionStage<?> later = switch (how) {
+                case COMPOSED -> answer.thenCompose(ok -> goOn(call, next));
+                case APPLIED -> answer.thenApply(ok -> goOn(call, next));
+                case ON_A_THREAD -> checked.passed.thenApplyAsync(ok -> goOn(call, next), LazyStagesTest::onOwnThread);
+                case WITH_A_STAGE_OF_ITS_OWN -> answer.thenApply(ok -> lazy(new CompletableFuture<>(), work));
+            };
+            // from here on an event loop goes on
+            asking.incrementAndGet();
+            return later;
+        };
+    }
+
+    private static void onOwnThread(Runnable task) {
+        Thread thread = new Thread(task);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "COMPOSED, false", "APPLIED, false", "ON_A_THREAD, false", "WITH_A_STAGE_OF_ITS_OWN, false",
+        "COMPOSED, true", "APPLIED, true", "ON_A_THREAD, true", "WITH_A_STAGE_OF_ITS_OWN, true"
+    })
+    void theWorkOfAnInterceptorsStageHasTheContextOfItsCallHoweverItsChainGoesOn(GoesOn how, boolean isClassic) {
+        AtomicReference<CheckedCalls> asked = new AtomicReference<>();
+        AtomicReference<CallContext> seen = new AtomicReference<>();
+        AtomicInteger works = new AtomicInteger();
+        AtomicInteger onLoops = new AtomicInteger();
+        Runnable work = () -> {
+            works.incrementAndGet();
+            seen.set(CallContext.current().orElse(null));
+            onLoops.addAndGet(Thread.currentThread() instanceof LoopThread ? 1 : 0);
+        };
+        AtomicReference<CallContext> own = new AtomicReference<>();
+        Server here = serving(
+                isClassic,
+                (call, next) -> {
+                    own.set(CallContext.current().orElseThrow());
+                    return goingOn(how, asked, work).intercept(call, next);
+                },
+                (call, next) -> lazy(new CompletableFuture<>(), work));
+        try (Client another = client(isClassic);
+                Client behind = client(isClassic)) {
+            asked.set(behind.create(CheckedCalls.class, "127.0.0.1", here.port()));
+            CompletableFuture<String> read =
+                    another.create(CheckedCalls.class, "127.0.0.1", here.port()).read("a");
+            await().until(() -> asking.get() == 1);
+            checked.passed.complete("ok");
+            assertThat(read).succeedsWithin(Duration.ofSeconds(10)).isEqualTo("worked");
+            assertThat(works).hasValue(1);
+            assertThat(seen.get()).isNotNull().isSameAs(own.get());
+            assertThat(onLoops).hasValue(0);
+        } finally {
+            here.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "COMPOSED, false", "APPLIED, false", "WITH_A_STAGE_OF_ITS_OWN, false",
+        "COMPOSED, true", "APPLIED, true", "WITH_A_STAGE_OF_ITS_OWN, true"
+    })
+    void aCancelInterruptsTheWorkOfAnInterceptorsStageWhichCountsUntilThen(GoesOn how, boolean isClassic) {
+        AtomicReference<CheckedCalls> asked = new AtomicReference<>();
+        Server here = serving(
+                isClassic,
+                goingOn(how, asked, service::hang),
+                (call, next) -> lazy(new CompletableFuture<>(), service::hang));
+        Client another = client(isClassic);
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(CheckedCalls.class, "127.0.0.1", here.port()));
+            CompletableFuture<String> read =
+                    another.create(CheckedCalls.class, "127.0.0.1", here.port()).read("a");
+            await().until(() -> asking.get() == 1);
+            checked.passed.complete("ok");
+            await().until(() -> service.working.get() == 1);
+            await().until(() -> here.ledger().held(Resource.HANDLERS) == 1);
+            another.close();
+            assertThat(read).failsWithin(Duration.ofSeconds(10));
+            await().until(() -> service.interrupted.get() == 1 && here.ledger().held(Resource.HANDLERS) == 0);
+            assertThat(service.withoutContext).hasValue(0);
+        } finally {
+            service.never.countDown();
+            another.close();
+            here.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** The codec charges for most of what so much is read into. */
+    private static final String LARGE = "x".repeat(200_000);
+
+    /** Whoever comes first hangs the one hook there, and what its request was read into stays charged with that. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aStageOfAnInterceptorThatManyCallsShareKeepsNothingOfThoseThatAreGivenUp(boolean isClassic) {
+        AtomicReference<CheckedCalls> asked = new AtomicReference<>();
+        CompletableFuture<String> shared = new CompletableFuture<>();
+        Server here = serving(isClassic, goingOn(GoesOn.COMPOSED, asked, () -> {}), (call, next) -> shared);
+        Client another = client(isClassic);
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(CheckedCalls.class, "127.0.0.1", here.port()));
+            CheckedCalls calls = another.create(CheckedCalls.class, "127.0.0.1", here.port());
+            for (int i = 1; i <= 4; i++) {
+                calls.read(LARGE);
+            }
+            await().until(() -> asking.get() == 4);
+            checked.passed.complete("ok");
+            await().until(() -> Stages.waiting(shared) == 4);
+            assertThat(shared.getNumberOfDependents()).isEqualTo(1);
+            another.close();
+            await().until(() -> Stages.waiting(shared) == 0);
+            await().until(() -> here.ledger().held(Resource.OBJECT_BYTES) < 2L * LARGE.length());
+            shared.complete("over");
+            await().until(() -> here.ledger().held(Resource.OBJECT_BYTES) == 0);
+        } finally {
+            shared.complete("over");
+            another.close();
+            here.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** As an interceptor does it that asks elsewhere whether the caller may have the stream. */
+    @Test
+    void aPublisherThatIsAStageAsWellComesToAnInterceptorThatGoesOnOnAnEventLoop() throws Exception {
+        AtomicReference<CheckedCalls> asked = new AtomicReference<>();
+        Interceptor later = (call, next) -> (Flow.Publisher<String>) to -> {
+            asked.get()
+                    .pass()
+                    .thenCompose(ok -> LazyStagesTest.<Flow.Publisher<String>>goOn(call, next))
+                    .thenAccept(publisher -> publisher.subscribe(to));
+            asking.incrementAndGet();
+        };
+        Server here = serving(false, later, (call, next) -> next.proceed(call));
+        try (Client another = client(false);
+                Client behind = client(false)) {
+            asked.set(behind.create(CheckedCalls.class, "127.0.0.1", here.port()));
+            StreamsTest.Collected<String> items = new StreamsTest.Collected<>(1);
+            another.create(CheckedStreams.class, "127.0.0.1", here.port())
+                    .publishes()
+                    .subscribe(items);
+            await().until(() -> asking.get() == 1);
+            checked.passed.complete("ok");
+            assertThat(items.all()).containsExactly("published");
+        } finally {
+            here.stop(Duration.ofMillis(200));
+        }
     }
 }
