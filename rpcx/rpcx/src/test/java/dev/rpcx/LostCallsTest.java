@@ -270,6 +270,11 @@ class LostCallsTest {
         }
 
         @Override
+        public boolean bringsStream() {
+            return false;
+        }
+
+        @Override
         public boolean isAnyBehind() {
             if (failures > 0) {
                 failures--;
