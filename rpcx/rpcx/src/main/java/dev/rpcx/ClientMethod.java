@@ -622,6 +622,9 @@ final class ClientMethod {
             }
         } catch (CodecException e) {
             throw unusable(e);
+        } finally {
+            // by an accessor, or a supplier of metadata: a call that is made again is written on an event loop
+            LoopThread.forgetInterrupt();
         }
     }
 

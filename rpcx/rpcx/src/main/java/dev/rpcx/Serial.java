@@ -143,6 +143,8 @@ final class Serial implements Executor, Runnable {
             signal.run();
         } catch (Throwable t) {
             AsyncCall.told(t);
+        } finally {
+            LoopThread.forgetInterrupt();
         }
     }
 }

@@ -10,6 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -171,6 +172,23 @@ class LeftOnThreadTest {
         boolean isInterruptedOnTheLoop();
     }
 
+    @RPCXServer("slow")
+    static final class Slow {
+        private final CompletableFuture<String> first = new CompletableFuture<>();
+        private final AtomicInteger calls = new AtomicInteger();
+
+        @Method(idempotent = true)
+        CompletableFuture<String> take(Left ignored) {
+            return calls.incrementAndGet() == 1 ? first : CompletableFuture.completedFuture("second");
+        }
+    }
+
+    @RPCXClient(remoteServerName = "slow")
+    interface SlowClient {
+        @Method(idempotent = true, hedgeMillis = 20)
+        CompletableFuture<String> take(Left left);
+    }
+
     /** Interrupts the event loop that reads or writes it. One of 0 cannot be read. */
     record Left(int number) {
         Left {
@@ -212,6 +230,29 @@ class LeftOnThreadTest {
             assertThatThrownBy(calls::failsOnTheLoop).isInstanceOf(RPCXException.class);
             assertThat(calls.isInterruptedOnTheLoop()).as("by a message").isFalse();
         } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** A call that is made again reads its arguments on an event loop of the client. */
+    @Test
+    void anInterruptThatAnArgumentLeavesOnTheClientsLoopMeetsNothingElseThere() {
+        Slow slow = new Slow();
+        Server server = Server.builder(RegistryServer.registry(slow))
+                .host("127.0.0.1")
+                .build()
+                .start();
+        try (Client client = Client.builder().eventLoops(1).build()) {
+            SlowClient calls = client.create(SlowClient.class, "127.0.0.1", server.port());
+            String seen = calls.take(new Left(1))
+                    .thenApply(which -> which + ", on a loop: "
+                            + (Thread.currentThread() instanceof LoopThread)
+                            + ", interrupted: "
+                            + Thread.currentThread().isInterrupted())
+                    .join();
+            assertThat(seen).isEqualTo("second, on a loop: true, interrupted: false");
+        } finally {
+            slow.first.complete("first");
             server.stop(Duration.ofMillis(200));
         }
     }

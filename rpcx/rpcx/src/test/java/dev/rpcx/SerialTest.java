@@ -270,4 +270,18 @@ class SerialTest {
             place.shutdownNow();
         }
     }
+
+    @Test
+    void anInterruptThatASignalLeavesOnAnEventLoopMeetsNobodyElse() throws InterruptedException {
+        Serial serial = new Serial(null, Runnable::run);
+        Thread loop = new LoopThread(
+                () -> {
+                    serial.execute(Thread.currentThread()::interrupt);
+                    ran.add("interrupted: " + Thread.currentThread().isInterrupted());
+                },
+                "loop");
+        loop.start();
+        loop.join();
+        assertThat(ran).containsExactly("interrupted: false");
+    }
 }
