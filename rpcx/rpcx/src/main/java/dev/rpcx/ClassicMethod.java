@@ -125,20 +125,26 @@ final class ClassicMethod {
         // a caller that has cancelled is not waited for
         future.onEnd((result, thrown) -> reply.cancel(false));
         reply.onEnd((bytes, thrown) -> {
-            if (bytes != null) {
-                long now = route.ticker().nanoTime();
-                times.answered(now - sentNanos, now);
-                route.counted(Health.Outcome.ANSWERED, permit);
-                read(bytes, future);
-            } else {
-                RPCXException error = Health.named(error(thrown), route, service + "/" + name);
-                long left = deadline - route.ticker().nanoTime();
-                // what this side says by itself, or has failed over before it sent anything, says nothing of the server
-                boolean isOwn = error.own() != null || !(thrown instanceof RPCXException);
-                Health.Outcome outcome =
-                        isOwn ? Health.Outcome.UNTOLD : Health.Outcome.of(error, times, deadline - sentNanos, left);
-                route.counted(outcome, permit);
-                future.fail(error);
+            try {
+                if (bytes != null) {
+                    long now = route.ticker().nanoTime();
+                    times.answered(now - sentNanos, now);
+                    route.counted(Health.Outcome.ANSWERED, permit);
+                    read(bytes, future);
+                } else {
+                    RPCXException error = Health.named(error(thrown), route, service + "/" + name);
+                    long left = deadline - route.ticker().nanoTime();
+                    // what this side says by itself, or has failed over before it sent anything, says nothing of the
+                    // server
+                    boolean isOwn = error.own() != null || !(thrown instanceof RPCXException);
+                    Health.Outcome outcome =
+                            isOwn ? Health.Outcome.UNTOLD : Health.Outcome.of(error, times, deadline - sentNanos, left);
+                    route.counted(outcome, permit);
+                    future.fail(error);
+                }
+            } finally {
+                // by a constructor of the result, or by whoever waited for it
+                LoopThread.forgetInterrupt();
             }
         });
     }

@@ -181,12 +181,26 @@ class LeftOnThreadTest {
         CompletableFuture<String> take(Left ignored) {
             return calls.incrementAndGet() == 1 ? first : CompletableFuture.completedFuture("second");
         }
+
+        @Method
+        Left bring() {
+            return new Left(1);
+        }
+
+        @Method
+        CompletableFuture<String> waitForFirst() {
+            return first;
+        }
     }
 
     @RPCXClient(remoteServerName = "slow")
     interface SlowClient {
         @Method(idempotent = true, hedgeMillis = 20)
         CompletableFuture<String> take(Left left);
+
+        CompletableFuture<Left> bring();
+
+        CompletableFuture<String> waitForFirst();
     }
 
     /** Interrupts the event loop that reads or writes it. One of 0 cannot be read. */
@@ -245,12 +259,36 @@ class LeftOnThreadTest {
         try (Client client = Client.builder().eventLoops(1).build()) {
             SlowClient calls = client.create(SlowClient.class, "127.0.0.1", server.port());
             String seen = calls.take(new Left(1))
-                    .thenApply(which -> which + ", on a loop: "
-                            + (Thread.currentThread() instanceof LoopThread)
-                            + ", interrupted: "
-                            + Thread.currentThread().isInterrupted())
+                    .thenApply(LeftOnThreadTest::withThread)
                     .join();
             assertThat(seen).isEqualTo("second, on a loop: true, interrupted: false");
+        } finally {
+            slow.first.complete("first");
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private static String withThread(String text) {
+        return text + ", on a loop: " + (Thread.currentThread() instanceof LoopThread) + ", interrupted: "
+                + Thread.currentThread().isInterrupted();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anInterruptThatAResultLeavesOnTheClientsLoopDoesNotMeetTheNextCall(boolean isClassic) {
+        Slow slow = new Slow();
+        Server server = Server.builder(RegistryServer.registry(slow))
+                .host("127.0.0.1")
+                .classic(isClassic)
+                .build()
+                .start();
+        Client.Builder builder = Client.builder().eventLoops(1);
+        try (Client client = (isClassic ? builder.classic() : builder).build()) {
+            SlowClient calls = client.create(SlowClient.class, "127.0.0.1", server.port());
+            CompletableFuture<String> seen = calls.waitForFirst().thenApply(LeftOnThreadTest::withThread);
+            calls.bring().join();
+            slow.first.complete("first");
+            assertThat(seen.join()).isEqualTo("first, on a loop: true, interrupted: false");
         } finally {
             slow.first.complete("first");
             server.stop(Duration.ofMillis(200));
