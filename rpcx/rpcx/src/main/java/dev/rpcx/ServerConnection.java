@@ -429,7 +429,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void onFrame(int head, int id, ByteBuf payload) {
-        switch (head & Wire.TYPE_MASK) {
+        int type = head & Wire.TYPE_MASK;
+        switch (type) {
             case Wire.REQUEST -> onRequest(head, id, payload, false);
             case Wire.NOTICE -> onRequest(head, id, payload, true);
             case Wire.PART -> onPart(head, id, payload);
@@ -463,6 +464,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             default -> {
                 // it is a type of a later version, or one that has no meaning to a server
             }
+        }
+        if (type != Wire.REQUEST && type != Wire.NOTICE) {
+            // subscribers, publishers and what is told of a cancel may run here, for as long as they like
+            readAnew();
         }
     }
 

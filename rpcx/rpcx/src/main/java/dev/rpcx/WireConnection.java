@@ -161,6 +161,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes that have left since what is being read has begun to be read. */
     private int sentMeanwhile;
 
+    /** Bytes of what is queued that may still leave before the end of what is being read. */
+    private int roomMeanwhile = AT_ONCE_BYTES;
+
     /** Counts up each time that something has arrived. */
     private int reads;
 
@@ -443,28 +446,34 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     void endLost() {}
 
     private void drain() {
-        gatherAll();
+        gatherAll(AT_ONCE_BYTES);
         flushGathered();
     }
 
-    private void gatherAll() {
+    /**
+     * @param room bytes that may leave
+     * @return what is left of that
+     */
+    private int gatherAll(int room) {
         beginDrain();
-        if (gatherQueued(AT_ONCE_BYTES) <= 0) {
+        int left = gatherQueued(room);
+        if (left <= 0) {
             wakeAgain();
         }
+        return left;
     }
 
     /**
      * Sends what has come of the frames so far while more of them wait to be read: the peer works on that meanwhile.
      * Where all left together at the end, each side would have nothing to do while the other reads. Large messages wait
-     * for that end.
+     * for that end, and so does what is more than a turn of this connection.
      */
     private void sendMeanwhile() {
-        if (closed || outbox.isEmpty() && gathered.length == 0) {
+        if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gathered.length == 0) {
             return;
         }
         try {
-            gatherAll();
+            roomMeanwhile = gatherAll(roomMeanwhile);
             if (gathered.length > 0 && takeTurn()) {
                 int before = gathered.length;
                 isWrittenHere();
@@ -623,7 +632,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * and may be another one.
      */
     private void flushBatch() {
-        if (gathered.length + (batch == null ? 0 : batch.readableBytes()) >= BATCH_BYTES && takeTurn()) {
+        int bytes = gathered.length + (batch == null ? 0 : batch.readableBytes());
+        if (bytes >= BATCH_BYTES && takeTurn()) {
+            if (reading) {
+                sentMeanwhile += bytes;
+            }
             writeBatch();
             channel.flush();
         }
@@ -954,6 +967,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         reading = false;
         frames = 0;
         sentMeanwhile = 0;
+        roomMeanwhile = AT_ONCE_BYTES;
         if (closed) {
             dropCut();
         }

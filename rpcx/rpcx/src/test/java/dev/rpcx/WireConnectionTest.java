@@ -27,7 +27,19 @@ class WireConnectionTest {
     private final Ledger ledger = new Ledger("wire", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final Account account = java.util.Objects.requireNonNull(ledger.open(null));
     private final List<String> told = new ArrayList<>();
-    private final EmbeddedChannel channel = new EmbeddedChannel();
+
+    /** A loop does so behind what it is doing, and this channel within each write. */
+    private boolean runsTasks = true;
+
+    private final EmbeddedChannel channel = new EmbeddedChannel() {
+        @Override
+        public void runPendingTasks() {
+            if (runsTasks) {
+                super.runPendingTasks();
+            }
+        }
+    };
+
     private final Connection connection = new Connection(channel, account);
 
     private final class Connection extends WireConnection {
@@ -169,6 +181,54 @@ class WireConnectionTest {
         assertThat(HandPlatform.written(channel))
                 .isEqualTo(ByteBufUtil.getBytes(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER)));
         assertThat(channel.isOpen()).isFalse();
+    }
+
+    /** As of a stream whose peer reads as fast as it is sent. */
+    private final class Endless extends Outbound {
+        private long sentBytes;
+
+        Endless() {
+            super(Unpooled.buffer());
+            head = Wire.ITEM;
+            id = 1 << 16;
+        }
+
+        @Override
+        boolean leaving() {
+            body.clear().writeZero(8_000);
+            return true;
+        }
+
+        @Override
+        void left() {
+            sentBytes += 8_000;
+            if (!connection.isClosed()) {
+                connection.send(this);
+            }
+        }
+
+        @Override
+        void lost() {}
+    }
+
+    /** Other connections of the loop wait until what is read has been handled. */
+    @Test
+    void whatLeavesWhileManyFramesAreReadIsNoMoreThanATurn() {
+        Endless stream = new Endless();
+        runsTasks = false;
+        channel.pipeline().addLast(connection);
+        connection.channelRead(
+                channel.pipeline().context(connection), Unpooled.buffer().writeBytes(RawPeer.preface()));
+        connection.send(stream);
+        ByteBuf frames = Unpooled.buffer();
+        for (int i = 0; i < 5_000; i++) {
+            frames.writeBytes(RawPeer.frame(Wire.END, 5, Unpooled.EMPTY_BUFFER));
+        }
+        connection.channelRead(channel.pipeline().context(connection), frames);
+        assertThat(stream.sentBytes).isBetween(500_000L, 600_000L);
+        connection.channelReadComplete(channel.pipeline().context(connection));
+        assertThat(stream.sentBytes).as("with what leaves at the end").isLessThan(1_200_000);
+        runsTasks = true;
     }
 
     @Test

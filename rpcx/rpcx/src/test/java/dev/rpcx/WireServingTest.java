@@ -49,6 +49,7 @@ class WireServingTest {
         final List<Long> left = new ArrayList<>();
         int begun;
         Runnable within = () -> {};
+        Runnable atItem = () -> {};
         Runnable atError = () -> {};
 
         @Method
@@ -117,6 +118,7 @@ class WireServingTest {
                 @Override
                 public void onNext(String item) {
                     items.add(item);
+                    atItem.run();
                 }
 
                 @Override
@@ -405,6 +407,31 @@ class WireServingTest {
         handle();
         expectReply(FIRST + 1, "a");
         assertThat(service.left).containsExactly(TimeUnit.MILLISECONDS.toNanos(5));
+    }
+
+    @Test
+    void whatASubscriberOnTheLoopTakesIsNotTakenOffTheTimeOfCallsThatWereReadWithItsItem() {
+        call(FIRST, "takes", Unpooled.EMPTY_BUFFER);
+        service.takers.get(0).request(300);
+        hand.settle(channel);
+        assertThat(next().head()).isEqualTo(Wire.CREDIT);
+        service.atItem = () -> hand.ticker.advance(10, TimeUnit.MILLISECONDS);
+        ByteBuf all = RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED,
+                FIRST + 1,
+                RawPeer.prelude("hand", "echo").writeBytes(RawPeer.text("a")));
+        all.writeBytes(RawPeer.frame(Wire.ITEM, FIRST, RawPeer.text("b")));
+        all.writeBytes(RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED | Wire.TIME,
+                FIRST + 2,
+                RawPeer.prelude("hand", "echo").writeBytes(number(5_000)).writeBytes(RawPeer.text("c"))));
+        send(all);
+        assertThat(service.items).containsExactly("b");
+        handle();
+        expectReply(FIRST + 1, "a");
+        handle();
+        expectReply(FIRST + 2, "c");
+        assertThat(service.left.get(1)).isEqualTo(TimeUnit.MILLISECONDS.toNanos(5));
     }
 
     /** Such a stream may go on for years. */
