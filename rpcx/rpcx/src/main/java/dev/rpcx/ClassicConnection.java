@@ -560,10 +560,13 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     /**
      * Whether a server is there, though it takes nothing: it sends replies, and reads on when some of them have left
-     * it. A client that sends requests and takes no replies is not spared for that.
+     * it, so it has taken something in four keep-alive times. A client that sends requests and takes no replies is not
+     * spared for that.
      */
     private boolean isHeard(long nowNanos) {
-        return isClient && nowNanos - heardNanos < keepAliveNanos;
+        return isClient
+                && nowNanos - heardNanos < keepAliveNanos
+                && nowNanos - leftNanos < CHUNKS_IN_PAUSE * keepAliveNanos;
     }
 
     /**

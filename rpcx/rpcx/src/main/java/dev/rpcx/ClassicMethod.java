@@ -142,8 +142,11 @@ final class ClassicMethod {
                     route.counted(outcome, permit);
                     future.fail(error);
                 }
+            } catch (Throwable noMemory) {
+                // nobody else ends it
+                future.fail(noMemory);
             } finally {
-                // by a constructor of the result, or by whoever waited for it
+                // by a constructor of the result
                 LoopThread.forgetInterrupt();
             }
         });

@@ -361,9 +361,9 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
     }
 
-    /** From here on {@link #cancel} interrupts this thread. @return false if it came already */
+    /** From here on {@link #cancel} interrupts this thread. @return false if it, or the call's end, came already */
     private synchronized boolean enter() {
-        if (context.isCancelled()) {
+        if (context.isCancelled() || ended.get()) {
             return false;
         }
         runner = Thread.currentThread();

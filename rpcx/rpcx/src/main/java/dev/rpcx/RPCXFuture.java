@@ -92,17 +92,25 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
 
     /**
      * The call has brought its result: this holds nothing any more of it, of its connection, or of the call for which
-     * it was made.
+     * it was made. Whoever waits for it may run here, on an event loop.
      */
     boolean bring(@Nullable T value) {
         letGo();
-        return complete(value);
+        try {
+            return complete(value);
+        } finally {
+            LoopThread.forgetInterrupt();
+        }
     }
 
     /** The same for a call that has failed. */
     boolean fail(Throwable thrown) {
         letGo();
-        return completeExceptionally(thrown);
+        try {
+            return completeExceptionally(thrown);
+        } finally {
+            LoopThread.forgetInterrupt();
+        }
     }
 
     /** Without a fence of its own for each: all of it is seen by whoever sees the end, which is told behind it. */

@@ -149,7 +149,7 @@ public final class Tls {
      * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the
      *     certificate's: what was read before stays in force
      */
-    public void reload() {
+    public synchronized void reload() {
         context = read();
     }
 

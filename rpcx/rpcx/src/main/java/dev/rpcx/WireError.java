@@ -4,7 +4,9 @@ import io.netty.buffer.ByteBuf;
 
 /** The error message of both wires: code, text, whether executed. */
 final class WireError {
-    /** A text beyond this is cut: an error always fits one frame. */
+    /**
+     * A text beyond this is cut: an error always fits one frame, and each call that it ends may hold a text made of it.
+     */
     private static final int MAX_TEXT = 2000;
 
     private static final char REPLACED = '\uFFFD';
@@ -18,7 +20,7 @@ final class WireError {
     static void write(ByteBuf out, RPCXException error) {
         String text = String.valueOf(error.getMessage());
         ProtoFields.writeNumber(out, CODE, error.code().number());
-        ProtoFields.writeText(out, TEXT, text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text);
+        ProtoFields.writeText(out, TEXT, cut(text));
         ProtoFields.writeNumber(out, EXECUTED, error.executed().number());
     }
 
@@ -43,7 +45,11 @@ final class WireError {
             }
         }
         return new RPCXException(
-                RPCXException.Code.of(known(code)), onOneLine(text), RPCXException.Executed.of(known(executed)));
+                RPCXException.Code.of(known(code)), onOneLine(cut(text)), RPCXException.Executed.of(known(executed)));
+    }
+
+    private static String cut(String text) {
+        return text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text;
     }
 
     /** The text goes to logs: no peer writes a second line there, or speaks to the terminal that shows it. */

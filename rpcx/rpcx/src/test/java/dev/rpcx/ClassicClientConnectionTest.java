@@ -578,6 +578,21 @@ class ClassicClientConnectionTest {
         assertThat(channel.isOpen()).isFalse();
     }
 
+    /** Its replies of no length are those of nobody. */
+    @Test
+    void aServerThatSendsSomethingNowAndThenAndTakesNothingIsNotWaitedForForEver() {
+        send(HOUR_NANOS);
+        takeNothing();
+        send(HOUR_NANOS);
+        for (int i = 0; i < 7; i++) {
+            pass(KEEP_ALIVE_NANOS / 2);
+            assertThat(channel.isOpen()).isTrue();
+            channel.writeInbound(Unpooled.buffer().writeInt(0));
+        }
+        pass(KEEP_ALIVE_NANOS / 2 + TimeUnit.SECONDS.toNanos(4));
+        assertThat(channel.isOpen()).isFalse();
+    }
+
     @Test
     void requestsThatWaitForTheirServerAreChargedAsRequestsAlone() {
         Ledger small = new Ledger("small", Map.of(Resource.QUEUE_BYTES, 64L * 1024), Map.of(), Integer.MAX_VALUE);

@@ -296,6 +296,23 @@ class LeftOnThreadTest {
     }
 
     @Test
+    void anInterruptThatIsLeftWhereACallWaitedInVainDoesNotMeetTheNextOne() {
+        try (Client client = Client.builder()
+                .eventLoops(1)
+                .callTimeout(Duration.ofMillis(200))
+                .build()) {
+            // no instance is ever found
+            SlowClient calls = client.create(SlowClient.class, listener -> () -> {});
+            CompletableFuture<?> first = calls.waitForFirst()
+                    .whenComplete((value, failure) -> Thread.currentThread().interrupt());
+            CompletableFuture<String> seen =
+                    calls.waitForFirst().handle((value, failure) -> LeftOnThreadTest.withThread("failed"));
+            assertThat(seen.join()).isEqualTo("failed, on a loop: true, interrupted: false");
+            assertThat(first).isCompletedExceptionally();
+        }
+    }
+
+    @Test
     void anInterruptThatAHandlerLeavesDoesNotMeetTheNextCall() {
         Server server = Server.builder(RegistryServer.registry(new Careless()))
                 .host("127.0.0.1")

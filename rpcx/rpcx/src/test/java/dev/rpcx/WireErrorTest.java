@@ -54,6 +54,13 @@ class WireErrorTest {
         assertThat(read.executed()).isEqualTo(Executed.EXECUTED);
     }
 
+    @Test
+    void aLongTextOfAPeerIsCutToo() {
+        ByteBuf sent = Unpooled.buffer();
+        ProtoFields.writeText(sent, 2, "\u0007" + "a".repeat(5_000));
+        assertThat(WireError.read(sent, new ProtoFields.Counted(5_000_000))).hasMessage("\uFFFD" + "a".repeat(1999));
+    }
+
     /** It comes to a log or a terminal, where no server writes lines of its own. */
     @Test
     void aTextHasNoControlCharactersAndIsOneLine() {
