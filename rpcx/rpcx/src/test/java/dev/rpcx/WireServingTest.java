@@ -76,6 +76,15 @@ class WireServingTest {
             return result;
         }
 
+        /** As of a call that is made for this one. */
+        @Method
+        CompletionStage<String> forwards() {
+            within.run();
+            RPCXFuture<String> made = new RPCXFuture<>();
+            waiting.add(made);
+            return made;
+        }
+
         @Method
         @RunOn(RunOn.Place.EVENT_LOOP)
         CompletionStage<String> laterHere() {
@@ -768,6 +777,22 @@ class WireServingTest {
         expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
         hand.settle(channel);
         expectNothing();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatIsMadeForACancelledOneIsCancelled(boolean isWhileTheHandlerRuns) {
+        if (isWhileTheHandlerRuns) {
+            service.within = () -> send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        }
+        call(FIRST, "forwards", Unpooled.EMPTY_BUFFER);
+        hand.handleAll(channel);
+        if (!isWhileTheHandlerRuns) {
+            assertThat(service.waiting.get(0)).isNotDone();
+            send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+            hand.handleAll(channel);
+        }
+        assertThat(service.waiting.get(0)).isCancelled();
     }
 
     @Test
