@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAccumulator;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.LongStream;
@@ -17,6 +18,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /**
  * Clients, servers and network in one thread under a hand clock, each world by its seed. {@code -Drpcx.sim.seeds=N} runs so many,
  * {@code -Drpcx.sim.first=N} from this one on; {@code -Drpcx.sim.seed=N} runs one and tells all that happens in it.
+ * {@code rpcx/reliability --worlds N} runs many, in a test process that has the time for them.
  *
  * <p>What is real: everything of RPCX between a caller's call and the network, with Netty's pipelines and outbound buffers. What is not
  * covered, as it needs real threads or sockets: callers that block, and with them {@link ReadTurn}; frames that a thread writes itself
@@ -25,13 +27,19 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 @Timeout(3600)
 class SimulationTest {
-    private static final int SEEDS = Integer.getInteger("rpcx.sim.seeds", LongForm.of(2_000, 60_000));
-    private static final long FIRST = Long.getLong("rpcx.sim.first", 1);
+    private static final int SEEDS =
+            Integer.parseInt(System.getProperty("rpcx.sim.seeds", String.valueOf(LongForm.of(2_000, 60_000))));
+    private static final long FIRST = Long.parseLong(System.getProperty("rpcx.sim.first", "1"));
 
     /** Enough to see what is wrong. */
     private static final int MAX_WRONG_SEEDS = 20;
 
+    /**
+     * The time limit is that of the most seeds, 2,147,483,647 at ten a second. The test process has a limit of its own,
+     * {@code -Dtest.seconds}, which ends a run that hangs.
+     */
     @Test
+    @Timeout(value = 2_500, unit = TimeUnit.DAYS)
     void nothingIsWrongInAnyWorld() {
         Long one = Long.getLong("rpcx.sim.seed");
         if (one != null) {
@@ -40,6 +48,8 @@ class SimulationTest {
             assertThat(world.violations()).isEmpty();
             return;
         }
+        assertThat(SEEDS).as("rpcx.sim.seeds").isPositive();
+        assertThat(FIRST).as("rpcx.sim.first").isLessThanOrEqualTo(Long.MAX_VALUE - SEEDS);
         Map<Long, List<String>> wrong = new ConcurrentSkipListMap<>();
         LongAdder steps = new LongAdder();
         LongAccumulator freeBytes = new LongAccumulator(Math::max, 0);
