@@ -123,7 +123,7 @@ final class Ledger {
 
     /**
      * A server's: shares of the heap. All of them together, with what connections and calls hold that is not charged,
-     * come to four fifths of it; docs/security.md has the sum.
+     * come to four fifths of it, and to more with TLS; docs/security.md has the sum.
      *
      * @param maxRunning handlers at once
      * @param maxCalls of one connection: those of an address have so many times their number together, also where some
