@@ -591,6 +591,10 @@ public final class CallContext {
         } else {
             made.run();
         }
+        if (isCancelled()) {
+            // whoever has cancelled the call may not have met this one
+            made.cancelSource(this);
+        }
         return made;
     }
 
