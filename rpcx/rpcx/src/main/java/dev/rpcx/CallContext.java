@@ -591,7 +591,23 @@ public final class CallContext {
         } else {
             made.run();
         }
+        if (isCancelled()) {
+            // whoever has cancelled the call may not have met this one
+            made.cancelSource(this);
+        }
         return made;
+    }
+
+    /**
+     * The same for one that may be the call's own already. That of another call, such as one that an interceptor gives
+     * to all equal calls, is as any other: it knows nothing of the end of this call.
+     */
+    CompletionStage<?> asOwn(CompletionStage<?> brought) {
+        return brought instanceof OwnStage seen && has(seen) ? seen : own(brought);
+    }
+
+    private synchronized boolean has(OwnStage seen) {
+        return cancelTasks != null && cancelTasks.contains(seen);
     }
 
     private synchronized boolean isAdded(OwnStage made) {

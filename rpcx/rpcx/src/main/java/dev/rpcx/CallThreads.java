@@ -468,7 +468,7 @@ final class CallThreads {
                 Object value = proceed();
                 if (!of.bringsStream && value instanceof CompletionStage<?> stage) {
                     // others may share it, or it may never end: this waits at one of the call's own
-                    (stage instanceof OwnStage ? stage : context.own(stage)).whenComplete(this::end);
+                    context.asOwn(stage).whenComplete(this::end);
                 } else {
                     result.complete(value);
                 }

@@ -763,12 +763,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             call.receiver = receiver;
         }
+        // first: if no timer can be set, the connection ends, and must not wait for a handler that was never begun
         if (call.notice) {
             takeNotice(call);
+        } else if (place != RunOn.Place.EVENT_LOOP) {
+            watch(call);
         }
         if (place != RunOn.Place.EVENT_LOOP) {
-            // first: if no timer can be set, the connection ends, and must not wait for a handler that was never begun
-            watch(call);
             start(call, call);
             return;
         }

@@ -13,6 +13,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.Attribute;
 import io.netty.util.AttributeKey;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.MockTicker;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -456,6 +457,46 @@ class EndsWithoutMemoryTest {
         call(Wire.NOTICE, 0, "later", 10_000);
         assertThat(channel.loop.failingTimers).isZero();
         assertThat(connection.isClosed()).isTrue();
+        assertThat(server.running()).isZero();
+        assertThat(places()).isZero();
+        assertThat(server.served()).isZero();
+    }
+
+    /** Many replies leave together with the answer to the notice, and the connection ends within that. */
+    @Test
+    void aNoticeWithinWhoseAnswerItsConnectionEndsIsFoundAlsoWhereNoTimerCanBeSet() {
+        ByteBuf requests = Unpooled.buffer();
+        int slot = 0;
+        for (int left = 256 * 1024; left > Wire.HEAD_BYTES; ) {
+            ByteBuf text = RawPeer.text("x".repeat(Math.min(16_000, left - 12)));
+            left -= RawPeer.frame(Wire.REPLY, FIRST, text).readableBytes();
+            ByteBuf payload = RawPeer.prelude("ends", "here").writeBytes(text);
+            requests.writeBytes(RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST + slot++, payload));
+        }
+        ByteBuf notice = RawPeer.prelude("ends", "elsewhere");
+        Varint.write(notice, TimeUnit.SECONDS.toMicros(1));
+        notice.writeBytes(RawPeer.text("a"));
+        requests.writeBytes(RawPeer.frame(Wire.NOTICE | Wire.NAMED | Wire.TIME, FIRST + slot, notice));
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                ReferenceCountUtil.release(message);
+                if (!connection.isClosed()) {
+                    channel.loop.failingTimers = 1;
+                    connection.abort("of this test");
+                    // the one that is set behind that is for five seconds later
+                    assertThat(channel.loop.failingTimers).isZero();
+                    channel.loop.failingTimers = 1;
+                }
+            }
+        });
+        channel.writeInbound(requests);
+        channel.runPendingTasks();
+        channel.loop.failingTimers = 0;
+        assertThat(connection.isClosed()).isTrue();
+        assertThat(places()).as("that of the notice").isEqualTo(1);
+        pass(5_000);
+        hand.handleAll(channel);
         assertThat(server.running()).isZero();
         assertThat(places()).isZero();
         assertThat(server.served()).isZero();

@@ -24,6 +24,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -48,6 +49,8 @@ class InterceptedCallsTest {
         final AtomicInteger interrupted = new AtomicInteger();
         final CompletableFuture<String> passed = new CompletableFuture<>();
         final CountDownLatch mayEnd = new CountDownLatch(1);
+        final AtomicReference<Asked> asked = new AtomicReference<>();
+        final AtomicReference<RPCXFuture<String>> question = new AtomicReference<>();
 
         /** Those of {@code never}: completed behind the test, as what an open one has stays charged. */
         final Queue<CompletableFuture<String>> unanswered = new ConcurrentLinkedQueue<>();
@@ -100,6 +103,18 @@ class InterceptedCallsTest {
             return unanswered;
         }
 
+        /** Has asked before its caller has gone, and says so afterwards. */
+        @Method
+        CompletableFuture<String> asks(String text) {
+            CallContext call = CallContext.current().orElseThrow();
+            RPCXFuture<String> made = asked.get().pass(text);
+            question.set(made);
+            while (!call.isCancelled()) {
+                LockSupport.parkNanos(1_000_000);
+            }
+            return made;
+        }
+
         @Method
         Flow.Publisher<String> items(String text) {
             begun.incrementAndGet();
@@ -125,6 +140,8 @@ class InterceptedCallsTest {
         CompletableFuture<String> heed(String text);
 
         CompletableFuture<String> never(String text);
+
+        CompletableFuture<String> asks(String text);
 
         CompletableFuture<String> pooled(String text);
     }
@@ -410,6 +427,28 @@ class InterceptedCallsTest {
         assertThat(service.begun).hasValue(0);
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCallThatAHandlerHasMadeIsCancelledWithItsOwnAlsoBehindAStageOfAnInterceptor(boolean isClassic) {
+        Calls calls = serving(
+                isClassic,
+                Duration.ofSeconds(30),
+                (call, next) ->
+                        call.method().equals("asks") ? goOn(call, next).thenApply(value -> value) : next.proceed(call));
+        try (Client behind = client(isClassic)) {
+            service.asked.set(behind.create(Asked.class, "127.0.0.1", server.port()));
+            CompletableFuture<String> bob = calls.asks("bob");
+            await().until(() -> service.question.get() != null);
+            assertThat(service.question.get()).isNotDone();
+            client.close();
+            assertThat(failure(bob)).isNotNull();
+            await().atMost(Duration.ofSeconds(5))
+                    .until(() -> service.question.get().isCancelled());
+        } finally {
+            service.passed.complete("over");
+        }
+    }
+
     // ---- how long a handler counts that an interceptor has begun later
 
     /** An interceptor waits for what it asked for. If that were there before, its own thread would run the handler. */
@@ -532,6 +571,9 @@ class InterceptedCallsTest {
             assertThat(told.get()).rootCause().hasMessageContaining("the call has ended");
             assertThat(holder).isNotNull();
             assertThat(begun).hasValue(2);
+            client.close();
+            // that of the other handler, and one that a native connection keeps for the next question
+            await().until(() -> held(Resource.CALLS) == (isClassic ? 1 : 2));
             service.mayEnd.countDown();
             await().until(() -> counted() == 0);
             assertThat(begun).hasValue(2);

@@ -183,6 +183,7 @@ class LazyStagesTest {
     @RPCXServer("checked")
     static final class Checked {
         final CompletableFuture<String> passed = new CompletableFuture<>();
+        final CompletableFuture<String> joined = new CompletableFuture<>();
 
         /** For an interceptor to ask: answered where no event loop waits for it. */
         @Method
@@ -196,6 +197,11 @@ class LazyStagesTest {
         }
 
         @Method
+        CompletableFuture<String> join(String text) {
+            return joined;
+        }
+
+        @Method
         Flow.Publisher<String> publishes() {
             return new Both();
         }
@@ -206,6 +212,8 @@ class LazyStagesTest {
         RPCXFuture<String> pass();
 
         CompletableFuture<String> read(String text);
+
+        CompletableFuture<String> join(String text);
     }
 
     @RPCXClient(remoteServerName = "checked")
@@ -382,6 +390,50 @@ class LazyStagesTest {
             await().until(() -> here.ledger().held(Resource.OBJECT_BYTES) == 0);
         } finally {
             shared.complete("over");
+            another.close();
+            here.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** An interceptor has equal calls wait for what the first of them has begun. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theStageOfAnotherCallKeepsNothingOfThoseThatAreGivenUp(boolean isClassic) {
+        AtomicReference<CheckedCalls> asked = new AtomicReference<>();
+        AtomicReference<CompletableFuture<String>> first = new AtomicReference<>();
+        Interceptor joining = (call, next) -> {
+            if (first.get() == null) {
+                first.set(LazyStagesTest.<String>goOn(call, next).toCompletableFuture());
+            }
+            return first.get();
+        };
+        Interceptor outer = (call, next) -> first.get() == null
+                ? next.proceed(call)
+                : goingOn(GoesOn.COMPOSED, asked, () -> {}).intercept(call, next);
+        Server here = serving(isClassic, outer, joining);
+        Client another = client(isClassic);
+        try (Client behind = client(isClassic)) {
+            asked.set(behind.create(CheckedCalls.class, "127.0.0.1", here.port()));
+            CompletableFuture<String> begins = asked.get().join("a");
+            await().until(() -> first.get() != null && Stages.waiting(first.get()) == 1);
+            CompletableFuture<String> shared = first.get();
+            assertThat(shared).isInstanceOf(OwnStage.class);
+            CheckedCalls calls = another.create(CheckedCalls.class, "127.0.0.1", here.port());
+            for (int i = 1; i <= 3; i++) {
+                calls.join("a");
+            }
+            CompletableFuture<String> stays = asked.get().join("a");
+            await().until(() -> asking.get() == 4);
+            checked.passed.complete("ok");
+            await().until(() -> Stages.waiting(shared) == 5);
+            assertThat(shared.getNumberOfDependents()).isEqualTo(1);
+            another.close();
+            await().until(() -> Stages.waiting(shared) == 2);
+            checked.joined.complete("over");
+            assertThat(begins).succeedsWithin(Duration.ofSeconds(10)).isEqualTo("over");
+            assertThat(stays).succeedsWithin(Duration.ofSeconds(10)).isEqualTo("over");
+        } finally {
+            checked.joined.complete("over");
             another.close();
             here.stop(Duration.ofMillis(200));
         }

@@ -86,6 +86,41 @@ class OwnStageTest {
         assertThat(own).isCancelled();
     }
 
+    /** As where a handler makes the call, and returns its future, behind the cancel of its own. */
+    @Test
+    void aCallThatAHandlerBringsAfterTheCancelOfItsOwnIsCancelledToo() {
+        CallContext call = AwaitedTest.context();
+        RPCXFuture<String> before = call.call(RPCXFuture::new);
+        call.own(before);
+        assertThat(call.cancel()).hasSize(1);
+        assertThat(before)
+                .as("whoever has cancelled the call is about to tell it")
+                .isNotDone();
+        RPCXFuture<String> behind = call.call(RPCXFuture::new);
+        RPCXFuture<String> ofOthers = AwaitedTest.context().call(RPCXFuture::new);
+        CompletionStage<?> seen = call.own(behind);
+        call.own(ofOthers);
+        assertThat(behind).isCancelled();
+        assertThat(seen.toCompletableFuture()).isCompletedExceptionally();
+        assertThat(ofOthers).isNotDone();
+        call.giveUp();
+        RPCXFuture<String> late = call.call(RPCXFuture::new);
+        call.own(late);
+        assertThat(late).isCancelled();
+    }
+
+    @Test
+    void aCallThatAHandlerBringsForACallThatEndsInGoodTimeIsLeftAlone() {
+        CallContext call = AwaitedTest.context();
+        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        call.own(own);
+        call.giveUp();
+        RPCXFuture<String> behind = call.call(RPCXFuture::new);
+        call.own(behind);
+        assertThat(own).isNotDone();
+        assertThat(behind).isNotDone();
+    }
+
     @Test
     void anInterceptorMayCancelBoth() {
         assertThat(seen.cancel(true)).isTrue();
