@@ -27,11 +27,21 @@ classic2  ClassicServer*                                             ClassicServ
 classic3  ClassicClientConnection*,ClassicMethod*,ClassicParameter   ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest,ClassicParametersTest,EarlyCallsTest
 claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest
 sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,TlsRecordsTest,LoopTasksAloneTest
-stages    Stages,Stages$*,Awaited,OwnStage,OwnStage$*,LostCalls      StagesTest,AwaitedTest,OwnStageTest
+stages    Stages,Stages$*,Awaited,OwnStage,OwnStage$*,LostCalls      StagesTest,AwaitedTest,OwnStageTest,LostCallsAloneTest
 begins    PostponedCalls,RunningHandlers,Uncharged                   PostponedCallsTest,RunningHandlersTest,UnchargedTest
-calls     ServerCall,ServerCall$*                                    WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LeftoverTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest
+calls     ServerCall,ServerCall$*                                    WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LeftoverTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest,LeftOnThreadTest
 turns     Turns,Turns$*,RefusalBudget,PoolShares,PoolShares$*         TurnsTest,RefusalBudgetTest,PoolSharesTest
 instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$*,AnswerTimes ComingTest,OpeningsTest,SharedWatchTest,HealthTest,AnswerTimesTest
+outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,ExtraConnectionsTest,OverdueCallersTest
+words     MethodDictionary,Settings,Metadata,MethodShape             MethodDictionaryTest,SettingsTest,MetadataTest,MethodShapeTest,VarintTest
+sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
+threads   CallThreads,CallThreads$*                                  CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest,InterceptedCallsTest
+ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
+times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest
+overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
+readturn  ReadTurn,ReadTurn$*                                        ReadTurnTest,ClientHereTest
+writeturn WriteTurn                                                  WireHereTest,RacesTest,ServerHereTest
+keys      codec.KeyHashes*                                           codec.KeyOrderTest,codec.HostileValuesTest
 PARTS
 }
 

@@ -109,4 +109,27 @@ class CallListTest {
         assertThat(calls.get(2).onLoop.following).isSameAs(calls.get(4));
         assertThat(calls.get(4).onLoop.previous).isSameAs(calls.get(2));
     }
+
+    @Test
+    void aCallThatCameAgainHasNotBeenThereSince() {
+        assertThat(list.size()).isZero();
+        assertThat(list.first()).isNull();
+        List<ServerCall> calls = calls(3);
+        assertThat(list.size()).isEqualTo(3);
+        ServerCall call = calls.get(1);
+        long addition = call.onLoop.addition;
+        assertThat(addition).isEqualTo(2);
+        assertThat(list.hasKept(call, addition)).isTrue();
+        assertThat(list.hasKept(call, addition + 1)).isFalse();
+        assertThat(new CallList().hasKept(call, addition)).isFalse();
+        list.remove(call);
+        assertThat(list.size()).isEqualTo(2);
+        assertThat(list.hasKept(call, addition)).isFalse();
+        list.remove(call);
+        assertThat(list.size()).isEqualTo(2);
+        list.add(call);
+        assertThat(list.hasKept(call, addition)).isFalse();
+        assertThat(list.hasKept(call, 4)).isTrue();
+        assertThat(list.isEmpty()).isFalse();
+    }
 }

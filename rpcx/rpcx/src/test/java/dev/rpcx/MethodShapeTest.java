@@ -323,4 +323,81 @@ class MethodShapeTest {
         assertThat(MethodShape.difference(0x84000004, 0x40000000, true)).contains("stream");
         assertThat(MethodShape.difference(0x84000004, 0, true)).isNull();
     }
+
+    private static int kinds(int... kinds) {
+        int shape = 1 << 31;
+        for (int i = 0; i < kinds.length; i++) {
+            shape |= kinds[i] << 4 * i;
+        }
+        return shape;
+    }
+
+    @Test
+    void eachPlaceAndEachKindIsNamed() {
+        String[] kinds = {
+            "nothing",
+            "a whole number, a boolean or an enum",
+            "a number of 32 bits",
+            "a number of 64 bits",
+            "a text or bytes",
+            "a message inside a field, as for a nullable or an Optional one",
+            "a list of numbers",
+            "a list, a set or a map",
+            "of kind 8",
+            "a whole number, a boolean or an enum that can be null",
+            "a number of 32 bits that can be null",
+            "a number of 64 bits that can be null",
+            "a text or bytes that can be null",
+            "of kind 13",
+            "of kind 14",
+            "a message of its own"
+        };
+        for (int place = 0; place < 7; place++) {
+            String name = place == 6 ? "the result" : "parameter " + (place + 1);
+            for (int here = 1; here < 16; here++) {
+                int there = here == 15 ? 1 : here + 1;
+                int client = 1 << 31 | here << 4 * place;
+                int server = 1 << 31 | there << 4 * place;
+                assertThat(MethodShape.difference(client, server, true))
+                        .isEqualTo(name + " is to the client " + kinds[here] + " and to the server " + kinds[there]);
+                assertThat(MethodShape.difference(client, server, false) == null)
+                        .as("result")
+                        .isEqualTo(place == 6);
+                assertThat(MethodShape.difference(client, client, true)).isNull();
+                assertThat(MethodShape.difference(client, 1 << 31, true)).isNull();
+                assertThat(MethodShape.difference(client, MethodShape.UNKNOWN, true))
+                        .isNull();
+                assertThat(MethodShape.difference(MethodShape.UNKNOWN, server, true))
+                        .isNull();
+            }
+        }
+    }
+
+    @Test
+    void theFirstDifferenceIsTold() {
+        int first = kinds(1, 4, 4, 0, 0, 0, 3);
+        assertThat(MethodShape.difference(first, kinds(1, 4, 1, 1, 0, 0, 4), true))
+                .startsWith("parameter 3");
+        assertThat(MethodShape.difference(first, kinds(1, 4, 4, 1, 0, 0, 4), true))
+                .startsWith("the result");
+        assertThat(MethodShape.difference(first, kinds(1, 4, 4, 1, 0, 0, 4), false))
+                .isNull();
+    }
+
+    @Test
+    void aStreamIsToldBeforeAllElse() {
+        int plain = kinds(1, 4);
+        int takes = plain | 1 << 30;
+        int brings = kinds(4, 4) | 1 << 29;
+        assertThat(MethodShape.difference(takes, plain, false))
+                .isEqualTo("the client takes the parameter for a stream");
+        assertThat(MethodShape.difference(plain, takes, true)).isEqualTo("the server takes the parameter for a stream");
+        assertThat(MethodShape.difference(brings, plain, true)).isEqualTo("the client takes the result for a stream");
+        assertThat(MethodShape.difference(plain, brings, true)).isEqualTo("the server takes the result for a stream");
+        assertThat(MethodShape.difference(plain | 1 << 29, plain, false))
+                .as("nobody reads it")
+                .isNull();
+        assertThat(MethodShape.difference(takes | 1 << 29, takes | 1 << 29, true))
+                .isNull();
+    }
 }

@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.io.IOException;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -20,6 +23,7 @@ class PrefaceTimeTest {
     private final HandPlatform platform = new HandPlatform();
     private final Server server = Server.builder(RegistryServer.registry(new Service()))
             .platform(platform)
+            .classic(true)
             .build()
             .start();
     private final EmbeddedChannel channel = platform.accept();
@@ -82,5 +86,49 @@ class PrefaceTimeTest {
                     .isEqualTo(-1);
             other.releaseOutbound();
         }
+    }
+
+    @Test
+    void aServerThatAsksItsPeersSoonerWaitsNoLongerForThePreface() {
+        HandPlatform other = new HandPlatform();
+        Server sooner = Server.builder(RegistryServer.registry(new Service()))
+                .platform(other)
+                .keepAlive(Duration.ofSeconds(3))
+                .build()
+                .start();
+        assertThat(Sniffer.silentNanos(sooner)).isEqualTo(TimeUnit.SECONDS.toNanos(3));
+        assertThat(Sniffer.silentNanos(server)).isEqualTo(TimeUnit.SECONDS.toNanos(10));
+        EmbeddedChannel silent = other.accept();
+        other.pass(silent, 2_999, TimeUnit.MILLISECONDS);
+        assertThat(silent.isActive()).isTrue();
+        other.pass(silent, 1, TimeUnit.MILLISECONDS);
+        assertThat(silent.isActive()).isFalse();
+        silent.releaseOutbound();
+        assertThat(sooner.ledger().audit()).isEmpty();
+    }
+
+    @Test
+    void theFirstByteTellsTheWireAndIsTheFirstOfIt() {
+        assertThat(server.ledger().held(Resource.TIMERS)).isEqualTo(1);
+        ByteBuf nothing = Unpooled.buffer();
+        channel.pipeline().fireChannelRead(nothing);
+        assertThat(nothing.refCnt()).isZero();
+        assertThat(channel.pipeline().get(Sniffer.class)).isNotNull();
+        say(RawPeer.preface());
+        assertThat(channel.pipeline().get(Sniffer.class)).isNull();
+        assertThat(channel.pipeline().get(ServerConnection.class)).isNotNull();
+        assertThat(HandPlatform.written(channel)).isNotEmpty();
+        EmbeddedChannel classic = platform.accept();
+        classic.pipeline().fireChannelRead(Unpooled.buffer().writeByte(0));
+        assertThat(classic.pipeline().get(ClassicServerConnection.class)).isNotNull();
+        classic.close();
+        classic.releaseOutbound();
+    }
+
+    @Test
+    void whatFailsBeforeTheFirstByteClosesTheConnection() {
+        channel.pipeline().fireExceptionCaught(new IOException("reset, in this test"));
+        assertThat(channel.isActive()).isFalse();
+        assertThat(server.ledger().held(Resource.TIMERS)).isZero();
     }
 }

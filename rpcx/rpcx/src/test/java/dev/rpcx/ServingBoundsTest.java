@@ -54,6 +54,7 @@ class ServingBoundsTest {
     static final class Service {
         final List<CompletableFuture<String>> waiting = new ArrayList<>();
         final List<String> told = new ArrayList<>();
+        Runnable within = () -> {};
 
         @Method
         String echo(String text) {
@@ -77,6 +78,15 @@ class ServingBoundsTest {
         @Method
         CompletionStage<String> keeps(String text) {
             return later();
+        }
+
+        /** The future of a call that is made for this one. */
+        @Method
+        CompletionStage<String> forwards() {
+            within.run();
+            RPCXFuture<String> made = new RPCXFuture<>();
+            waiting.add(made);
+            return made;
         }
 
         @Method
@@ -1461,6 +1471,46 @@ class ServingBoundsTest {
         ByteBuf alone = Unpooled.buffer();
         WireError.write(alone, error);
         assertThat(answer.payload()).isEqualTo(ByteBufUtil.getBytes(alone));
+    }
+
+    @Test
+    void aResultThatIsLargerThanItsCallerTakesIsSaidSoAndNothingOfItLeaves() {
+        serve();
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_MESSAGE, 1_000);
+        send(Wire.SETTINGS, 0, settings);
+        int most = 1_000 - textHeader(1_000);
+        call(FIRST, "much", numbers(most));
+        expectReply(FIRST);
+        call(2 * FIRST, "much", numbers(most + 1));
+        Frame answer = next();
+        RPCXException error = error(answer, 2 * FIRST);
+        assertThat(error.code()).isEqualTo(Code.TOO_LARGE);
+        assertThat(error).hasMessage("a result of 1001 bytes (expected: at most 1000)");
+        ByteBuf alone = Unpooled.buffer();
+        WireError.write(alone, error);
+        assertThat(answer.payload()).isEqualTo(ByteBufUtil.getBytes(alone));
+    }
+
+    /** Before the handler has returned, and behind that. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCallThatWasMadeForOneThatIsCancelledIsCancelledToo(boolean isWithin) {
+        serve();
+        Runnable cancel = () -> send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
+        if (isWithin) {
+            service.within = cancel;
+        }
+        call(FIRST, "forwards");
+        handleAll();
+        assertThat(service.waiting).hasSize(1);
+        if (!isWithin) {
+            assertThat(service.waiting.get(0)).isNotDone();
+            cancel.run();
+        }
+        handleAll();
+        assertThat(service.waiting.get(0)).isCancelled();
+        assertThat(error(next(), FIRST).code()).isEqualTo(Code.CANCELLED);
     }
 
     /** The look at those that are over has not come yet. */

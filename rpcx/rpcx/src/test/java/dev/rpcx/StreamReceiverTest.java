@@ -845,6 +845,18 @@ class StreamReceiverTest {
     }
 
     @Test
+    void elsewhereWhoAsksForNoItemsIsToldSoWhereItsOtherSignalsAre() {
+        StreamReceiver stream = server();
+        Subscriber subscriber = subscribed(stream, 3);
+        runElsewhere();
+        subscriber.subscription.request(0);
+        assertThat(seen()).containsExactly("credit 3", "cancel");
+        runElsewhere();
+        assertThat(seen()).containsExactly("error request of 0 items (expected: > 0)");
+        assertThat(ledger.held(Resource.STREAMS)).isZero();
+    }
+
+    @Test
     void elsewhereAnEndBeforeTheStreamIsOpenIsToldAsItOpens() {
         StreamReceiver stream = server();
         stream.begin(new Subscriber(1));

@@ -2,6 +2,13 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** What {@link PoolSharesTest} does not come to. */
@@ -30,5 +37,45 @@ class TurnHeapTest {
         queue.remove(second);
         assertThat(queue.isEmpty()).isTrue();
         assertThat(queue.first()).isNull();
+    }
+
+    /** Against a tree: whoever comes and goes, the first is the one with the earliest turn. */
+    @Test
+    void theFirstHasTheEarliestTurnWhoeverComesAndGoes() {
+        for (int seed = 0; seed < 30; seed++) {
+            Random random = new Random(seed);
+            TurnHeap<One> queue = new TurnHeap<>();
+            TreeMap<Long, One> tree = new TreeMap<>();
+            // it grows to some hundred, and is emptied at the end
+            for (int step = 0; step < 400; step++) {
+                One one = new One(random.nextLong());
+                queue.add(one);
+                tree.put(one.turn, one);
+                if (random.nextInt(3) == 0) {
+                    List<One> all = new ArrayList<>(tree.values());
+                    take(queue, tree, all.get(random.nextInt(all.size())));
+                }
+                assertThat(queue.first()).isSameAs(first(tree));
+            }
+            Set<One> each = new HashSet<>();
+            queue.forEach(one -> assertThat(each.add(one)).isTrue());
+            assertThat(each).containsExactlyInAnyOrderElementsOf(tree.values());
+            while (!tree.isEmpty()) {
+                assertThat(queue.isEmpty()).isFalse();
+                assertThat(queue.first()).isSameAs(first(tree));
+                take(queue, tree, tree.firstEntry().getValue());
+            }
+            assertThat(queue.isEmpty()).isTrue();
+            queue.forEach(one -> assertThat(one).isNull());
+        }
+    }
+
+    private static @Nullable One first(TreeMap<Long, One> tree) {
+        return tree.isEmpty() ? null : tree.firstEntry().getValue();
+    }
+
+    private static void take(TurnHeap<One> queue, TreeMap<Long, One> tree, One one) {
+        queue.remove(one);
+        tree.remove(one.turn);
     }
 }
