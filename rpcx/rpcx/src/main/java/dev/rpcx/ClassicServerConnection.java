@@ -64,7 +64,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private Set<ClassicServerCall> dropped = new HashSet<>();
 
     /** Most places at once since the tables were made. */
-    private long mostPlaces;
+    long mostPlaces;
 
     /** Any thread says so when it could not end a call. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
@@ -362,8 +362,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         Charge charge = call.replyBytes;
         call.isAnswered = true;
+        // first: the tables go with the last one's place
+        boolean isAwaited = forget(call);
         settle(call);
-        if (forget(call) && !isEnding()) {
+        if (isAwaited && !isEnding()) {
             reply(call.id(), frame, charge, call.executed());
             closeIfDone();
         } else {

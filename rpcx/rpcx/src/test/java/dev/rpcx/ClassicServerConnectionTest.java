@@ -67,8 +67,10 @@ class ClassicServerConnectionTest {
             EmbeddedChannel.builder().ticker(clock).build();
     private final Account account = Objects.requireNonNull(server.ledger().open(null));
 
+    private final ClassicServerConnection connection = new ClassicServerConnection(channel, server, account);
+
     ClassicServerConnectionTest() {
-        channel.pipeline().addLast(new ClassicServerConnection(channel, server, account));
+        channel.pipeline().addLast(connection);
     }
 
     @AfterEach
@@ -177,6 +179,19 @@ class ClassicServerConnectionTest {
         pass(KEEP_ALIVE.multipliedBy(6));
         assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         assertThat(channel.isOpen()).isFalse();
+    }
+
+    @Test
+    void theTablesOfManyCallsAtOnceAreNotKeptBehindThem() {
+        for (int id = 1; id <= 100; id++) {
+            send(request(id, "later"));
+        }
+        assertThat(connection.mostPlaces).isEqualTo(100);
+        slow.waiting.forEach(answer -> answer.complete("now"));
+        assertThat(connection.mostPlaces).as("that its tables have room for").isZero();
+        for (int id = 1; id <= 100; id++) {
+            assertThat(reply().error()).isNull();
+        }
     }
 
     @Test

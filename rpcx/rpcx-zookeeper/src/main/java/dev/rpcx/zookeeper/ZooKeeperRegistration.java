@@ -105,7 +105,8 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     private void changed(WatchedEvent event) {
-        if (event.getType() == Watcher.Event.EventType.NodeDeleted) {
+        // also where somebody has written into the node, which ends the watch
+        if (event.getType() != Watcher.Event.EventType.None) {
             attempts.again();
         }
     }

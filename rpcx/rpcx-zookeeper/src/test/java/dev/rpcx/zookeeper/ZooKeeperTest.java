@@ -13,6 +13,7 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -200,6 +201,24 @@ class ZooKeeperTest {
             }
         } finally {
             watches.forEach(Endpoints.Watch::close);
+        }
+    }
+
+    @Test
+    void anInstanceThatIsWrittenOverAndTakenAwayComesBack() throws Exception {
+        try (ZooKeeperProcess zooKeeper = new ZooKeeperProcess(folder);
+                ZooKeeperRegistration registration =
+                        ZooKeeperRegistration.of(zooKeeper.servers(), PATH, new Endpoint("10.0.0.5", 9000))) {
+            registration.registered().get(30, TimeUnit.SECONDS);
+            ZooKeeper operator = session(zooKeeper.servers());
+            try {
+                String node = PATH + "/" + operator.getChildren(PATH, false).get(0);
+                operator.setData(node, "a note".getBytes(StandardCharsets.UTF_8), -1);
+                operator.delete(node, -1);
+                await().until(() -> operator.exists(node, false) != null);
+            } finally {
+                operator.close();
+            }
         }
     }
 
