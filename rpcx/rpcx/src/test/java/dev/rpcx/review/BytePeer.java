@@ -2,6 +2,7 @@ package dev.rpcx.review;
 
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
@@ -10,6 +11,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /** One side of a connection made of bytes, from the text of the wire alone: nothing of RPCX is in it. */
 final class BytePeer implements AutoCloseable {
@@ -21,6 +23,7 @@ final class BytePeer implements AutoCloseable {
     static final int REPLY = 6;
     static final int ERROR = 7;
     static final int CANCEL = 8;
+    static final int ITEM = 9;
     static final int CREDIT = 11;
     static final int PING = 13;
     static final int PONG = 14;
@@ -35,6 +38,22 @@ final class BytePeer implements AutoCloseable {
 
         boolean isWhole() {
             return (head & MORE) == 0;
+        }
+
+        /** The time that a request by name tells, in microseconds; {@link Long#MAX_VALUE} where it tells none. */
+        long micros() {
+            if ((head & NAMED) == 0 || (head & TIME) == 0) {
+                return Long.MAX_VALUE;
+            }
+            int at = 1 + payload[0];
+            at += 1 + payload[at];
+            long micros = 0;
+            for (int shift = 0; ; shift += 7, at++) {
+                micros |= (payload[at] & 0x7FL) << shift;
+                if (payload[at] >= 0) {
+                    return micros;
+                }
+            }
         }
     }
 
@@ -53,7 +72,13 @@ final class BytePeer implements AutoCloseable {
 
     /** A client, which has sent its preface and settings. */
     static BytePeer client(int port) throws IOException {
-        BytePeer peer = new BytePeer(new Socket(InetAddress.getLoopbackAddress(), port));
+        return client(port, "127.0.0.1");
+    }
+
+    /** One of this address. */
+    static BytePeer client(int port, String address) throws IOException {
+        BytePeer peer =
+                new BytePeer(new Socket(InetAddress.getLoopbackAddress(), port, InetAddress.getByName(address), 0));
         peer.preface();
         peer.send(SETTINGS, 0);
         return peer;
@@ -118,7 +143,7 @@ final class BytePeer implements AutoCloseable {
         in.readLong();
     }
 
-    /** A frame that leaves with the next {@link #send}. */
+    /** A frame that leaves with the next {@link #send} or {@link #flush}. */
     void gather(int head, int id, byte[]... payload) {
         byte[] body = bytes(payload);
         gathered.writeBytes(varint(5 + body.length));
@@ -129,6 +154,10 @@ final class BytePeer implements AutoCloseable {
 
     void send(int head, int id, byte[]... payload) throws IOException {
         gather(head, id, payload);
+        flush();
+    }
+
+    void flush() throws IOException {
         byte[] all = gathered.toByteArray();
         gathered.reset();
         out.write(all);
@@ -158,6 +187,29 @@ final class BytePeer implements AutoCloseable {
             if (frame.type() == type || frame.type() == other) {
                 return frame;
             }
+        }
+    }
+
+    /** Reads up to this empty frame. @return how many bytes that were */
+    long bytesUntil(int head, int id) throws IOException {
+        byte[] wanted = bytes(
+                new byte[] {5, (byte) head}, ByteBuffer.allocate(4).putInt(id).array());
+        byte[] all = new byte[1 << 20];
+        int behind = 0;
+        long count = 0;
+        while (true) {
+            int read = in.read(all, behind, all.length - behind);
+            if (read < 0) {
+                throw new EOFException();
+            }
+            count += read;
+            int end = behind + read;
+            if (end >= wanted.length && Arrays.equals(all, end - wanted.length, end, wanted, 0, wanted.length)) {
+                return count;
+            }
+            // the begin of the frame may stand at the end
+            behind = Math.min(end, wanted.length);
+            System.arraycopy(all, end - behind, all, 0, behind);
         }
     }
 
