@@ -335,9 +335,14 @@ final class ClassicClientConnection extends ClassicConnection {
      */
     private void endAll() {
         SocketQueue.closeNow(channel);
-        RPCXException.Executed executed = executedAtEnd;
+        if (underWay.isEmpty()) {
+            return;
+        }
+        // once for all of them
+        RPCXException lost = lost(executedAtEnd);
+        RPCXException unsent = lostUnsent();
         for (Call waiting : new ArrayList<>(underWay.values())) {
-            waiting.reply.completeExceptionally(waiting.hasLeft ? lost(executed) : lostUnsent());
+            waiting.reply.completeExceptionally(waiting.hasLeft ? lost : unsent);
         }
     }
 

@@ -212,13 +212,20 @@ public final class Client implements AutoCloseable {
      * method a hundred may be spent at once and ten a second after that, and one that another instance takes is not
      * spent.
      *
-     * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance leaves
+     * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance leaves;
+     *     and for one with TLS that expects no name, unless the endpoints are {@link Endpoints#of} some: see {@link
+     *     Tls#expecting}
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
         Given.notNull(endpoints, "endpoints", "instances of the service");
         if (classic) {
             throw new IllegalArgumentException("several endpoints on the classic wire (expected: the native one)");
+        }
+        if (tls != null && !tls.hasName() && !(endpoints instanceof EndpointsFixed)) {
+            throw new IllegalArgumentException(
+                    "TLS to instances that a registry or DNS names, without a name that their"
+                            + " certificates have to have (expected: Tls.expecting(name))");
         }
         if (closed) {
             throw new IllegalStateException("the client is closed");

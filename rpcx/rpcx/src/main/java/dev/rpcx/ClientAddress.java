@@ -492,7 +492,8 @@ final class ClientAddress extends Route {
     private synchronized <C> Coming<C> inPause(long nanos) {
         Coming<C> failed = new Coming<>();
         String why = failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
-                + " ms: " + (lastFailure == null ? "" : RPCXException.message(lastFailure));
+                + " ms: "
+                + (lastFailure == null ? "" : VisibleText.line(RPCXException.message(lastFailure), Route.MAX_WHY));
         failed.completeExceptionally(
                 RPCXException.isNoRoom(lastFailure)
                         ? RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED)

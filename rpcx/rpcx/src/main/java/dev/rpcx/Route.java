@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
 abstract class Route {
     /** Characters that a call's error takes from the failure of an attempt to connect, or of a registry. */
-    private static final int MAX_WHY = 500;
+    static final int MAX_WHY = 500;
 
     private final Client client;
     private final RetryBudget budget = new RetryBudget();

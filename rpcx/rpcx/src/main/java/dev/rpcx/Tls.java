@@ -114,8 +114,9 @@ public final class Tls {
     }
 
     /**
-     * For a client: the name that the server's certificate has to have. Without it that is the host it connects to;
-     * needed where instances are found by address, as by {@link Endpoints#dns}.
+     * For a client: the name that the server's certificate has to have. Without it that is the host it connects to.
+     * Needed where a registry or DNS says which hosts these are: who answers falsely there names a host for which he has
+     * a certificate.
      */
     public Tls expecting(String serverName) {
         expect(false, "expecting");
@@ -124,6 +125,11 @@ public final class Tls {
                     "name \"" + serverName + "\" (expected: that of a server, of 1 to 255 characters without spaces)");
         }
         return new Tls(false, own, trusted, Optional.of(serverName));
+    }
+
+    /** Says whether {@link #expecting} has been told a name. */
+    boolean hasName() {
+        return name.isPresent();
     }
 
     private void expect(boolean wanted, String what) {

@@ -70,6 +70,9 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     private static final int MAX_TYPE = 23;
 
+    /** Of all versions from SSL 3.0 to TLS 1.3. Source: the same. */
+    private static final int MAJOR_VERSION = 3;
+
     private final Channel channel;
     private final OwedTime owed;
 
@@ -254,9 +257,16 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         return Math.max(1, (content + KEY_UPDATE_BYTES - 1) / KEY_UPDATE_BYTES);
     }
 
-    /** @return the length of the record whose header is there, with the header; -1 if it is none */
+    /**
+     * Without the look at the version the TLS engine would write all that has come into the text of an exception.
+     *
+     * @return the length of the record whose header is there, with the header; -1 if it is none
+     */
     private static int length(ByteBuf in, int at) {
         int type = in.getUnsignedByte(at);
+        if (in.getUnsignedByte(at + 1) != MAJOR_VERSION) {
+            return -1;
+        }
         int length = in.getUnsignedShort(at + HEADER_BYTES - 2);
         return type < MIN_TYPE || type > MAX_TYPE || length > MAX_LENGTH ? -1 : HEADER_BYTES + length;
     }

@@ -1242,6 +1242,6 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             MemoryReserve.use();
             memoryWanted = RPCXException.message(cause);
         }
-        close(RPCXException.message(cause));
+        close(VisibleText.line(RPCXException.message(cause), Route.MAX_WHY));
     }
 }

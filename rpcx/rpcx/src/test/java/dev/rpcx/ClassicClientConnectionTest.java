@@ -200,6 +200,7 @@ class ClassicClientConnectionTest {
     @Test
     void whatTheServerSaysOfTheConnectionIsToldToEveryCall() {
         RPCXFuture<byte[]> reply = send(HOUR_NANOS);
+        RPCXFuture<byte[]> another = send(HOUR_NANOS);
         channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
                 0,
                 null,
@@ -207,6 +208,7 @@ class ClassicClientConnectionTest {
         RPCXException why = failure(reply);
         assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         assertThat(why.getMessage()).contains("no more");
+        assertThat(failure(another)).as("made once for all").isSameAs(why);
         assertThat(channel.isOpen()).isFalse();
     }
 

@@ -281,6 +281,13 @@ class TlsRecordsTest {
         isNoRecord(Unpooled.buffer().writeByte(DATA).writeShort(0x0303).writeShort(MAX_CONTENT + 1));
     }
 
+    /** The TLS engine would make a text of all its bytes. */
+    @Test
+    void aVersionThatNoTlsHasEndsTheConnectionAndItHearsWhy() {
+        isNoRecord(
+                Unpooled.buffer().writeByte(22).writeShort(0x0100).writeShort(2).writeZero(2));
+    }
+
     @Test
     void aHeaderInPiecesThatIsNoneEndsTheConnectionAndItHearsWhy() {
         ByteBuf header = Unpooled.buffer().writeByte(DATA).writeShort(0x0303).writeShort(MAX_CONTENT + 1);

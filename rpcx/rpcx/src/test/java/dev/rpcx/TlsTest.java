@@ -394,6 +394,23 @@ class TlsTest {
         assertThatThrownBy(() -> Tls.client().expecting("a b")).hasMessageContaining("name \"a b\"");
     }
 
+    /** Whoever answers falsely there names a host for which he has a certificate. */
+    @Test
+    void aClientWhoseInstancesAreNamedByOthersExpectsAName() {
+        try (Client client = Client.builder().tls(Tls.client()).build()) {
+            assertThatThrownBy(() -> client.create(SecretClient.class, Endpoints.srv("_secret._tcp.example.org")))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("Tls.expecting");
+            // these names are the caller's own
+            client.create(SecretClient.class, Endpoints.of(new Endpoint("127.0.0.1", 1)));
+        }
+        try (Client client = Client.builder()
+                .tls(Tls.client().expecting("secret.example.org"))
+                .build()) {
+            client.create(SecretClient.class, listener -> () -> {});
+        }
+    }
+
     @Test
     void aKeyOfRsaAndItsCertificateFit() throws Exception {
         Certificates.Pair rsa = servers.make("rsa", "RSA", "server", "dns:localhost,ip:127.0.0.1", "-1d", 30);

@@ -43,6 +43,8 @@ class WireConnectionTest {
     private final Connection connection = new Connection(channel, account);
 
     private final class Connection extends WireConnection {
+        private String reason = "";
+
         Connection(EmbeddedChannel channel, Account account) {
             super(channel, account);
         }
@@ -68,6 +70,7 @@ class WireConnectionTest {
         @Override
         void onClosed(String why) {
             told.add("closed");
+            reason = why;
         }
     }
 
@@ -229,6 +232,14 @@ class WireConnectionTest {
         connection.channelReadComplete(channel.pipeline().context(connection));
         assertThat(stream.sentBytes).as("with what leaves at the end").isLessThan(1_200_000);
         runsTasks = true;
+    }
+
+    /** It may hold bytes of a peer, and calls that end with the connection make texts of it. */
+    @Test
+    void theTextOfWhatThePipelineThrowsIsCut() {
+        channel.pipeline().addLast(connection);
+        channel.pipeline().fireExceptionCaught(new IllegalStateException("a".repeat(33_000)));
+        assertThat(connection.reason).startsWith("aaa").hasSizeLessThan(600);
     }
 
     @Test
