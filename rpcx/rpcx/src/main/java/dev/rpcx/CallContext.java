@@ -553,13 +553,17 @@ public final class CallContext {
         cancelTasks.add(task);
     }
 
-    /** @return what has to run now */
+    /**
+     * @return what has to run now, one after the other: first what ends the call's threads and the calls that were made
+     *     for it, since what {@link #onCancel} was given may take long, or wait for these
+     */
     synchronized List<Runnable> cancel() {
         cancelled = true;
         List<Runnable> all = cancelTasks;
         if (all == null) {
             return List.of();
         }
+        List<Runnable> ends = new ArrayList<>();
         List<Runnable> tasks = new ArrayList<>();
         List<Runnable> stages = null;
         for (Runnable task : all) {
@@ -568,13 +572,16 @@ public final class CallContext {
                     stages = new ArrayList<>();
                 }
                 stages.add(own);
-                tasks.add(() -> own.cancelSource(this));
+                ends.add(() -> own.cancelSource(this));
+            } else if (task instanceof CallThreads.Interruptible) {
+                ends.add(task);
             } else {
                 tasks.add(task);
             }
         }
+        ends.addAll(tasks);
         cancelTasks = stages;
-        return tasks;
+        return ends;
     }
 
     /**

@@ -380,7 +380,7 @@ final class CallThreads {
                 counted.add(here);
             }
             try {
-                context.onCancel(interruptible::interrupt);
+                context.onCancel(interruptible);
                 return CallContext.proceedHere(context, this, invocation, step);
             } finally {
                 synchronized (this) {
@@ -496,7 +496,7 @@ final class CallThreads {
     }
 
     /** A thread that a cancel of the call interrupts, for as long as it runs a part of the call's chain. */
-    private static final class Interruptible {
+    static final class Interruptible implements Runnable {
         /** Guarded by this, as what follows. */
         private @Nullable Thread thread;
 
@@ -506,7 +506,8 @@ final class CallThreads {
             this.thread = thread;
         }
 
-        synchronized void interrupt() {
+        @Override
+        public synchronized void run() {
             if (thread != null) {
                 isInterrupted = true;
                 thread.interrupt();

@@ -410,7 +410,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         mayHaveRun = hasRun;
         if (result != null) {
             told = new ArrayList<>(told);
-            told.add(() -> result.cancel(context));
+            told.add(0, () -> result.cancel(context));
         }
         if (!told.isEmpty()) {
             connection.callThreads.tell(this, told);

@@ -913,7 +913,7 @@ final class ServerCall extends Outbound
         if (result != null) {
             told = new ArrayList<>(told);
             CallContext given = context();
-            told.add(() -> result.cancel(given));
+            told.add(0, () -> result.cancel(given));
         }
         if (!told.isEmpty()) {
             connection.callThreads.tell(this, told);

@@ -772,6 +772,45 @@ class InterceptedCallsTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCancelInterruptsTheHandlerBeforeItRunsWhatWaitsForThat(boolean isClassic) throws Exception {
+        CountDownLatch hasEnded = new CountDownLatch(1);
+        ExecutorService own = Executors.newSingleThreadExecutor();
+        try {
+            Calls calls = serving(isClassic, Duration.ofSeconds(30), (call, next) -> {
+                CallContext.current().orElseThrow().onCancel(() -> {
+                    try {
+                        hasEnded.await();
+                    } catch (InterruptedException e) {
+                        throw new AssertionError(e);
+                    }
+                });
+                CompletableFuture<Object> result = new CompletableFuture<>();
+                own.execute(() -> {
+                    try {
+                        result.complete(goOnHere(call, next));
+                    } catch (Exception e) {
+                        result.completeExceptionally(e);
+                    } finally {
+                        hasEnded.countDown();
+                    }
+                });
+                return result;
+            });
+            CompletableFuture<String> bob = calls.heed("bob");
+            await().until(() -> service.begun.get() == 1);
+            client.close();
+            assertThat(failure(bob)).isNotNull();
+            await().until(() -> service.interrupted.get() == 1);
+            nothingIsHeldOnceTheHandlerEnds();
+        } finally {
+            hasEnded.countDown();
+            service.mayEnd.countDown();
+            own.shutdown();
+        }
+    }
+
     /** The interrupt of the thread's owner is not the call's. */
     @Test
     void aThreadThatItsOwnerHasInterruptedStaysInterrupted() throws Exception {
