@@ -74,6 +74,9 @@ sealed interface DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;
         private static final int MAX_NAME_BYTES = 253;
 
+        /** Characters that are told of a record that cannot be read. */
+        private static final int MAX_WHY = 500;
+
         /** Priority, weight and port. */
         private static final int FIXED_BYTES = 6;
 
@@ -141,8 +144,14 @@ sealed interface DnsQuestion {
             try {
                 return new Endpoint(host, port);
             } catch (IllegalArgumentException e) {
-                throw new UnknownHostException("an SRV record that cannot be read: " + e.getMessage());
+                throw unreadable(e);
             }
+        }
+
+        /** What is said of a record may have its bytes in it. */
+        private static UnknownHostException unreadable(RuntimeException why) {
+            return new UnknownHostException(
+                    "an SRV record that cannot be read: " + VisibleText.line(RPCXException.message(why), MAX_WHY));
         }
 
         private static List<Endpoint> weighed(List<Endpoint> found, List<Integer> weights) {
@@ -161,7 +170,7 @@ sealed interface DnsQuestion {
             try {
                 target = DefaultDnsRecordDecoder.decodeName(in);
             } catch (DecoderException | IndexOutOfBoundsException e) {
-                throw new UnknownHostException("an SRV record that cannot be read: " + e.getMessage());
+                throw unreadable(e);
             }
             return target.endsWith(".") ? target.substring(0, target.length() - 1) : target;
         }

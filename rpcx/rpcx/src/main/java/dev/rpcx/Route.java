@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.util.concurrent.Ticker;
+import java.lang.ref.WeakReference;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -32,6 +33,9 @@ abstract class Route {
 
     /** Calls that nobody blocks for and that have no connection yet. */
     private final AtomicInteger waiting = new AtomicInteger();
+
+    /** What calls are told of the latest failure. */
+    private volatile @Nullable FailureLine failureLine;
 
     Route(Client client) {
         this.client = client;
@@ -537,8 +541,7 @@ abstract class Route {
     }
 
     private RPCXException unreachable(@Nullable Throwable cause) {
-        // somebody else's text, which goes to logs, and each call that fails has one of its own
-        String why = cause == null ? "no connection" : VisibleText.line(RPCXException.message(cause), MAX_WHY);
+        String why = cause == null ? "no connection" : line(cause);
         if (client.isClosed()) {
             // how its connections and attempts end is not what a caller has to look for
             why = "the client is closed";
@@ -549,6 +552,30 @@ abstract class Route {
         }
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE, this + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
+    }
+
+    /**
+     * Somebody else's text, which goes to logs, as one visible line. It is made once for all calls that wait for the
+     * same attempt, which hear of its failure in one turn of the event loop.
+     */
+    private String line(Throwable cause) {
+        FailureLine before = failureLine;
+        if (before != null && before.refersTo(cause)) {
+            return before.line;
+        }
+        FailureLine made = new FailureLine(cause);
+        failureLine = made;
+        return made.line;
+    }
+
+    /** A failure, which this does not keep, and its line. */
+    private static final class FailureLine extends WeakReference<Throwable> {
+        private final String line;
+
+        FailureLine(Throwable failure) {
+            super(failure);
+            this.line = VisibleText.line(RPCXException.message(failure), MAX_WHY);
+        }
     }
 
     /** What calls that fail name. Each makes a text of it, so it is short however many instances there are. */

@@ -35,6 +35,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Names and services found by DNS: how many ask, how often, and who waits for the answer. */
 @Timeout(60)
@@ -340,6 +341,24 @@ class EndpointsDnsTest {
             }
         }
         assertThat(failures).isPositive();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"\u009b2J", "\u001b[2J", "a b\u2028c\u202ed"})
+    void whatIsSaidOfARecordIsNothingThatATerminalObeys(String host) {
+        byte[] name = host.getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = new byte[6 + 1 + name.length + 1];
+        bytes[5] = 80;
+        bytes[6] = (byte) name.length;
+        System.arraycopy(name, 0, bytes, 7, name.length);
+        DnsRecord record =
+                new DefaultDnsRawRecord("_who._tcp.example.", DnsRecordType.SRV, 60, Unpooled.wrappedBuffer(bytes));
+        UnknownHostException why =
+                assertThrows(UnknownHostException.class, () -> DnsQuestion.Services.lowest(List.of(record)));
+        assertThat(why).hasNoCause();
+        assertThat(why.getMessage())
+                .startsWith("an SRV record that cannot be read: host: ")
+                .matches("[ -~]+");
     }
 
     /** Longer than any name may be: labels have 63 bytes at most. */

@@ -13,6 +13,7 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -167,6 +168,48 @@ class WaitingCallsTest {
         hand.ticker.advance(2, TimeUnit.MINUTES);
         hand.settle(hand.opened.get(0));
         assertThat(told).hasSize(3);
+    }
+
+    /** A future reads the text of its failure too, however many wait. */
+    @Test
+    void theLineOfAFailedAttemptIsMadeOnceForAllCallsThatWaitForIt() {
+        int forOne = readsOfAFailure(new ClientAddress(client, new Endpoint("peer", 1), 1, 1), "no server", 1);
+        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 2), 1, 1);
+        assertThat(readsOfAFailure(address, "no server", CALLS))
+                .isEqualTo(forOne)
+                .isPositive();
+        assertThat(readsOfAFailure(address, "another one", CALLS))
+                .as("the next attempt")
+                .isBetween(1, CALLS - 1);
+    }
+
+    private int readsOfAFailure(ClientAddress address, String why, int waiting) {
+        AtomicInteger reads = new AtomicInteger();
+        List<RPCXException> told = new ArrayList<>();
+        CompletableFuture<ClientConnection> attempt = address.connect(0);
+        long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+        for (int i = 0; i < waiting; i++) {
+            address.await(
+                    0,
+                    late,
+                    TIMES,
+                    CircuitBreaker.GIVEN,
+                    (connected, failure) -> told.add(Objects.requireNonNull(failure)));
+        }
+        attempt.completeExceptionally(new IllegalStateException(why) {
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            public String getMessage() {
+                reads.incrementAndGet();
+                return super.getMessage();
+            }
+        });
+        int counted = reads.get();
+        assertThat(told)
+                .hasSize(waiting)
+                .allSatisfy(failure -> assertThat(failure).hasMessageEndingWith(": " + why));
+        return counted;
     }
 
     /** More of them than may wait at once. */

@@ -1,5 +1,6 @@
 package dev.rpcx.consul;
 
+import dev.rpcx.VisibleText;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;
@@ -23,6 +24,9 @@ final class ConsulAgent {
     private static final long FIRST_PAUSE_MILLIS = 100;
     private static final long MOST_PAUSE_MILLIS = 2_000;
 
+    /** Characters of what is said of an answer that cannot be read. */
+    private static final int MOST_TEXT = 500;
+
     private final URI base;
     private final @Nullable AclToken token;
     private final HttpClient client = HttpClient.newBuilder()
@@ -39,6 +43,11 @@ final class ConsulAgent {
 
     static String encoded(String text) {
         return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
+    }
+
+    /** Words that may be those of whoever answers: their line has no cause, which would have them as they are. */
+    static IOException failure(String of, String why) {
+        return new IOException(of + ": " + VisibleText.line(why, MOST_TEXT));
     }
 
     boolean isClosed() {
@@ -111,7 +120,7 @@ final class ConsulAgent {
             return question.get(millis, TimeUnit.MILLISECONDS);
         } catch (ExecutionException | CancellationException e) {
             Throwable why = e.getCause() == null ? e : e.getCause();
-            throw new IOException(base + ": " + why.getMessage(), why);
+            throw failure(base.toString(), why.toString());
         } catch (TimeoutException e) {
             question.cancel(true);
             throw new IOException(base + ": no answer within " + millis + " ms", e);

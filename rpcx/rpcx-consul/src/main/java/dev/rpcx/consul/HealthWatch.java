@@ -7,6 +7,7 @@ import java.net.HttpURLConnection;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
 import java.util.List;
+import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.JsonNode;
@@ -90,10 +91,8 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
                                     ? " (expected: a token that allows service:read and node:read)"
                                     : ""));
                 }
-                long now = answer.headers()
-                        .firstValueAsLong("X-Consul-Index")
-                        .orElseThrow(() -> new IOException("no X-Consul-Index (expected: an agent of Consul)"));
-                List<Endpoint> found = instances(JSON.readTree(answer.body()));
+                long now = index(answer);
+                List<Endpoint> found = instances(tree(answer));
                 if (index == 0 || now != index) {
                     listener.found(found);
                 }
@@ -105,6 +104,25 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
                 failures++;
                 failed(e, failures);
             }
+        }
+    }
+
+    private static long index(HttpResponse<byte[]> answer) throws IOException {
+        String text = answer.headers()
+                .firstValue("X-Consul-Index")
+                .orElseThrow(() -> new IOException("no X-Consul-Index (expected: an agent of Consul)"));
+        try {
+            return Long.parseLong(text);
+        } catch (NumberFormatException e) {
+            throw ConsulAgent.failure("X-Consul-Index (expected: a number)", text);
+        }
+    }
+
+    private JsonNode tree(HttpResponse<byte[]> answer) throws IOException {
+        try {
+            return JSON.readTree(answer.body());
+        } catch (JacksonException e) {
+            throw ConsulAgent.failure(path, e.getOriginalMessage());
         }
     }
 

@@ -7,10 +7,16 @@ import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import dev.rpcx.Endpoint;
 import dev.rpcx.Endpoints;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -19,8 +25,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Somebody answers in the registry's place, and never stops. */
@@ -157,6 +166,46 @@ class HostileRegistryTest {
         } finally {
             server.stop(0);
         }
+    }
+
+    static Stream<String> answersThatCannotBeRead() {
+        return Stream.of(
+                "\u001b]0;forged\u001b[2J\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nX-Consul-Index: \u009b2J\r\nContent-Length: 2\r\n\r\n[]",
+                "HTTP/1.1 200 OK\r\nX-Consul-Index: 7\r\nContent-Length: 5\r\n\r\n[a\u001bc]");
+    }
+
+    /** A listener may log what it is told with all of its causes. @param answer in bytes of ISO 8859-1 */
+    @ParameterizedTest
+    @MethodSource("answersThatCannotBeRead")
+    void whatIsToldOfAnAnswerIsNothingThatATerminalObeys(String answer) throws Exception {
+        try (ServerSocket odd = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+            Thread answering = new Thread(() -> {
+                while (!odd.isClosed()) {
+                    try (Socket asking = odd.accept()) {
+                        // all of the request first: what is not read would reset the connection before the answer is
+                        BufferedReader request = new BufferedReader(
+                                new InputStreamReader(asking.getInputStream(), StandardCharsets.ISO_8859_1));
+                        String line = request.readLine();
+                        while (line != null && !line.isEmpty()) {
+                            line = request.readLine();
+                        }
+                        asking.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
+                    } catch (IOException closed) {
+                        // the test is over
+                    }
+                }
+            });
+            answering.start();
+            URI uri = URI.create("http://127.0.0.1:" + odd.getLocalPort());
+            try (Endpoints.Watch watch = ConsulEndpoints.of(uri, "counted").watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !failures.isEmpty());
+            }
+        }
+        StringWriter logged = new StringWriter();
+        failures.element().printStackTrace(new PrintWriter(logged));
+        assertThat(logged.toString()).matches("[ -~\\n\\t]+").containsPattern("\\\\u00[19]b");
     }
 
     /** Bytes within the limit, and a tree of them that would fill a small heap. */

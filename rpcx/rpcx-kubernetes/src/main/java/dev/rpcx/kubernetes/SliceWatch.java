@@ -71,6 +71,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     /** Characters of what the server says of an error. */
     private static final int MOST_TEXT = 200;
 
+    /** Characters of what is said of an answer that cannot be read. */
+    private static final int MOST_WHY = 500;
+
     private static final int GONE = 410;
 
     private final ApiServer server;
@@ -324,6 +327,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             }
             expectOk(answer.statusCode());
             return isClosed() ? null : read(JSON.readerFor(JsonNode.class).readValues(in), from);
+        } catch (JacksonException e) {
+            // which wraps what reading throws: a connection that breaks is not a watch that has ended
+            throw broken("watch", e);
         }
     }
 
@@ -358,11 +364,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     private @Nullable String read(MappingIterator<JsonNode> events, String from) throws IOException {
         String version = from;
-        while (!isClosed()) {
-            JsonNode event = next(events);
-            if (event == null) {
-                break;
-            }
+        while (!isClosed() && events.hasNextValue()) {
+            JsonNode event = events.nextValue();
             JsonNode object = event.path("object");
             boolean isChange;
             switch (event.path("type").asString("")) {
@@ -392,21 +395,16 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         return version;
     }
 
-    /** Jackson wraps what reading throws; a connection that breaks is not a watch that has ended. */
-    private static @Nullable JsonNode next(MappingIterator<JsonNode> events) throws IOException {
-        try {
-            return events.hasNextValue() ? events.nextValue() : null;
-        } catch (JacksonException e) {
-            throw broken("watch", e);
-        }
-    }
-
     private static IOException broken(String what, JacksonException why) {
         return why instanceof StreamConstraintsException
                 ? new IOException(
-                        "the " + what + " has more than " + MAX_TOKENS + " tokens of JSON, or one that is too long",
-                        why)
-                : new IOException("the " + what + " broke off: " + why.getOriginalMessage(), why);
+                        "the " + what + " has more than " + MAX_TOKENS + " tokens of JSON, or one that is too long")
+                : failure("the " + what + " broke off", why.getOriginalMessage());
+    }
+
+    /** Words that may be those of whoever answers: their line has no cause, which would have them as they are. */
+    private static IOException failure(String of, String why) {
+        return new IOException(of + ": " + VisibleText.line(why, MOST_WHY));
     }
 
     private <T> HttpResponse<T> ask(HttpClient client, String more, HttpResponse.BodyHandler<T> handler)
@@ -420,7 +418,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             return asked.get(ANSWER_MILLIS, TimeUnit.MILLISECONDS);
         } catch (ExecutionException | CancellationException e) {
             Throwable why = e.getCause() == null ? e : e.getCause();
-            throw new IOException(server.base() + ": " + why.getMessage(), why);
+            throw failure(server.base().toString(), why.toString());
         } catch (TimeoutException e) {
             asked.cancel(true);
             throw new IOException(server.base() + ": no answer within " + ANSWER_MILLIS + " ms", e);
