@@ -41,7 +41,7 @@ times     OwedTime,TurnHeap                                          OwedTimeTes
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
 readturn  ReadTurn,ReadTurn$*                                        ReadTurnTest,ClientHereTest
 writeturn WriteTurn                                                  WireHereTest,RacesTest,ServerHereTest
-keys      codec.KeyHashes*                                           codec.KeyOrderTest,codec.HostileValuesTest
+keys      codec.KeyHashes*                                           codec.KeyHashesTest,codec.KeyOrderTest,codec.MemoryTest
 PARTS
 }
 
