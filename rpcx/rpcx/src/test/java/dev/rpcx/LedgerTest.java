@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -552,6 +553,20 @@ class LedgerTest {
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(1);
         account.give(Resource.CALLS, 1);
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // so that what comes first fails
+    void whatIsLeftIsGivenBackThoughItCannotBeForgotten() {
+        Account account = Objects.requireNonNull(ledger.open(null));
+        assertThat(account.take(Resource.OBJECT_BYTES, 10)).isTrue();
+        assertThat(account.take(Resource.CALLS, 2)).isTrue();
+        Leftover left = new Leftover(null, account, reached, new ReferenceQueue<>(), 10, 2);
+        assertThatThrownBy(left::end).isInstanceOf(NullPointerException.class);
+        assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(ledger.held(Resource.CALLS)).isZero();
+        left.end();
+        assertThat(ledger.held(Resource.CALLS)).isZero();
     }
 
     @Test

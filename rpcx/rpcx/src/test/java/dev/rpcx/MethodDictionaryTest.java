@@ -101,9 +101,10 @@ class MethodDictionaryTest {
             one.writeInt32(1, 1);
             one.writeString(2, "s");
         });
+        byte[] within = message(all -> all.writeByteArray(1, message(one -> one.writeInt32(1, 9))));
         assertThat(readAll(all -> {
                     all.writeInt32(1, 5);
-                    all.writeString(2, "other");
+                    all.writeByteArray(2, within);
                     all.writeByteArray(1, entry);
                     all.writeFixed64(3, 4);
                 }))

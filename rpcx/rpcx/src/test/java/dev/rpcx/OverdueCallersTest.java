@@ -7,12 +7,17 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.reflect.Field;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -169,5 +174,91 @@ class OverdueCallersTest {
                 .startsWith(ByteBufUtil.getBytes(RawPeer.frame(Wire.CANCEL, caller.call.id, Unpooled.EMPTY_BUFFER)));
         send(RawPeer.frame(Wire.REPLY, caller.call.id, RawPeer.text("late")));
         assertThat(connection().slots.taken()).isZero();
+    }
+
+    private static ScheduledThreadPoolExecutor timer() throws ReflectiveOperationException {
+        Field field = OverdueCallers.class.getDeclaredField("TIMER");
+        field.setAccessible(true);
+        return (ScheduledThreadPoolExecutor) field.get(null);
+    }
+
+    /** The thread that is woken for a call. */
+    private static void setWaiter(ClientCall call, Thread waiter) throws ReflectiveOperationException {
+        Field field = ClientCall.class.getDeclaredField("waiter");
+        field.setAccessible(true);
+        field.set(call, waiter);
+    }
+
+    /** @return whether this thread, which waits for the call, is woken by it; it is the one that asks */
+    private boolean isWokenBy(Runnable action) {
+        LockSupport.parkNanos(1);
+        action.run();
+        long begin = System.nanoTime();
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(500));
+        return System.nanoTime() - begin < TimeUnit.MILLISECONDS.toNanos(300);
+    }
+
+    @Test
+    void oneLookIsDueForAllCallersOfAConnectionAndNoneOnceNobodyWaits() throws Exception {
+        BlockingQueue<Runnable> looks = timer().getQueue();
+        // those of other tests
+        await().until(looks::isEmpty);
+        OverdueCallers callers = connection().overdueCallers;
+        ClientCall call = connection().slots.acquire(connection().nanoTime());
+        for (int i = 0; i < 3; i++) {
+            assertThat(callers.lookAfterCallers()).isTrue();
+            assertThat(looks).hasSize(1);
+        }
+        // beside that which is due
+        callers.run();
+        assertThat(looks).hasSize(2);
+        assertThat(callers.lookAfterCallers()).isTrue();
+        assertThat(looks).hasSize(2);
+        call.dropUnsent();
+        callers.run();
+        assertThat(looks).as("nobody waits").hasSize(2);
+        assertThat(callers.lookAfterCallers()).isTrue();
+        assertThat(looks).as("whoever comes then").hasSize(3);
+        await().until(looks::isEmpty);
+    }
+
+    @Test
+    void aCallerIsWokenWhenItsTimeHasBeenOverForFiveSecondsAndNotBefore() throws Exception {
+        OverdueCallers callers = connection().overdueCallers;
+        ClientCall call = connection().slots.acquire(connection().nanoTime());
+        setWaiter(call, Thread.currentThread());
+        passUnheard(TimeUnit.SECONDS.toNanos(5));
+        assertThat(isWokenBy(callers)).isFalse();
+        passUnheard(1);
+        assertThat(isWokenBy(callers)).isTrue();
+        call.dropUnsent();
+    }
+
+    /** No thread can be had for the looks: who waits already is told, as it waits without a time of its own. */
+    @Test
+    void whoCannotBeLookedAfterIsToldSo() throws Exception {
+        ScheduledThreadPoolExecutor timer = timer();
+        ThreadFactory before = timer.getThreadFactory();
+        timer.setKeepAliveTime(1, TimeUnit.MILLISECONDS);
+        try {
+            await().until(() -> timer.getQueue().isEmpty() && timer.getPoolSize() == 0);
+            timer.setThreadFactory(task -> {
+                throw new OutOfMemoryError("no thread, in this test");
+            });
+            OverdueCallers callers = connection().overdueCallers;
+            ClientCall call = connection().slots.acquire(connection().nanoTime());
+            setWaiter(call, Thread.currentThread());
+            for (int i = 0; i < 2; i++) {
+                assertThat(isWokenBy(
+                                () -> assertThat(callers.lookAfterCallers()).isFalse()))
+                        .isTrue();
+                assertThat(isWokenBy(callers)).isTrue();
+            }
+            call.dropUnsent();
+        } finally {
+            timer.getQueue().clear();
+            timer.setThreadFactory(before);
+            timer.setKeepAliveTime(10, TimeUnit.SECONDS);
+        }
     }
 }

@@ -54,7 +54,6 @@ class ServingBoundsTest {
     static final class Service {
         final List<CompletableFuture<String>> waiting = new ArrayList<>();
         final List<String> told = new ArrayList<>();
-        Runnable within = () -> {};
 
         @Method
         String echo(String text) {
@@ -78,15 +77,6 @@ class ServingBoundsTest {
         @Method
         CompletionStage<String> keeps(String text) {
             return later();
-        }
-
-        /** The future of a call that is made for this one. */
-        @Method
-        CompletionStage<String> forwards() {
-            within.run();
-            RPCXFuture<String> made = new RPCXFuture<>();
-            waiting.add(made);
-            return made;
         }
 
         @Method
@@ -1490,27 +1480,6 @@ class ServingBoundsTest {
         ByteBuf alone = Unpooled.buffer();
         WireError.write(alone, error);
         assertThat(answer.payload()).isEqualTo(ByteBufUtil.getBytes(alone));
-    }
-
-    /** Before the handler has returned, and behind that. */
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void aCallThatWasMadeForOneThatIsCancelledIsCancelledToo(boolean isWithin) {
-        serve();
-        Runnable cancel = () -> send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
-        if (isWithin) {
-            service.within = cancel;
-        }
-        call(FIRST, "forwards");
-        handleAll();
-        assertThat(service.waiting).hasSize(1);
-        if (!isWithin) {
-            assertThat(service.waiting.get(0)).isNotDone();
-            cancel.run();
-        }
-        handleAll();
-        assertThat(service.waiting.get(0)).isCancelled();
-        assertThat(error(next(), FIRST).code()).isEqualTo(Code.CANCELLED);
     }
 
     /** The look at those that are over has not come yet. */

@@ -39,6 +39,29 @@ class TurnHeapTest {
         assertThat(queue.first()).isNull();
     }
 
+    /** At the end of its array there is nothing to look at. */
+    @Test
+    void aQueueWhoseArrayIsFullIsLookedAtToItsEnd() {
+        TurnHeap<One> queue = new TurnHeap<>();
+        TurnHeap<One> other = new TurnHeap<>();
+        List<One> others = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            others.add(new One(i));
+            other.add(others.get(i));
+        }
+        One first = new One(1);
+        One second = new One(2);
+        queue.add(first);
+        queue.add(second);
+        List<One> seen = new ArrayList<>();
+        queue.forEach(seen::add);
+        assertThat(seen).containsExactlyInAnyOrder(first, second);
+        others.forEach(queue::remove);
+        seen.clear();
+        queue.forEach(seen::add);
+        assertThat(seen).containsExactlyInAnyOrder(first, second);
+    }
+
     /** Against a tree: whoever comes and goes, the first is the one with the earliest turn. */
     @Test
     void theFirstHasTheEarliestTurnWhoeverComesAndGoes() {
