@@ -212,9 +212,9 @@ public final class Client implements AutoCloseable {
      * method a hundred may be spent at once and ten a second after that, and one that another instance takes is not
      * spent.
      *
-     * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance leaves;
-     *     and for one with TLS that expects no name, unless the endpoints are {@link Endpoints#of} some: see {@link
-     *     Tls#expecting}
+     * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance
+     *     leaves; and for one with TLS that expects no name, unless the endpoints are {@link Endpoints#of} some: see
+     *     {@link Tls#expecting}
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {

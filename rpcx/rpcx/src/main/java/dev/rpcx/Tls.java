@@ -115,8 +115,8 @@ public final class Tls {
 
     /**
      * For a client: the name that the server's certificate has to have. Without it that is the host it connects to.
-     * Needed where a registry or DNS says which hosts these are: who answers falsely there names a host for which he has
-     * a certificate.
+     * Needed where a registry or DNS says which hosts these are: who answers falsely there names a host for which he
+     * has a certificate.
      */
     public Tls expecting(String serverName) {
         expect(false, "expecting");
