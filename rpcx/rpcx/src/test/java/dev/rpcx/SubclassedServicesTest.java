@@ -1,0 +1,43 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is published may be of a subclass that a framework has made, which copies no annotations. */
+@Timeout(60)
+class SubclassedServicesTest {
+    @RPCXServer("subclassed")
+    @RunOn(RunOn.Place.EVENT_LOOP)
+    @LongPoll
+    static class Service {
+        @Method
+        String thread() {
+            return Thread.currentThread().getClass().getSimpleName();
+        }
+    }
+
+    static final class Made extends Service {}
+
+    @RPCXClient(remoteServerName = "subclassed")
+    interface Calls {
+        String thread();
+    }
+
+    @Test
+    void whatAServicesClassSaysOfItsMethodsHoldsForItsSubclasses() {
+        assertThat(Made.class.isAnnotationPresent(LongPoll.class)).isTrue();
+        Server server = Server.builder(RegistryServer.registry(new Made()))
+                .host("127.0.0.1")
+                .build()
+                .start();
+        try (Client client = Client.standard()) {
+            Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+            assertThat(calls.thread()).isEqualTo(LoopThread.class.getSimpleName());
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+}
