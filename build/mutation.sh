@@ -35,7 +35,7 @@ instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$*,A
 outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,ExtraConnectionsTest,OverdueCallersTest
 words     MethodDictionary,Settings,Metadata,MethodShape             MethodDictionaryTest,SettingsTest,MetadataTest,MethodShapeTest,VarintTest
 sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
-threads   CallThreads,CallThreads$*                                  CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest,InterceptedCallsTest
+threads   CallThreads,CallThreads$*                                  CallStepsTest,CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest

@@ -22,6 +22,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A client's end of the native wire without sockets and threads: a test is the server, and says what time it is. */
 class ClientWireTest {
@@ -3003,5 +3005,301 @@ class ClientWireTest {
         send(Wire.SETTINGS, 0);
         assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
         assertThat(failure(call).executed()).isEqualTo(Executed.MAYBE);
+    }
+
+    // ---- messages in parts, to callers that are there and to those that have gone
+
+    private CompletableFuture<String> givenUp() {
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        call.cancel(true);
+        hand.settle(channel());
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        return call;
+    }
+
+    private int idOfSlot(int slot) {
+        return Objects.requireNonNull(connection().slots.at(slot)).id;
+    }
+
+    @Test
+    void theLastPartOfAReplyIsTheEndOfACallThatWasGivenUp() {
+        open();
+        givenUp();
+        int id = idOfSlot(0);
+        sendPart(Wire.REPLY | Wire.MORE, id);
+        assertThat(connection().load()).isEqualTo(1);
+        sendPart(Wire.PART | Wire.MORE, id);
+        assertThat(connection().load()).isEqualTo(1);
+        assertThat(held()).as("nobody reads it").isZero();
+        sendPart(Wire.PART, id);
+        assertThat(connection().load()).isZero();
+        assertThat(connection().isUsable()).isTrue();
+        expectNothing();
+    }
+
+    @Test
+    void theLastPartOfAnItemIsNotTheEndOfACallThatWasGivenUp() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = next().id();
+        expect(Wire.CREDIT);
+        seen.subscription().cancel();
+        hand.settle(channel());
+        expect(Wire.CANCEL);
+        sendPart(Wire.ITEM | Wire.MORE, id);
+        sendPart(Wire.PART | Wire.MORE, id);
+        sendPart(Wire.PART, id);
+        assertThat(connection().load()).isEqualTo(1);
+        send(Wire.ITEM, id, RawPeer.text("whole"));
+        sendPart(Wire.ITEM | Wire.MORE, id);
+        sendPart(Wire.PART, id);
+        assertThat(connection().load()).isEqualTo(1);
+        send(Wire.REPLY, id);
+        assertThat(connection().load()).isZero();
+        assertThat(connection().isUsable()).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Wire.REPLY, Wire.REPLY | Wire.MORE, Wire.ITEM})
+    void noMessageBeginsWithinAReplyInParts(int head) {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        sendPart(Wire.REPLY | Wire.MORE, id);
+        send(head, id, RawPeer.text("b"));
+        assertThat(failure(call)).hasMessageContaining("within a message in parts");
+        expect(Wire.ERROR);
+        assertThat(connection().isUsable()).isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Wire.REPLY, Wire.ITEM, Wire.ITEM | Wire.MORE})
+    void noMessageBeginsWithinAnItemInParts(int head) {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = next().id();
+        expect(Wire.CREDIT);
+        sendPart(Wire.ITEM | Wire.MORE, id);
+        send(head, id, RawPeer.text("b"));
+        assertThat(failure(seen)).hasMessageContaining("within a message in parts");
+        expect(Wire.ERROR);
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void whatHasComeOfAReplyIsGivenBackWhenItsCallIsGivenUp() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
+        sendPart(Wire.REPLY | Wire.MORE, id);
+        sendPart(Wire.PART | Wire.MORE, id);
+        assertThat(held()).isPositive();
+        assertThat(body.capacity()).isGreaterThan(10_000);
+        call.cancel(true);
+        hand.settle(channel());
+        assertThat(held()).isZero();
+        assertThat(body.capacity()).isLessThan(10_000);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendPart(Wire.PART, id);
+        assertThat(connection().load()).isZero();
+        assertThat(held()).isZero();
+    }
+
+    /** So many bytes of a text in parts that are as large as a frame may be. */
+    private void sendInParts(int type, int id, int bytes) {
+        ByteBuf text = RawPeer.text("x".repeat(bytes - 5));
+        assertThat(text.readableBytes()).isEqualTo(bytes);
+        int head = type;
+        while (text.isReadable()) {
+            ByteBuf part = text.readSlice(Math.min(Wire.MAX_PAYLOAD_BYTES, text.readableBytes()));
+            send(text.isReadable() ? head | Wire.MORE : head, id, part);
+            head = Wire.PART;
+        }
+    }
+
+    @Test
+    void aReplyInPartsIsAsLargeAsAMessageMayBeAndNoLarger() {
+        open();
+        CompletableFuture<String> largest = echo("a");
+        sendInParts(Wire.REPLY, expect(Wire.REQUEST).id(), Wire.MAX_MESSAGE_BYTES);
+        assertThat(largest.join()).hasSize(Wire.MAX_MESSAGE_BYTES - 5);
+        CompletableFuture<String> larger = echo("a");
+        sendInParts(Wire.REPLY, expect(Wire.REQUEST).id(), Wire.MAX_MESSAGE_BYTES + 1);
+        assertThat(failure(larger).code()).isEqualTo(Code.TOO_LARGE);
+        assertThat(failure(larger).executed()).isEqualTo(Executed.EXECUTED);
+        assertThat(failure(larger)).hasMessage("a result of more than 4194304 bytes");
+        // its last part was too much: there is nobody to be told
+        expectNothing();
+        assertThat(connection().load()).isZero();
+        CompletableFuture<String> far = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        sendInParts(Wire.REPLY, id, Wire.MAX_MESSAGE_BYTES + 100_000);
+        assertThat(failure(far).code()).isEqualTo(Code.TOO_LARGE);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        assertThat(connection().load()).as("its last part is its final frame").isZero();
+        assertThat(held()).isZero();
+    }
+
+    @Test
+    void anItemInPartsIsNoLargerThanAMessage() {
+        open();
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = next().id();
+        expect(Wire.CREDIT);
+        sendInParts(Wire.ITEM, id, Wire.MAX_MESSAGE_BYTES);
+        assertThat(seen.items).hasSize(1);
+        sendInParts(Wire.ITEM, id, Wire.MAX_MESSAGE_BYTES + 1);
+        assertThat(failure(seen).code()).isEqualTo(Code.TOO_LARGE);
+        assertThat(failure(seen)).hasMessage("an item of more than 4194304 bytes");
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+        assertThat(held()).isZero();
+    }
+
+    /** The last part has no room, and is the final frame all the same. */
+    @Test
+    void aReplyWhoseLastPartFindsNoRoomNeedsNoCancel() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        sendPart(Wire.REPLY | Wire.MORE, id);
+        long taken = 0;
+        for (long step = 1L << 40; step > 0; step /= 2) {
+            while (connection().account.take(Resource.REPLY_BYTES, step)) {
+                taken += step;
+            }
+        }
+        sendPart(Wire.PART, id);
+        assertThat(failure(call).code()).isEqualTo(Code.OVERLOADED);
+        expectNothing();
+        assertThat(connection().load()).isZero();
+        connection().account.give(Resource.REPLY_BYTES, taken);
+        assertThat(held()).isZero();
+    }
+
+    /** Its request waits for the socket, and is not needed any more. */
+    @Test
+    void aReplyThatBeginsBeforeItsRequestHasLeftTakesThatBack() {
+        open();
+        hand.reads(channel(), false);
+        CompletableFuture<String> call = echo("a");
+        int id = idOfSlot(0);
+        byte[] body = ByteBufUtil.getBytes(RawPeer.text("early"));
+        send(Wire.REPLY | Wire.MORE, id, Unpooled.wrappedBuffer(body, 0, 3));
+        send(Wire.PART, id, Unpooled.wrappedBuffer(body, 3, body.length - 3));
+        assertThat(call).isCompletedWithValue("early");
+        hand.reads(channel(), true);
+        expectNothing();
+        assertThat(connection().load()).isZero();
+        CompletableFuture<String> next = echo("b");
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("c"));
+        assertThat(next).isCompletedWithValue("c");
+    }
+
+    /** Brings nothing, and says when it is cancelled. */
+    private static Flow.Publisher<String> uploads(List<String> told) {
+        return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long items) {
+                told.add("asked");
+            }
+
+            @Override
+            public void cancel() {
+                told.add("cancelled");
+            }
+        });
+    }
+
+    @Test
+    void anUploadEndsWithTheFirstBytesOfItsReply() {
+        open();
+        for (boolean isInParts : new boolean[] {true, false}) {
+            List<String> told = new ArrayList<>();
+            CompletableFuture<Integer> call = remote.takes(uploads(told));
+            calls.add(call);
+            hand.settle(channel());
+            int id = next().id();
+            ByteBuf reply = Unpooled.buffer().writeByte(1 << 3).writeByte(7);
+            if (isInParts) {
+                send(Wire.REPLY | Wire.MORE, id, reply.readSlice(1));
+                hand.settle(channel());
+                assertThat(told).containsExactly("cancelled");
+                assertThat(call).isNotDone();
+                send(Wire.PART, id, reply);
+            } else {
+                send(Wire.REPLY, id, reply);
+            }
+            hand.settle(channel());
+            assertThat(told).containsExactly("cancelled");
+            assertThat(call).isCompletedWithValue(7);
+        }
+    }
+
+    // ---- uses of a slot
+
+    @Test
+    void whoHasKeptAnEarlierUseOfASlotEndsNoOther() {
+        open();
+        ClientCall slot = Objects.requireNonNull(connection().slots.at(0));
+        long earlier = slot.serial();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        assertThat(slot.serial()).isEqualTo(earlier + 1);
+        slot.cancel(earlier);
+        hand.settle(channel());
+        expectNothing();
+        assertThat(call).isNotDone();
+        slot.cancel(slot.serial(), Code.INVALID, "for another reason", null);
+        hand.settle(channel());
+        assertThat(failure(call).code()).isEqualTo(Code.INVALID);
+        assertThat(failure(call)).hasMessage("for another reason");
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+    }
+
+    @Test
+    void aBufferForWhichThereIsNoRoomIsNotKept() {
+        open();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
+        long taken = 0;
+        for (long step = 1L << 40; step > 0; step /= 2) {
+            while (connection().account.take(Resource.KEPT_BYTES, step)) {
+                taken += step;
+            }
+        }
+        CompletableFuture<String> call = echo("a".repeat(10_000));
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(call).isCompletedWithValue("b");
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(taken);
+        assertThat(body.capacity()).isLessThan(1_000);
+        connection().account.give(Resource.KEPT_BYTES, taken);
+        CompletableFuture<String> next = echo("a".repeat(10_000));
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        assertThat(next).isCompletedWithValue("b");
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(body.capacity());
+        assertThat(body.capacity()).isGreaterThan(10_000);
+    }
+
+    /** Its time is told in the request then, in front of them. */
+    @Test
+    void aOneWayCallThatHasWaitedForTheSocketIsMadeAgainAsItWasMade() {
+        open();
+        hand.reads(channel(), false);
+        remote.bytes(new byte[] {1, 2, 3});
+        hand.settle(channel());
+        int id = idOfSlot(0);
+        pass(400);
+        hand.reads(channel(), true);
+        assertThat(notice()).endsWith(1, 2, 3);
+        sendError(id, Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        byte[] again = notice();
+        assertThat(again).containsExactly(1, 2, 3);
+        send(Wire.REPLY, idOfSlot(0));
+        assertThat(connection().load()).isZero();
     }
 }

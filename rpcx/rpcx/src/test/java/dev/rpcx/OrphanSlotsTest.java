@@ -89,6 +89,9 @@ class OrphanSlotsTest {
     void aSlotWhoseCallerHasGoneBeforeItSentIsFoundByTheNextThatMissesIt() {
         try (Hand hand = new Hand(1)) {
             hand.abandon(hand.connection.slots.acquire(hand.inOneSecond()));
+            hand.look();
+            assertThat(hand.connection.slots.hasOrphans).isFalse();
+            hand.abandon(hand.connection.slots.acquire(hand.inOneSecond()));
             assertThat(hand.call()).isCompletedExceptionally();
             hand.platform.settle(hand.channel);
             assertThat(hand.connection.slots.taken()).isZero();
@@ -121,6 +124,7 @@ class OrphanSlotsTest {
             hand.call();
             ClientCall call = hand.abandon(Objects.requireNonNull(hand.connection.slots.at(0)));
             hand.look();
+            assertThat(hand.connection.slots.hasOrphans).isFalse();
             assertThat(hand.connection.slots.taken()).isEqualTo(1);
             hand.reply(call.slot);
             assertThat(hand.connection.slots.taken()).isZero();
@@ -150,6 +154,7 @@ class OrphanSlotsTest {
             call.unreleased = true;
             hand.connection.slots.hasOrphans = true;
             hand.look();
+            assertThat(hand.connection.slots.hasOrphans).isFalse();
             hand.look();
             assertThat(hand.connection.slots.taken()).isZero();
         }

@@ -160,6 +160,19 @@ class OverdueCallersTest {
     }
 
     @Test
+    void aReplyInPartsEndsTheWaitWithItsLast() throws Exception {
+        Caller caller = new Caller().parked();
+        send(RawPeer.frame(Wire.REPLY | Wire.MORE, caller.call.id, RawPeer.text("y")));
+        send(RawPeer.frame(Wire.PART | Wire.MORE, caller.call.id, RawPeer.text("y")));
+        assertThat(caller.getState()).isEqualTo(Thread.State.WAITING);
+        send(RawPeer.frame(Wire.PART, caller.call.id, RawPeer.text("y")));
+        caller.join(10_000);
+        assertThat(caller.isAlive()).isFalse();
+        assertThat(caller.end).isNull();
+        assertThat(connection().slots.taken()).isZero();
+    }
+
+    @Test
     void anInterruptEndsTheWaitAndStaysTheCallers() throws Exception {
         Caller caller = new Caller().parked();
         HandPlatform.written(channel());

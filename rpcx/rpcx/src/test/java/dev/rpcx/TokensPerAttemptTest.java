@@ -143,6 +143,78 @@ class TokensPerAttemptTest {
     @RPCXClient(remoteServerName = "store")
     interface Echo {
         CompletableFuture<String> echo(String text);
+
+        @OneWay
+        @Method(idempotent = true)
+        void bytes(byte[] bytes);
+    }
+
+    /** Behind its names and its time. */
+    private static Metadata metadata(ByteBuf payload) {
+        payload.skipBytes(payload.readByte()).skipBytes(payload.readByte());
+        assertThat(Varint.read(payload)).isPositive();
+        return Metadata.read(payload);
+    }
+
+    /** What else has to be said in front of its arguments does not change them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"again", "and once more", "2"})
+    void aSmallRequestIsComputedAgainOnceItHasWaitedForMoreThanTenSeconds(String then) {
+        HandPlatform hand = new HandPlatform();
+        AtomicInteger computed = new AtomicInteger();
+        Client waiting = Client.builder()
+                .platform(hand)
+                .connections(1, 1)
+                .callTimeout(Duration.ofMinutes(5))
+                .keepAlive(Duration.ofMinutes(10))
+                .interceptor((call, next) -> next.proceed(
+                        call.withEachAttempt("count", () -> computed.incrementAndGet() <= 3 ? "first" : then)))
+                .build();
+        Echo echo = waiting.create(Echo.class, "peer", 1);
+        List<CompletableFuture<?>> calls = new ArrayList<>();
+        calls.add(echo.echo("a"));
+        EmbeddedChannel channel = hand.opened.get(0);
+        hand.settle(channel);
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.DEFAULT_MICROS, TimeUnit.MINUTES.toMicros(5));
+        ByteBuf said = RawPeer.preface();
+        said.writeBytes(RawPeer.frame(Wire.SETTINGS, 0, settings));
+        said.writeBytes(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+        read(hand, channel, said);
+        HandPlatform.written(channel);
+        hand.reads(channel, false);
+        calls.add(echo.echo("b"));
+        hand.settle(channel);
+        hand.pass(channel, 10, TimeUnit.SECONDS);
+        hand.reads(channel, true);
+        ByteBuf early = request(HandPlatform.written(channel));
+        assertThat(metadata(early).get("count")).isEqualTo("first");
+        assertThat(early).isEqualTo(RawPeer.text("b"));
+        assertThat(computed).hasValue(2);
+        hand.reads(channel, false);
+        echo.bytes(new byte[] {1, 2, 3});
+        hand.settle(channel);
+        hand.pass(channel, 10, TimeUnit.SECONDS);
+        hand.pass(channel, 1, TimeUnit.NANOSECONDS);
+        hand.reads(channel, true);
+        for (int i = 0; i < 2; i++) {
+            ByteBuf notice = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+            Varint.read(notice);
+            assertThat(notice.readByte() & Wire.TYPE_MASK).isEqualTo(Wire.NOTICE);
+            int id = notice.readInt();
+            assertThat(metadata(notice).get("count")).isEqualTo(then);
+            assertThat(ByteBufUtil.getBytes(notice)).endsWith(1, 2, 3).hasSize(5);
+            assertThat(computed).hasValue(4 + i);
+            ByteBuf refusal = Unpooled.buffer();
+            WireError.write(refusal, RPCXException.refused(RPCXException.Code.UNAVAILABLE, "by the test"));
+            read(hand, channel, RawPeer.frame(i == 0 ? Wire.ERROR : Wire.REPLY, id, i == 0 ? refusal : said.clear()));
+        }
+        hand.end(waiting, channel, calls);
+    }
+
+    private static void read(HandPlatform hand, EmbeddedChannel channel, ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        hand.read(channel, all, 0, all.length);
     }
 
     /** Over a slow way: a token is good for 30 s, and a large request may wait for longer until it begins to leave. */
