@@ -95,9 +95,9 @@ final class AdmissionLimit {
 
     /**
      * Unless most of the time is given in shorter pieces, the usual time is no less than so many times what calls take that
-     * do not wait, in the mean, or those of them that have half of all handlers' time: a limit for callers who give hardly
-     * as much as the handler needs would leave it idle while others have time. How long single calls of one method take
-     * differs by about as much.
+     * do not wait, in the mean, or those of them that have half of all handlers' time: a limit for callers who give
+     * hardly as much as the handler needs would leave it idle while others have time. How long single calls of one
+     * method take differs by about as much.
      */
     private static final double ROOMY = 4;
 
@@ -197,7 +197,7 @@ final class AdmissionLimit {
 
     /**
      * The least that was seen lately of what those calls take at least that have half of all handlers' time. However
-     * many quick ones come beside them, they do not move it unless they take as much time: a mean of calls they do move.
+     * many quick ones come beside them, they do not move it unless they take as much time: they do move a mean of calls.
      */
     private double ownMiddleNanos;
 
