@@ -77,7 +77,7 @@ final class AdmissionLimit {
     /** Of {@link #ended}: the upper bits count calls, the lower sum up how long they took, in units of 2^16 ns, at most a minute each. */
     private static final int COUNT_SHIFT = 40;
 
-    private static final int TIME_UNIT_SHIFT = 16;
+    private static final int TIME_UNIT_SHIFT = TakenTimes.UNIT_SHIFT;
 
     /** Of {@link #shares}: the upper bits count those that were late, the lower sum up what part of their time calls took, at most 2. */
     private static final int LATE_SHIFT = 40;
@@ -95,8 +95,9 @@ final class AdmissionLimit {
 
     /**
      * Unless most of the time is given in shorter pieces, the usual time is no less than so many times what calls take that
-     * do not wait: a limit for callers who give hardly as much as the handler needs would leave it idle while others have
-     * time. How long single calls of one method take differs by about as much.
+     * do not wait, in the mean, or those of them that have half of all handlers' time: a limit for callers who give
+     * hardly as much as the handler needs would leave it idle while others have time. How long single calls of one
+     * method take differs by about as much.
      */
     private static final double ROOMY = 4;
 
@@ -144,6 +145,9 @@ final class AdmissionLimit {
      */
     private final AtomicLong undone = new AtomicLong();
 
+    /** As {@link #ended}, by how long they took. */
+    private final TakenTimes taken = new TakenTimes(MAX_GIVEN_NANOS);
+
     private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
     private volatile boolean refused;
     private volatile boolean gap;
@@ -190,6 +194,18 @@ final class AdmissionLimit {
 
     private double leastNanosNow = MAX_GIVEN_NANOS;
     private double leastNanosBefore = MAX_GIVEN_NANOS;
+
+    /**
+     * The least that was seen lately of what those calls take at least that have half of all handlers' time. However
+     * many quick ones come beside them, they do not move it unless they take as much time: they do move a mean of calls.
+     */
+    private double ownMiddleNanos;
+
+    /** The same as of now; 0 while it is not known. */
+    private double middleNanos;
+
+    private double leastMiddleNow = MAX_GIVEN_NANOS;
+    private double leastMiddleBefore = MAX_GIVEN_NANOS;
 
     private long cutNanos;
     private int refusingSteps;
@@ -412,10 +428,14 @@ final class AdmissionLimit {
 
     /** @param counted which of the two counts and sums it belongs to */
     private void look(AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
-        long sum = counted.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT);
+        long units = Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT;
+        long sum = counted.addAndGet(1L << COUNT_SHIFT | units);
         long count = sum >>> COUNT_SHIFT;
-        if (counted == ended && (!isDone || took >= givenNanos)) {
-            undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
+        if (counted == ended) {
+            taken.add(units, sum & (1L << COUNT_SHIFT) - 1);
+            if (!isDone || took >= givenNanos) {
+                undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
+            }
         }
         if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
@@ -461,6 +481,7 @@ final class AdmissionLimit {
         long shareSum = shares.getAndSet(0);
         long undoneSum = undone.getAndSet(0);
         given.take(USUAL_PART);
+        taken.take();
         boolean refusing = refused;
         refused = false;
         boolean idle = gap;
@@ -486,12 +507,13 @@ final class AdmissionLimit {
         }
         double took = Math.max(1, mean(sum));
         long counted = given.count();
-        learnTime(now, refusing, took, count);
+        learnTime(now, refusing, took, count, elapsed);
         if (counted == 0) {
             return;
         }
         if (counted >= LEAST_COUNT) {
-            double usual = Math.max(given.usualNanos(), Math.min(ROOMY * needNanos(now), given.middleNanos()));
+            double roomy = ROOMY * Math.max(needNanos(now), ownMiddleNanos);
+            double usual = Math.max(given.usualNanos(), Math.min(roomy, given.middleNanos()));
             usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
         }
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
@@ -586,17 +608,40 @@ final class AdmissionLimit {
     }
 
     /** As {@link #learn}, in time: callers decide what share of theirs it is. */
-    private void learnTime(long now, boolean refusing, double took, long count) {
+    private void learnTime(long now, boolean refusing, double took, long count, double elapsed) {
         // the least of many means of few would be less than any mean of many
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
         leastNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(leastNanosNow, smoothNanos);
+        learnMiddle(refusing, elapsed);
         if (now - timeMemoryEndNanos >= 0 && !refusing) {
             timeMemoryEndNanos = now + MEMORY_NANOS;
             leastNanosBefore = leastNanosNow;
             leastNanosNow = smoothNanos;
+            leastMiddleBefore = leastMiddleNow;
+            leastMiddleNow = middleNanos;
         }
         ownNanos = Math.min(leastNanosBefore, leastNanosNow);
+        ownMiddleNanos = middleNanos == 0 ? 0 : Math.min(leastMiddleBefore, leastMiddleNow);
+    }
+
+    /**
+     * By Little's law, handlers take as much time as passes, times those that run. The calls that have ended decide by
+     * their part of that: quick ones that end in a moment in which others only run say hardly anything.
+     */
+    private void learnMiddle(boolean refusing, double elapsed) {
+        double middle = taken.middleNanos();
+        if (middle == 0) {
+            return;
+        }
+        double part = Math.min(1, taken.sumNanos() / Math.max(1, elapsed * Math.max(1, running.get())));
+        middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
+        leastMiddleNow = Math.min(leastMiddleNow, middleNanos);
+        if (refusing && limit == LEAST) {
+            // as of the shares: it is as near to what they need as can be
+            leastMiddleNow = middleNanos;
+            leastMiddleBefore = middleNanos;
+        }
     }
 
     /**

@@ -29,9 +29,16 @@ final class GivenTimes {
         taken = new long[now.length()];
     }
 
-    private static int position(long nanos) {
+    /** @return the class of a time of at least four nanoseconds */
+    static int position(long nanos) {
         int bits = 63 - Long.numberOfLeadingZeros(nanos);
         return bits << FINE_BITS | (int) (nanos >>> bits - FINE_BITS) & (1 << FINE_BITS) - 1;
+    }
+
+    /** @return the least time of a class */
+    static long lowest(int position) {
+        long fine = 1 << FINE_BITS | position & (1 << FINE_BITS) - 1;
+        return fine << (position >>> FINE_BITS) - FINE_BITS;
     }
 
     /** @param nanos within the bounds */

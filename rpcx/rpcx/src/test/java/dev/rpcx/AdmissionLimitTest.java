@@ -149,6 +149,16 @@ class AdmissionLimitTest {
             }
         }
 
+        /** So many calls at once that take nearly no time and are given ten seconds. */
+        void quick(int calls) {
+            for (int i = 0; i < calls; i++) {
+                if (limit.enter()) {
+                    long began = nowNanos - TimeUnit.MICROSECONDS.toNanos(200);
+                    limit.leave(began, began + TimeUnit.SECONDS.toNanos(10), nowNanos, true);
+                }
+            }
+        }
+
         /** Offers so many calls a second by each of these connections. */
         Service offer(double[] perSecond, double seconds) {
             good = 0;
@@ -395,6 +405,52 @@ class AdmissionLimitTest {
                     .as("in time a second; begin %s, limit %s", begin, service.limit.limit())
                     .isGreaterThan((workMillis < 1500 ? 0.9 : 0.75) * perSecond);
         }
+    }
+
+    /** A mean of calls, such as of what they take, is decided by the quick ones, in one moment for long. */
+    @ParameterizedTest
+    @CsvSource({
+        // work ms, good calls a second, hasty ones of 6 ms
+        "100, 200, 15",
+        "20, 400, 30",
+        "300, 50, 6",
+    })
+    void aMomentOfQuickCallsDoesNotLetTheHastyDecideForTheOthers(double workMillis, int perSecond, int hastyPerSecond) {
+        for (int bursts = 1; bursts <= 6; bursts += 5) {
+            Service service = new Service(100_000, workMillis, 10_000, false);
+            service.isHastyCutOff = true;
+            service.hastyShare = 6 / workMillis;
+            service.offer(perSecond, 5);
+            int good = 0;
+            for (int i = 0; i < 6; i++) {
+                if (i < bursts) {
+                    service.quick(3000);
+                }
+                service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 5);
+                good += service.good;
+            }
+            assertThat(good / 30.0)
+                    .as("in time a second; %s bursts, limit %s", bursts, service.limit.limit())
+                    .isGreaterThan(0.9 * perSecond);
+        }
+    }
+
+    /** Whoever was there first: nothing is known of the others' calls as they begin. */
+    @ParameterizedTest
+    @CsvSource({"100, 200, 15", "20, 400, 30"})
+    void whereOnlyQuickCallsCameBeforeTheHastyDoNotDecideForLong(double workMillis, int perSecond, int hastyPerSecond) {
+        Service service = new Service(100_000, workMillis, 10_000, false);
+        service.isHastyCutOff = true;
+        service.hastyShare = 6 / workMillis;
+        for (int i = 0; i < 30; i++) {
+            service.quick(100);
+            service.offer(0, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 0.1);
+        }
+        service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 10);
+        service.offer(perSecond, hastyPerSecond, Attack.ABOUT_AS_LONG_AS_IT_TAKES, 30);
+        assertThat(service.good / 30.0)
+                .as("in time a second; limit %s", service.limit.limit())
+                .isGreaterThan(0.9 * perSecond);
     }
 
     /**

@@ -1252,4 +1252,64 @@ class AdmissionStepsTest {
         step(2 * STEP, 100, SLOW, GIVEN);
         expect(47);
     }
+
+    // ---- a stranger's quick calls beside others that take 100 ms of ten seconds
+
+    private static final long LONG = 1520 * UNIT;
+    private static final long PATIENT = 100 * LONG;
+
+    /** Twenty that run and end, and so many quick ones, which end before them; a step. */
+    private void patientStep(int quick, long took, long given) {
+        now += STEP - 1;
+        for (int i = 0; i < quick; i++) {
+            end(took, given, true);
+        }
+        for (int i = 0; i < 20; i++) {
+            now += i == 19 ? 1 : 0;
+            limit.leave(now - LONG, now - LONG + PATIENT, now, true);
+            limit.enter();
+        }
+    }
+
+    /** A few calls with hardly any time, and one of them late. */
+    private void hastyStep() {
+        end(92 * UNIT, 92 * UNIT, false);
+        patientStep(2, 3 * UNIT, 84 * UNIT);
+    }
+
+    @Test
+    void aMomentOfQuickCallsDoesNotLetTheHastyDecideForTheOthers() {
+        enter(20);
+        for (int i = 0; i < 20; i++) {
+            patientStep(0, 0, 0);
+        }
+        patientStep(3000, 3 * UNIT, PATIENT);
+        for (int i = 0; i < 300; i++) {
+            hastyStep();
+            expect(MOST);
+        }
+    }
+
+    /** The same with bursts again and again, in a moment in which none of the others ends. */
+    @Test
+    void momentsInWhichOnlyQuickCallsEndDoNotLetTheHastyDecideForTheOthers() {
+        enter(20);
+        patientStep(0, 0, 0);
+        for (int i = 0; i < 300; i++) {
+            step(STEP, 100, 3 * UNIT, PATIENT);
+            hastyStep();
+            expect(MOST);
+        }
+    }
+
+    /** As much time as all others: then the handler is a quick one, and 23 calls a step need few places. */
+    @Test
+    void quickCallsThatTakeMostOfTheTimeDecide() {
+        enter(20);
+        patientStep(0, 0, 0);
+        patientStep(12_000, 3 * UNIT, PATIENT);
+        hastyStep();
+        hastyStep();
+        assertThat(limit.limit()).isLessThan(MOST / 2);
+    }
 }
