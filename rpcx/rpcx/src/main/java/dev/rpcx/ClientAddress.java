@@ -34,6 +34,10 @@ final class ClientAddress extends Route {
 
     private final Client client;
     final Endpoint endpoint;
+
+    /** What {@link #toString} gives, made when it is asked for first. */
+    private @Nullable String name;
+
     private final @Nullable ClientCluster cluster;
     private @Nullable Attempt<ClassicClientConnection> classic;
 
@@ -720,6 +724,16 @@ final class ClientAddress extends Route {
 
     @Override
     public String toString() {
-        return endpoint.key();
+        String known = name;
+        if (known == null) {
+            known = visible(endpoint.key());
+            name = known;
+        }
+        return known;
+    }
+
+    /** Of an endpoint's key, whose host is whatever a registry says: for errors and logs. */
+    static String visible(String key) {
+        return VisibleText.line(key, Endpoint.MAX_HOST_LENGTH + 6);
     }
 }

@@ -637,7 +637,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     private static String named(Set<String> keys) {
-        String first = keys.stream().limit(MAX_NAMED).collect(Collectors.joining(", "));
+        String first =
+                keys.stream().limit(MAX_NAMED).map(ClientAddress::visible).collect(Collectors.joining(", "));
         return keys.size() <= MAX_NAMED ? first : first + " and " + (keys.size() - MAX_NAMED) + " more";
     }
 

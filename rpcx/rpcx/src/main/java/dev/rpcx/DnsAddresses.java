@@ -95,7 +95,7 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
         private DnsNames names() {
             DnsNames made = names;
             if (made == null) {
-                made = new DnsNames(loop, nameServers, MAX_TTL_SECONDS);
+                made = DnsNames.ofAny(loop, nameServers, MAX_TTL_SECONDS);
                 names = made;
             }
             return made;

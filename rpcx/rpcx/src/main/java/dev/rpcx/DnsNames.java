@@ -1,14 +1,23 @@
 package dev.rpcx;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollDatagramChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.TooLongFrameException;
+import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsResponseCode;
 import io.netty.resolver.ResolvedAddressTypes;
 import io.netty.resolver.dns.DefaultDnsCache;
+import io.netty.resolver.dns.DnsCache;
+import io.netty.resolver.dns.DnsCacheEntry;
 import io.netty.resolver.dns.DnsErrorCauseException;
 import io.netty.resolver.dns.DnsNameResolver;
 import io.netty.resolver.dns.DnsNameResolverBuilder;
@@ -19,6 +28,7 @@ import io.netty.resolver.dns.NoopDnsCache;
 import io.netty.resolver.dns.NoopDnsCnameCache;
 import io.netty.resolver.dns.SequentialDnsServerAddressStreamProvider;
 import io.netty.util.NetUtil;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import java.net.Inet4Address;
 import java.net.Inet6Address;
@@ -30,6 +40,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,22 +51,43 @@ final class DnsNames {
     /** Longest wait for one datagram; the next name server is asked after it. */
     private static final long QUERY_MILLIS = 1_000;
 
+    /** Of an answer by TCP, where one address is wanted: a thousand of IPv4. A datagram has 4 KiB. */
+    private static final int MAX_ANSWER_BYTES = 16 * 1024;
+
+    /** Addresses of a host that are kept, where one is wanted. */
+    private static final int MAX_KEPT = 16;
+
     /** The family that is asked for first, then the other one. */
     private static final List<ResolvedAddressTypes> FAMILIES = families();
 
     private final List<DnsNameResolver> resolvers = new ArrayList<>();
 
-    /**
-     * @param nameServers empty for those of the system
-     * @param maxTtlSeconds an answer is kept for its time to live, at most so long; 0 to ask anew each time
-     */
-    DnsNames(EventLoop loop, List<InetSocketAddress> nameServers, int maxTtlSeconds) {
+    private DnsNames(DnsNameResolverBuilder builder, Supplier<DnsCache> caches) {
         for (ResolvedAddressTypes family : FAMILIES) {
-            resolvers.add(resolver(loop, nameServers)
-                    .resolvedAddressTypes(family)
-                    .resolveCache(maxTtlSeconds == 0 ? NoopDnsCache.INSTANCE : new DefaultDnsCache(0, maxTtlSeconds, 0))
+            resolvers.add(builder.resolvedAddressTypes(family)
+                    .resolveCache(caches.get())
                     .build());
         }
+    }
+
+    /**
+     * For who wants all addresses of a host, and asks anew each time.
+     *
+     * @param nameServers empty for those of the system
+     */
+    static DnsNames ofAll(EventLoop loop, List<InetSocketAddress> nameServers) {
+        return new DnsNames(resolver(loop, nameServers, DnsNames::stream), () -> NoopDnsCache.INSTANCE);
+    }
+
+    /**
+     * For who wants any one address of a host: of an answer, which may name thousands, few are kept, and one by TCP is
+     * refused that is too long.
+     *
+     * @param nameServers empty for those of the system
+     * @param maxTtlSeconds an answer is kept for its time to live, at most so long
+     */
+    static DnsNames ofAny(EventLoop loop, List<InetSocketAddress> nameServers, int maxTtlSeconds) {
+        return new DnsNames(resolver(loop, nameServers, DnsNames::shortStream), () -> new FewAddresses(maxTtlSeconds));
     }
 
     /** For questions that are not for addresses. */
@@ -124,12 +156,22 @@ final class DnsNames {
                 .anyMatch(each -> family.test(each) && !each.isLoopbackAddress() && !each.isLinkLocalAddress());
     }
 
-    private static DnsNameResolverBuilder resolver(EventLoop loop, List<InetSocketAddress> nameServers) {
-        boolean epoll = Epoll.isAvailable();
+    private static SocketChannel stream() {
+        return Epoll.isAvailable() ? new EpollSocketChannel() : new NioSocketChannel();
+    }
+
+    private static SocketChannel shortStream() {
+        SocketChannel made = stream();
+        made.pipeline().addLast(new ShortAnswer());
+        return made;
+    }
+
+    /** @param streams an answer that does not fit a datagram is asked for by TCP, on one of them */
+    private static DnsNameResolverBuilder resolver(
+            EventLoop loop, List<InetSocketAddress> nameServers, ChannelFactory<SocketChannel> streams) {
         DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
-                .datagramChannelType(epoll ? EpollDatagramChannel.class : NioDatagramChannel.class)
-                // an answer that does not fit a datagram is asked for by TCP
-                .socketChannelType(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
+                .datagramChannelType(Epoll.isAvailable() ? EpollDatagramChannel.class : NioDatagramChannel.class)
+                .socketChannelFactory(streams)
                 // a random port for each resolution: who forges an answer has to guess it beside the question's number
                 .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
                 .queryTimeoutMillis(QUERY_MILLIS)
@@ -138,5 +180,42 @@ final class DnsNames {
         return nameServers.isEmpty()
                 ? builder
                 : builder.nameServerProvider(new SequentialDnsServerAddressStreamProvider(nameServers));
+    }
+
+    /**
+     * Ends a connection, which is that of one question, where its answer is too long: Netty compares each address with
+     * all before it, on the event loop. What the datagram has said counts then, as far as it went.
+     */
+    private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
+        private int bytes;
+
+        @Override
+        public void channelRead(ChannelHandlerContext context, Object message) {
+            bytes += ((ByteBuf) message).readableBytes();
+            if (bytes <= MAX_ANSWER_BYTES) {
+                context.fireChannelRead(message);
+                return;
+            }
+            ReferenceCountUtil.release(message);
+            context.fireExceptionCaught(
+                    new TooLongFrameException("an answer by TCP of more than " + MAX_ANSWER_BYTES + " bytes"));
+            context.close();
+        }
+    }
+
+    /** Keeps the first addresses of a host: for each one more Netty copies those that are kept. */
+    private static final class FewAddresses extends DefaultDnsCache {
+        FewAddresses(int maxTtlSeconds) {
+            super(0, maxTtlSeconds, 0);
+        }
+
+        @Override
+        public DnsCacheEntry cache(
+                String host, DnsRecord[] additionals, InetAddress address, long ttlSeconds, EventLoop loop) {
+            List<? extends DnsCacheEntry> kept = get(host, additionals);
+            return kept == null || kept.size() < MAX_KEPT
+                    ? super.cache(host, additionals, address, ttlSeconds, loop)
+                    : NoopDnsCache.INSTANCE.cache(host, additionals, address, ttlSeconds, loop);
+        }
     }
 }

@@ -61,7 +61,7 @@ final class DnsWatch implements Endpoints.Watch {
         this.loop = loop;
         this.looksApart = 1 + (asked.refresh().toNanos() - 1) / SOON_NANOS;
         try {
-            names = new DnsNames(loop, asked.nameServers(), 0);
+            names = DnsNames.ofAll(loop, asked.nameServers());
         } catch (Throwable e) {
             Client.SOCKETS.giveBack();
             throw e;

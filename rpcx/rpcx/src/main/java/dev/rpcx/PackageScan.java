@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.TreeSet;
+import java.util.jar.JarFile;
 import java.util.stream.Stream;
 
 /** Finds the classes of a package that are services. Loads each class of the package without initialising it. */
@@ -31,7 +32,11 @@ final class PackageScan {
             for (URL place : Collections.list(loader.getResources(folder))) {
                 URLConnection connection = place.openConnection();
                 if (connection instanceof JarURLConnection jar) {
-                    jar.getJarFile().stream().map(entry -> entry.getName()).forEach(names::add);
+                    // the JDK would keep the jar open, and read it as it was when another stands in its place
+                    jar.setUseCaches(false);
+                    try (JarFile all = jar.getJarFile()) {
+                        all.stream().map(entry -> entry.getName()).forEach(names::add);
+                    }
                 } else if (place.getProtocol().equals("file")) {
                     Path root = Path.of(place.toURI());
                     try (Stream<Path> files = Files.walk(root)) {

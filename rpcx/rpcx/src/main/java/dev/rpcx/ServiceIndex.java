@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.net.URL;
+import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -56,7 +57,10 @@ final class ServiceIndex {
     }
 
     private static List<String> lines(URL place) throws IOException {
-        try (InputStream in = place.openStream();
+        URLConnection connection = place.openConnection();
+        // the JDK would keep the jar open, and read it as it was when another stands in its place
+        connection.setUseCaches(false);
+        try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {
             return reader.lines()
                     .map(String::strip)

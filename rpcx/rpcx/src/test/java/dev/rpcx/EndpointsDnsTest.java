@@ -319,6 +319,72 @@ class EndpointsDnsTest {
         }
     }
 
+    /** {@code 127.0.x.y}, each another one. */
+    private static List<NameServer.Answer> addresses(int count) {
+        List<NameServer.Answer> all = new ArrayList<>();
+        for (int i = 1; i <= count; i++) {
+            all.add(new NameServer.Answer(NameServer.A, new byte[] {127, 0, (byte) (i >> 8), (byte) i}));
+        }
+        return all;
+    }
+
+    /** The hosts that so many connections to one name go to. */
+    private static Set<String> hosts(NameServer nameServer, int connections) throws Exception {
+        Set<String> hosts = new HashSet<>();
+        try (Client client = Client.standard()) {
+            assertThat(client).isNotNull();
+            EventLoop loop = Client.SOCKETS.take().group.next();
+            try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
+                for (int i = 0; i < connections; i++) {
+                    hosts.add(addresses
+                            .getResolver(loop)
+                            .resolve(InetSocketAddress.createUnresolved("many.example.org", 9))
+                            .get()
+                            .getAddress()
+                            .getHostAddress());
+                }
+            } finally {
+                Client.SOCKETS.giveBack();
+            }
+        }
+        return hosts;
+    }
+
+    @Test
+    void ofAHostWithManyAddressesFewAreKept() throws Exception {
+        try (NameServer nameServer =
+                NameServer.of(question -> question.type() == NameServer.A ? addresses(200) : List.of())) {
+            // one of all, then of those that are kept
+            assertThat(hosts(nameServer, 1_000)).hasSizeBetween(10, 17);
+            assertThat(nameServer.asked.get()).isLessThan(4);
+        }
+    }
+
+    @Test
+    void anAnswerByTcpIsTakenForAHostUnlessItNamesThousands() throws Exception {
+        try (NameServer nameServer = NameServer.cutting(List.of(), addresses(900))) {
+            assertThat(hosts(nameServer, 100)).isNotEmpty();
+            assertThat(nameServer.askedByTcp).hasPositiveValue();
+        }
+        // what the datagram has is there all the same
+        try (NameServer nameServer = NameServer.cutting(addresses(1), addresses(4_000))) {
+            assertThat(hosts(nameServer, 100)).containsExactly("127.0.0.1");
+            assertThat(nameServer.askedByTcp).hasPositiveValue();
+        }
+    }
+
+    @Test
+    void aWatchOfANameTakesAllOfALongAnswer() throws Exception {
+        try (NameServer nameServer = NameServer.cutting(List.of(), addresses(4_000))) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Addresses("many.example.org", 9000))
+                    .watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> heard.found.stream().anyMatch(all -> all.size() == 4_000));
+            }
+        }
+    }
+
     @Test
     void recordsOfAnyBytesAreInstancesOrAFailure() {
         Random random = new Random(8);

@@ -1,11 +1,15 @@
 package dev.rpcx;
 
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -56,7 +60,11 @@ final class NameServer implements AutoCloseable {
     }
 
     final AtomicInteger asked = new AtomicInteger();
+    /** Questions that have come by TCP. */
+    final AtomicInteger askedByTcp = new AtomicInteger();
+
     private final DatagramSocket socket;
+    private @Nullable ServerSocket streams;
     private final Function<Question, byte @Nullable []> answering;
 
     private NameServer(Function<Question, byte @Nullable []> answering) throws IOException {
@@ -80,6 +88,26 @@ final class NameServer implements AutoCloseable {
         });
     }
 
+    /**
+     * One whose answers by datagram say that they are cut off.
+     *
+     * @param answering the first records, which a datagram has
+     * @param whole all of them, by TCP
+     */
+    static NameServer cutting(List<Answer> answering, List<Answer> whole) throws IOException {
+        NameServer server = new NameServer(question -> {
+            byte[] cut = message(question, question.type == A ? answering : List.of());
+            cut[2] |= 2;
+            return cut;
+        });
+        ServerSocket streams = new ServerSocket(server.socket.getLocalPort(), 50, InetAddress.getLoopbackAddress());
+        server.streams = streams;
+        Thread thread = new Thread(() -> server.serve(streams, whole), "name-server-tcp");
+        thread.setDaemon(true);
+        thread.start();
+        return server;
+    }
+
     static NameServer silent() throws IOException {
         return new NameServer(question -> null);
     }
@@ -94,7 +122,8 @@ final class NameServer implements AutoCloseable {
                 DatagramPacket packet = new DatagramPacket(new byte[4096], 4096);
                 socket.receive(packet);
                 asked.incrementAndGet();
-                byte[] answer = answering.apply(question(packet));
+                byte[] answer =
+                        answering.apply(question(java.util.Arrays.copyOf(packet.getData(), packet.getLength())));
                 if (answer != null) {
                     socket.send(new DatagramPacket(answer, answer.length, packet.getSocketAddress()));
                 }
@@ -106,8 +135,25 @@ final class NameServer implements AutoCloseable {
         }
     }
 
-    private static Question question(DatagramPacket packet) {
-        byte[] bytes = java.util.Arrays.copyOf(packet.getData(), packet.getLength());
+    private void serve(ServerSocket streams, List<Answer> whole) {
+        while (!streams.isClosed()) {
+            try (Socket asking = streams.accept()) {
+                askedByTcp.incrementAndGet();
+                DataInputStream in = new DataInputStream(asking.getInputStream());
+                Question question = question(in.readNBytes(in.readUnsignedShort()));
+                byte[] answer = message(question, question.type == A ? whole : List.of());
+                DataOutputStream out = new DataOutputStream(asking.getOutputStream());
+                out.writeShort(answer.length);
+                out.write(answer);
+                // until the client has ended it
+                in.readAllBytes();
+            } catch (IOException e) {
+                // reset by a client that has heard enough, or closed
+            }
+        }
+    }
+
+    private static Question question(byte[] bytes) {
         ByteBuffer in = ByteBuffer.wrap(bytes).position(12);
         StringBuilder name = new StringBuilder();
         for (int length = in.get(); length > 0; length = in.get()) {
@@ -122,7 +168,7 @@ final class NameServer implements AutoCloseable {
     static byte[] message(Question question, List<Answer> answers) {
         // 12 of head, a length before each label and one at the end, type and class
         int questionEnd = 12 + question.name.length() + 2 + 4;
-        ByteBuffer out = ByteBuffer.allocate(4096).put(question.bytes, 0, questionEnd);
+        ByteBuffer out = ByteBuffer.allocate(65_535).put(question.bytes, 0, questionEnd);
         out.putShort(2, (short) 0x8180).putShort(6, (short) answers.size());
         // what else was asked, as of the size of answers, is not repeated
         out.putShort(10, (short) 0);
@@ -137,7 +183,10 @@ final class NameServer implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    public void close() throws IOException {
         socket.close();
+        if (streams != null) {
+            streams.close();
+        }
     }
 }

@@ -120,8 +120,12 @@ public final class ConsulRegistration implements AutoCloseable {
                     expect(agent.put("/v1/agent/service/register", entry, ANSWER_MILLIS));
                     done(() -> registered.complete(null));
                     known = true;
+                    failures = 0;
                 }
-                agent.pauseMillis(SIGN_MILLIS);
+                if (failures == 0) {
+                    // behind a sign that had no answer the next one is late already
+                    agent.pauseMillis(SIGN_MILLIS);
+                }
                 if (!agent.isClosed()) {
                     HttpResponse<byte[]> sign = agent.put(
                             "/v1/agent/check/pass/" + ConsulAgent.encoded(checkId()), new byte[0], ANSWER_MILLIS);

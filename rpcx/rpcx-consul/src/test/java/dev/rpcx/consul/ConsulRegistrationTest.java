@@ -46,6 +46,7 @@ class ConsulRegistrationTest {
     private volatile int status = 200;
     private volatile String body = "";
     private volatile String silentFor = "none";
+    private volatile String breaksOffFor = "none";
     private HttpServer server;
 
     private final Handler keeping = new Handler() {
@@ -75,6 +76,11 @@ class ConsulRegistrationTest {
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
                 }
+            }
+            if (path.contains(breaksOffFor)) {
+                exchange.sendResponseHeaders(status, 10);
+                exchange.close();
+                return;
             }
             byte[] whole = body.getBytes(StandardCharsets.UTF_8);
             exchange.sendResponseHeaders(status, whole.length == 0 ? -1 : whole.length);
@@ -200,6 +206,26 @@ class ConsulRegistrationTest {
             await().atMost(Duration.ofSeconds(10)).until(() -> asked("check/pass") > 0);
         } finally {
             over.countDown();
+        }
+    }
+
+    /** The first has cost the time that its answer was waited for, and the entry is good for 10 s. */
+    @Test
+    void aSignOfLifeThatHadNoAnswerIsGivenAgainAtOnce() throws Exception {
+        breaksOffFor = "check/pass";
+        try (ConsulRegistration registration = ConsulRegistration.of(uri(), null, "counted", INSTANCE)) {
+            registration.registered().get(20, TimeUnit.SECONDS);
+            await().pollInterval(Duration.ofMillis(5)).until(() -> asked("check/pass") > 0);
+            long began = System.nanoTime();
+            await().pollInterval(Duration.ofMillis(5)).until(() -> asked("check/pass") > 1);
+            assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(2));
+            // and after one that has had its answer there is a pause as before
+            breaksOffFor = "none";
+            long signs = asked("check/pass");
+            await().until(() -> asked("check/pass") > signs);
+            began = System.nanoTime();
+            await().until(() -> asked("check/pass") > signs + 1);
+            assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThan(Duration.ofSeconds(2));
         }
     }
 

@@ -107,7 +107,11 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     }
 
     void start() {
-        Thread thread = new Thread(null, this, "rpcx-kubernetes", 0, false);
+        start(this);
+    }
+
+    private static void start(Runnable task) {
+        Thread thread = new Thread(null, task, "rpcx-kubernetes", 0, false);
         thread.setContextClassLoader(SliceWatch.class.getClassLoader());
         thread.setDaemon(true);
         thread.start();
@@ -268,7 +272,22 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             found();
         } else if (!isToBeTold) {
             isToBeTold = true;
-            CompletableFuture.delayedExecutor(wait, TimeUnit.NANOSECONDS).execute(this::foundLater);
+            later(this::foundLater, wait);
+        }
+    }
+
+    /** On a thread of its own: those of the JDK's common pool may all be waiting for something else. */
+    private static void later(Runnable task, long nanos) {
+        CompletableFuture.delayedExecutor(nanos, TimeUnit.NANOSECONDS, SliceWatch::startOrLater)
+                .execute(task);
+    }
+
+    private static void startOrLater(Runnable task) {
+        try {
+            start(task);
+        } catch (Throwable e) {
+            // no thread to be had: nobody else tells what has changed
+            later(task, TOGETHER_NANOS);
         }
     }
 

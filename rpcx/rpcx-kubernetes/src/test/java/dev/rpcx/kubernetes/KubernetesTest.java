@@ -28,8 +28,10 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -210,6 +212,36 @@ class KubernetesTest {
             // what was being read has ended
             api.bookmark();
             assertThat(heard.failures).isEmpty();
+        }
+    }
+
+    @Test
+    void changesThatComeTogetherAreToldWhileTheCommonPoolWaitsForSomethingElse() throws Exception {
+        CountDownLatch over = new CountDownLatch(1);
+        try (ClusterApi api = new ClusterApi()) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch =
+                    KubernetesEndpoints.of("counted").in("shop").from(api.uri()).watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> api.watches() == 1);
+                api.put("a", 1001, "true");
+                // the watch is being read
+                await().until(() -> heard.found.contains(List.of(new Endpoint("127.0.0.1", 1001))));
+                for (int i = 0; i < 64; i++) {
+                    CompletableFuture.runAsync(() -> {
+                        try {
+                            over.await();
+                        } catch (InterruptedException e) {
+                            Thread.currentThread().interrupt();
+                        }
+                    });
+                }
+                api.put("b", 1002, "true");
+                api.put("c", 1003, "true");
+                await().until(() -> heard.found.get(heard.found.size() - 1).size() == 3);
+            }
+        } finally {
+            over.countDown();
         }
     }
 

@@ -1,8 +1,6 @@
 package dev.rpcx.zookeeper;
 
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.ZooKeeper;
@@ -82,7 +80,6 @@ final class Attempts {
         return asked == session;
     }
 
-    /** On a thread of the JDK's. */
     private void later(ZooKeeper asked) {
         synchronized (this) {
             if (waiting == asked) {
@@ -92,12 +89,13 @@ final class Attempts {
         }
         boolean isAsked = false;
         try {
-            CompletableFuture.delayedExecutor(PAUSE_MILLIS, TimeUnit.MILLISECONDS)
-                    .execute(() -> {
+            OwnThreads.later(
+                    () -> {
                         if (isOver(asked)) {
                             first.accept(asked);
                         }
-                    });
+                    },
+                    PAUSE_MILLIS);
             isAsked = true;
         } finally {
             if (!isAsked) {

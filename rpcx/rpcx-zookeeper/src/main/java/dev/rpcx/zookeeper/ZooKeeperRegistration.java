@@ -1,9 +1,11 @@
 package dev.rpcx.zookeeper;
 
 import dev.rpcx.Endpoint;
+import dev.rpcx.VisibleText;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
@@ -20,6 +22,12 @@ import org.apache.zookeeper.data.Stat;
  * client is that an instance has to show its certificate.
  */
 public final class ZooKeeperRegistration implements AutoCloseable {
+    /** Characters of what is said of a failure, in the log. */
+    private static final int MOST_TEXT = 500;
+
+    /** Between two lines in the log that say that the instance is not registered. */
+    private static final long SILENT_NANOS = TimeUnit.MINUTES.toNanos(1);
+
     private final String path;
     private final String node;
     private final ZooKeeperAccess access;
@@ -31,11 +39,18 @@ public final class ZooKeeperRegistration implements AutoCloseable {
 
     private final Attempts attempts = new Attempts(this::register, this::failed);
 
+    private volatile boolean isClosed;
+
+    // guarded by this
+    private long loggedNanos;
+    private boolean wasLogged;
+    private long silent;
+
     private ZooKeeperRegistration(String servers, String path, Endpoint instance, ZooKeeperAccess access) {
         this.path = path;
         this.access = access;
         this.node = path + "/" + InstanceNode.name(instance, UUID.randomUUID().toString());
-        this.session = new ZooKeeperSession(servers, access, this::connected, why -> {});
+        this.session = new ZooKeeperSession(servers, access, this::connected, this::failed);
     }
 
     /**
@@ -54,9 +69,10 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     /**
-     * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, which is
-     * tried again all the same. What hangs on it runs on a thread of the JDK's common pool; where it is done already,
-     * on the thread that hangs it on.
+     * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, as for
+     * want of rights or of room in a quota, which is tried again all the same; cancelled by {@link #close} before that.
+     * What hangs on it runs on a thread of the JDK's common pool, or on the one that closes this; where it is done
+     * already, on the thread that hangs it on. Whatever fails, also later, is logged once a minute.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
@@ -140,20 +156,59 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 null);
     }
 
-    /** Told each time; the first refusal is the registration's, and is logged. */
+    /** Told each time, also after the instance has been registered. */
     private void failed(Throwable why) {
-        if (!(why instanceof KeeperException refusal)) {
+        if (isClosed) {
             return;
         }
-        switch (refusal.code()) {
-            case NOAUTH, INVALIDACL, AUTHFAILED ->
-                done(() -> {
-                    if (registered.completeExceptionally(refusal)) {
-                        System.getLogger(ZooKeeperRegistration.class.getName())
-                                .log(System.Logger.Level.WARNING, "{0} is not registered: {1}", node, why.getMessage());
-                    }
-                });
-            default -> {}
+        if (why instanceof KeeperException refusal && isLasting(refusal.code())) {
+            done(() -> registered.completeExceptionally(refusal));
+        }
+        log(VisibleText.line(String.valueOf(why.getMessage()), MOST_TEXT));
+    }
+
+    /** Whether somebody has to change something before ZooKeeper answers otherwise. */
+    private static boolean isLasting(KeeperException.Code refused) {
+        return switch (refused) {
+            case NOAUTH,
+                    INVALIDACL,
+                    AUTHFAILED,
+                    SESSIONCLOSEDREQUIRESASLAUTH,
+                    QUOTAEXCEEDED,
+                    NOCHILDRENFOREPHEMERALS,
+                    EPHEMERALONLOCALSESSION,
+                    BADARGUMENTS,
+                    UNIMPLEMENTED -> true;
+            default -> false;
+        };
+    }
+
+    private void log(String why) {
+        String before;
+        synchronized (this) {
+            long now = System.nanoTime();
+            if (wasLogged && now - loggedNanos < SILENT_NANOS) {
+                silent++;
+                return;
+            }
+            before = silent == 0 ? "" : " (" + silent + " more since this was logged last)";
+            wasLogged = true;
+            loggedNanos = now;
+            silent = 0;
+        }
+        try {
+            System.getLogger(ZooKeeperRegistration.class.getName())
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "{0} is not registered, or may not stay so: {1}{2}",
+                            node,
+                            why,
+                            before);
+        } catch (Throwable e) {
+            // an application's logging that fails, or a heap that is full, ends no registration
+            synchronized (this) {
+                silent++;
+            }
         }
     }
 
@@ -197,6 +252,11 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     /** Takes the instance out. */
     @Override
     public void close() {
-        session.close();
+        isClosed = true;
+        try {
+            session.close();
+        } finally {
+            registered.cancel(false);
+        }
     }
 }

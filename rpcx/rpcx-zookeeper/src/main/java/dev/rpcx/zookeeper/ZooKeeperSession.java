@@ -2,8 +2,6 @@ package dev.rpcx.zookeeper;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
@@ -48,16 +46,16 @@ final class ZooKeeperSession implements AutoCloseable {
             return;
         }
         try {
-            zooKeeper = new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed);
+            // its threads outlive whoever needs this first
+            zooKeeper = OwnThreads.made(() -> new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed));
             access.introduce(zooKeeper);
+        } catch (RuntimeException e) {
+            throw e;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
         }
-    }
-
-    /** Runs this after a pause, on a thread of the JDK's. */
-    private static void later(Runnable task) {
-        CompletableFuture.delayedExecutor(PAUSE_MILLIS, TimeUnit.MILLISECONDS).execute(task);
     }
 
     private void openAgain() {
@@ -66,7 +64,7 @@ final class ZooKeeperSession implements AutoCloseable {
         } catch (Throwable e) {
             end();
             // the next attempt first: a listener may fail
-            later(this::openAgain);
+            OwnThreads.later(this::openAgain, PAUSE_MILLIS);
             failed.accept(e);
         }
     }
@@ -95,7 +93,7 @@ final class ZooKeeperSession implements AutoCloseable {
             case AuthFailed -> {
                 // this session is over; who answers for logins may be back later
                 end();
-                later(this::openAgain);
+                OwnThreads.later(this::openAgain, PAUSE_MILLIS);
                 failed.accept(failure(state));
             }
             default -> failed.accept(failure(state));

@@ -7,20 +7,32 @@ import static org.awaitility.Awaitility.await;
 import dev.rpcx.Endpoint;
 import dev.rpcx.Endpoints;
 import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.text.MessageFormat;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.apache.zookeeper.AsyncCallback;
 import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
@@ -279,6 +291,154 @@ class ZooKeeperAnswersTest {
         } finally {
             closeAll(List.of(good, bad));
         }
+    }
+
+    /** What a registration writes into its log. */
+    private static final class Logged extends Handler implements AutoCloseable {
+        private static final Logger LOGGER = Logger.getLogger(ZooKeeperRegistration.class.getName());
+
+        final List<String> lines = new CopyOnWriteArrayList<>();
+
+        Logged() {
+            LOGGER.addHandler(this);
+        }
+
+        @Override
+        public void publish(LogRecord each) {
+            lines.add(MessageFormat.format(each.getMessage(), each.getParameters()));
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {
+            LOGGER.removeHandler(this);
+        }
+    }
+
+    @Test
+    void aRefusalThatLastsIsToldAndLoggedOnce() throws Exception {
+        Answering session = new Answering();
+        session.node = Code.QUOTAEXCEEDED;
+        try (Logged logged = new Logged();
+                ZooKeeperRegistration registration = registration()) {
+            registration.connected(session);
+            assertThatThrownBy(() -> registration.registered().get(20, TimeUnit.SECONDS))
+                    .hasCauseInstanceOf(KeeperException.QuotaExceededException.class);
+            await().until(() -> session.nodes.get() > 2);
+            assertThat(logged.lines)
+                    .hasSize(1)
+                    .first()
+                    .asString()
+                    .contains(PATH + "/127.0.0.1:9000", "not registered", "Quota");
+        } finally {
+            session.close();
+        }
+    }
+
+    @Test
+    void aFailureThatMendsItselfIsLoggedAndWaitedOut() throws Exception {
+        Answering session = new Answering();
+        session.node = Code.REQUESTTIMEOUT;
+        try (Logged logged = new Logged();
+                ZooKeeperRegistration registration = registration()) {
+            registration.connected(session);
+            assertThat(logged.lines).hasSize(1);
+            session.node = Code.OK;
+            registration.registered().get(20, TimeUnit.SECONDS);
+        } finally {
+            session.close();
+        }
+    }
+
+    @Test
+    void aRefusalOfAnInstanceThatWasRegisteredIsLogged() throws Exception {
+        Answering session = new Answering();
+        try (Logged logged = new Logged();
+                ZooKeeperRegistration registration = registration()) {
+            registration.connected(session);
+            registration.registered().get(20, TimeUnit.SECONDS);
+            session.node = Code.NOAUTH;
+            Watcher watching = session.watcher;
+            assertThat(watching).isNotNull();
+            watching.process(new WatchedEvent(
+                    Watcher.Event.EventType.NodeDeleted, Watcher.Event.KeeperState.SyncConnected, PATH));
+            assertThat(logged.lines).hasSize(1).first().asString().contains("NoAuth");
+            registration.registered().get(20, TimeUnit.SECONDS);
+        } finally {
+            session.close();
+        }
+    }
+
+    @Test
+    void aRegistrationThatIsClosedBeforeIsCancelled() {
+        ZooKeeperRegistration registration = registration();
+        CompletableFuture<Void> registered = registration.registered();
+        try (Logged logged = new Logged()) {
+            registration.close();
+            assertThat(registered).isCompletedExceptionally();
+            assertThatThrownBy(registered::join).hasRootCauseInstanceOf(CancellationException.class);
+            awaitTime(200);
+            assertThat(logged.lines).isEmpty();
+        }
+    }
+
+    @Test
+    void aRetryWaitsForNobodyElsesWork() throws Exception {
+        CountDownLatch over = new CountDownLatch(1);
+        Answering session = new Answering();
+        session.node = Code.SYSTEMERROR;
+        try (ZooKeeperRegistration registration = registration()) {
+            for (int i = 0; i < 64; i++) {
+                CompletableFuture.runAsync(() -> {
+                    try {
+                        over.await();
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                });
+            }
+            registration.connected(session);
+            session.node = Code.OK;
+            await().until(() -> session.isWatched && session.nodes.get() > 1);
+        } finally {
+            over.countDown();
+            session.close();
+        }
+    }
+
+    private static final InheritableThreadLocal<String> WHO = new InheritableThreadLocal<>();
+
+    @Test
+    void theThreadsOfASessionHaveNothingOfWhoeverBeginsIt() throws Exception {
+        Queue<String> heard = new ConcurrentLinkedQueue<>();
+        Thread self = Thread.currentThread();
+        ClassLoader before = self.getContextClassLoader();
+        try (URLClassLoader application = new URLClassLoader(new URL[0], before)) {
+            self.setContextClassLoader(application);
+            WHO.set("somebody");
+            // told as it ends
+            new ZooKeeperSession(
+                            "127.0.0.1:1",
+                            ZooKeeperAccess.open(),
+                            now -> {},
+                            why -> heard.add(
+                                    WHO.get() + " " + (Thread.currentThread().getContextClassLoader() == application)))
+                    .close();
+            await().until(() -> !heard.isEmpty());
+            assertThat(heard).containsOnly("null false");
+        } finally {
+            self.setContextClassLoader(before);
+            WHO.remove();
+        }
+    }
+
+    @Test
+    void whatIsNoListOfServersIsSaidAtOnce() {
+        assertThatThrownBy(() -> ZooKeeperRegistration.of("127.0.0.1:port", PATH, new Endpoint("127.0.0.1", 9000))
+                        .close())
+                .isInstanceOf(IllegalArgumentException.class);
     }
 
     @Test

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.URL;
+import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -112,7 +113,10 @@ public final class Lock {
                 List<URL> urls = Collections.list(
                         loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
                 for (URL url : urls) {
-                    try (InputStream in = url.openStream()) {
+                    URLConnection connection = url.openConnection();
+                    // the JDK would keep the jar open, and read it as it was when another stands in its place
+                    connection.setUseCaches(false);
+                    try (InputStream in = connection.getInputStream()) {
                         String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
                         add(parse(text, url.toString()), url.toString());
                     }
