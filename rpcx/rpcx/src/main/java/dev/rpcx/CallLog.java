@@ -22,7 +22,8 @@ import org.jspecify.annotations.Nullable;
  * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error}
  * stand there for one that failed, {@code trace} where a W3C {@code traceparent} came with it (at a client: one that is
  * not computed for each attempt). A server's call whose caller has gone and whose future has not ended within a second
- * of that is CANCELLED. A call that brings a stream has its line at the end of that: a client's for each subscription,
+ * of that is CANCELLED, and so is one whose handler throws anything but an {@link RPCXException} once its caller has
+ * gone; before that it is HANDLER_FAILED, whatever it throws. A call that brings a stream has its line at the end of that: a client's for each subscription,
  * and CANCELLED where the subscriber has given it up. Arguments and results are never written. What a server refuses
  * before its handlers (overload, an unknown method) does not come by here: its clients' logs have it.
  */
@@ -123,7 +124,7 @@ public final class CallLog implements Interceptor {
                 @Override
                 public void cancel() {
                     try {
-                        end(new CancellationException());
+                        end(new GivenUp());
                     } finally {
                         subscription.cancel();
                     }
@@ -155,6 +156,11 @@ public final class CallLog implements Interceptor {
         }
     }
 
+    /** Whoever reads a stream wants no more of it. */
+    private static final class GivenUp extends CancellationException {
+        private static final long serialVersionUID = 1L;
+    }
+
     /** What a line says of a call: a stage that outlasts the call holds this, and neither arguments nor results. */
     private record Named(
             String service, String method, @Nullable String traceparent) {}
@@ -182,7 +188,7 @@ public final class CallLog implements Interceptor {
         StringBuilder line = new StringBuilder("{\"side\":\"").append(side).append('"');
         text(line, "service", call.service);
         text(line, "method", call.method);
-        failure(line, thrown);
+        failure(line, context, thrown);
         number(line, "micros", nanos);
         if (context != null) {
             number(line, "leftMicros", context.remainingNanos());
@@ -196,7 +202,7 @@ public final class CallLog implements Interceptor {
         return line.append('}').toString();
     }
 
-    private static void failure(StringBuilder line, @Nullable Throwable thrown) {
+    private void failure(StringBuilder line, @Nullable CallContext context, @Nullable Throwable thrown) {
         Throwable t = thrown == null ? null : RPCXException.cause(thrown);
         if (t == null) {
             text(line, "outcome", "OK");
@@ -204,12 +210,18 @@ public final class CallLog implements Interceptor {
             text(line, "outcome", e.code().name());
             text(line, "executed", e.executed().name());
             text(line, "error", String.valueOf(e.getMessage()));
-        } else if (t instanceof CancellationException) {
+        } else if (isCancelled(context, t)) {
             text(line, "outcome", RPCXException.Code.CANCELLED.name());
         } else {
             text(line, "outcome", RPCXException.Code.HANDLER_FAILED.name());
             text(line, "error", RPCXException.words(t));
         }
+    }
+
+    /** A handler may give up of itself, and one that its caller has given up may throw anything. */
+    private boolean isCancelled(@Nullable CallContext context, Throwable t) {
+        return t instanceof GivenUp
+                || (context != null && side.equals(SERVER) ? context.isCancelled() : t instanceof CancellationException);
     }
 
     private static void number(StringBuilder line, String name, long nanos) {

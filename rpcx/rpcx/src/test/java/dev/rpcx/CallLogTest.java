@@ -9,10 +9,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.ResourceBundle;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -353,6 +355,50 @@ class CallLogTest {
             counter.count(100).subscribe(givenUp);
             assertThat(givenUp.end.join()).isEqualTo("given up");
             await().until(() -> broken.asked.get() == 3);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @RPCXServer("leaver")
+    static final class Leaving {
+        final CountDownLatch begun = new CountDownLatch(1);
+
+        @Method
+        String waits() throws InterruptedException {
+            begun.countDown();
+            Thread.sleep(60_000);
+            return "too late";
+        }
+
+        @Method
+        String givesUp() {
+            throw new CancellationException("by the handler itself");
+        }
+    }
+
+    @RPCXClient(remoteServerName = "leaver")
+    interface Leaver {
+        RPCXFuture<String> waits();
+
+        String givesUp();
+    }
+
+    @Test
+    void aServersCallIsCancelledByItsCallerAlone() throws Exception {
+        Leaving leaving = new Leaving();
+        Server server = serving(leaving, CallLog.ofServer());
+        try (Client client = calling()) {
+            Leaver leaver = client.create(Leaver.class, "here", server.port());
+            assertThatThrownBy(leaver::givesUp).isInstanceOfSatisfying(RPCXException.class, e -> assertThat(e.code())
+                    .isEqualTo(RPCXException.Code.HANDLER_FAILED));
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0)).contains("\"outcome\":\"HANDLER_FAILED\"", "by the handler itself");
+            RPCXFuture<String> waits = leaver.waits();
+            leaving.begun.await();
+            waits.cancel(true);
+            await().until(() -> written.lines.size() == 2);
+            assertThat(written.lines.get(1)).contains("\"method\":\"waits\",\"outcome\":\"CANCELLED\"");
         } finally {
             server.stop(Duration.ofMillis(200));
         }
