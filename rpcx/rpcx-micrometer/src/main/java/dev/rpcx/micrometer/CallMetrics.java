@@ -63,7 +63,8 @@ public final class CallMetrics implements Interceptor {
         String service = call.service();
         String method = call.method();
         if (result instanceof CompletionStage<?> stage) {
-            Interceptor.aside(() -> stage.whenComplete((value, thrown) -> record(service, method, begin, served, thrown)));
+            Interceptor.aside(
+                    () -> stage.whenComplete((value, thrown) -> record(service, method, begin, served, thrown)));
         } else {
             record(service, method, begin, served, null);
         }

@@ -121,8 +121,10 @@ class CallMetricsTest {
                 Client client = Client.standard()) {
             Greeter greeter = client.create(Greeter.class, "127.0.0.1", server.port());
             for (ThrowingCallable call : List.<ThrowingCallable>of(greeter::givesUp, greeter::givesUpLater)) {
-                assertThatThrownBy(call).isInstanceOfSatisfying(RPCXException.class, e -> assertThat(e.code())
-                        .isEqualTo(RPCXException.Code.HANDLER_FAILED));
+                assertThatThrownBy(call)
+                        .isInstanceOfSatisfying(
+                                RPCXException.class,
+                                e -> assertThat(e.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED));
             }
             CompletableFuture<String> waits = greeter.waits();
             greetings.begun.await();
@@ -130,9 +132,9 @@ class CallMetricsTest {
             await().until(() -> atServer.getMeters().size() == 3);
         }
         assertThat(atServer.getMeters())
-                .map(meter -> meter.getId().getTag("method") + " " + meter.getId().getTag("outcome"))
-                .containsExactlyInAnyOrder(
-                        "givesUp HANDLER_FAILED", "givesUpLater HANDLER_FAILED", "waits CANCELLED");
+                .map(meter ->
+                        meter.getId().getTag("method") + " " + meter.getId().getTag("outcome"))
+                .containsExactlyInAnyOrder("givesUp HANDLER_FAILED", "givesUpLater HANDLER_FAILED", "waits CANCELLED");
     }
 
     @Test
