@@ -22,9 +22,13 @@ import org.jspecify.annotations.Nullable;
  * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error}
  * stand there for one that failed, {@code trace} where a W3C {@code traceparent} came with it (at a client: one that is
  * not computed for each attempt). A server's call whose caller has gone and whose future has not ended within a second
- * of that is CANCELLED. A call that brings a stream has its line at the end of that: a client's for each subscription,
- * and CANCELLED where the subscriber has given it up. Arguments and results are never written. What a server refuses
- * before its handlers (overload, an unknown method) does not come by here: its clients' logs have it.
+ * of that is CANCELLED, and so is one whose handler throws anything but an {@link RPCXException} once its caller has
+ * gone; before that it is HANDLER_FAILED, whatever it throws. A call that brings a stream has its line at the end of
+ * that: a client's for each subscription, and CANCELLED where the subscriber has given it up, a server's also where its
+ * caller has gone before it is subscribed to. Where the server itself ends a stream, as for an item that is too large,
+ * the line says so, unless an interceptor before this one gives another stream. Arguments and results are never
+ * written. What a server refuses before its handlers (overload, an unknown method) does not come by here: its clients'
+ * logs have it.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -82,13 +86,60 @@ public final class CallLog implements Interceptor {
         return result;
     }
 
-    /** The same stream, of which each subscription has its line when it ends. */
     private <T> Flow.Publisher<T> logged(
             Flow.Publisher<T> stream, Named named, @Nullable CallContext context, long begin) {
-        boolean isServer = side.equals(SERVER);
-        // a client's call begins with its subscription
-        return subscriber ->
-                stream.subscribe(new Logged<>(subscriber, named, context, isServer ? begin : System.nanoTime()));
+        return new LoggedStream<>(stream, named, context, begin);
+    }
+
+    /** A server's stream, or its subscription to it, whose end may come from the server itself. */
+    interface Watched {
+        /** @param why what its caller is told; null where nobody waits for it any more */
+        void ended(@Nullable Throwable why);
+    }
+
+    /** Tells a stream that is never subscribed to, or a subscription before it is cancelled, how it has ended. */
+    static void ended(Object streamOrSubscription, @Nullable Throwable why) {
+        if (streamOrSubscription instanceof Watched watched) {
+            watched.ended(why);
+        }
+    }
+
+    /** The same stream, of which each subscription has its line when it ends. */
+    private final class LoggedStream<T> implements Flow.Publisher<T>, Watched {
+        private final Flow.Publisher<T> stream;
+        private final Named named;
+        private final @Nullable CallContext context;
+        private final long begin;
+
+        LoggedStream(Flow.Publisher<T> stream, Named named, @Nullable CallContext context, long begin) {
+            this.stream = stream;
+            this.named = named;
+            this.context = context;
+            this.begin = begin;
+        }
+
+        @Override
+        public void subscribe(Flow.Subscriber<? super T> subscriber) {
+            // a client's call begins with its subscription
+            Logged<T> logged = new Logged<>(subscriber, named, context, isServer() ? begin : System.nanoTime());
+            try {
+                stream.subscribe(logged);
+            } catch (Throwable t) {
+                logged.end(t);
+                throw t;
+            }
+        }
+
+        @Override
+        public void ended(@Nullable Throwable why) {
+            if (isServer()) {
+                write(named, context, begin, why == null ? new GivenUp() : why);
+            }
+        }
+    }
+
+    private boolean isServer() {
+        return side.equals(SERVER);
     }
 
     /** Passes all on, and writes the line at the first end that there is. */
@@ -106,7 +157,11 @@ public final class CallLog implements Interceptor {
             this.begin = begin;
         }
 
-        private void end(@Nullable Throwable thrown) {
+        boolean isServers() {
+            return isServer();
+        }
+
+        void end(@Nullable Throwable thrown) {
             if (isWritten.compareAndSet(false, true)) {
                 write(named, context, begin, thrown);
             }
@@ -114,21 +169,7 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            subscriber.onSubscribe(new Flow.Subscription() {
-                @Override
-                public void request(long items) {
-                    subscription.request(items);
-                }
-
-                @Override
-                public void cancel() {
-                    try {
-                        end(new CancellationException());
-                    } finally {
-                        subscription.cancel();
-                    }
-                }
-            });
+            subscriber.onSubscribe(new LoggedSubscription(this, subscription));
         }
 
         @Override
@@ -153,6 +194,36 @@ public final class CallLog implements Interceptor {
                 subscriber.onComplete();
             }
         }
+    }
+
+    /** Of one subscriber. */
+    private record LoggedSubscription(Logged<?> to, Flow.Subscription subscription)
+            implements Flow.Subscription, Watched {
+        @Override
+        public void request(long items) {
+            subscription.request(items);
+        }
+
+        @Override
+        public void cancel() {
+            try {
+                to.end(new GivenUp());
+            } finally {
+                subscription.cancel();
+            }
+        }
+
+        @Override
+        public void ended(@Nullable Throwable why) {
+            if (to.isServers()) {
+                to.end(why == null ? new GivenUp() : why);
+            }
+        }
+    }
+
+    /** Whoever reads a stream wants no more of it. */
+    private static final class GivenUp extends CancellationException {
+        private static final long serialVersionUID = 1L;
     }
 
     /** What a line says of a call: a stage that outlasts the call holds this, and neither arguments nor results. */
@@ -182,7 +253,7 @@ public final class CallLog implements Interceptor {
         StringBuilder line = new StringBuilder("{\"side\":\"").append(side).append('"');
         text(line, "service", call.service);
         text(line, "method", call.method);
-        failure(line, thrown);
+        failure(line, context, thrown);
         number(line, "micros", nanos);
         if (context != null) {
             number(line, "leftMicros", context.remainingNanos());
@@ -196,7 +267,7 @@ public final class CallLog implements Interceptor {
         return line.append('}').toString();
     }
 
-    private static void failure(StringBuilder line, @Nullable Throwable thrown) {
+    private void failure(StringBuilder line, @Nullable CallContext context, @Nullable Throwable thrown) {
         Throwable t = thrown == null ? null : RPCXException.cause(thrown);
         if (t == null) {
             text(line, "outcome", "OK");
@@ -204,12 +275,18 @@ public final class CallLog implements Interceptor {
             text(line, "outcome", e.code().name());
             text(line, "executed", e.executed().name());
             text(line, "error", String.valueOf(e.getMessage()));
-        } else if (t instanceof CancellationException) {
+        } else if (isCancelled(context, t)) {
             text(line, "outcome", RPCXException.Code.CANCELLED.name());
         } else {
             text(line, "outcome", RPCXException.Code.HANDLER_FAILED.name());
             text(line, "error", RPCXException.words(t));
         }
+    }
+
+    /** A handler may give up of itself, and one that its caller has given up may throw anything. */
+    private boolean isCancelled(@Nullable CallContext context, Throwable t) {
+        return t instanceof GivenUp
+                || (context != null && isServer() ? context.isCancelled() : t instanceof CancellationException);
     }
 
     private static void number(StringBuilder line, String name, long nanos) {

@@ -109,9 +109,11 @@ final class FaultyPipe extends ChannelDuplexHandler {
                 held = frame;
                 return;
             } else if (!fate.isLost()) {
+                // before it is delivered: whoever gets it reads it, and gives it back
+                ByteBuf twin = fate.isDoubled() ? frame.copy() : null;
                 deliver(ctx, frame, on);
-                if (fate.isDoubled()) {
-                    deliver(ctx, frame.copy(frame.readerIndex(), frame.readableBytes()), on);
+                if (twin != null) {
+                    deliver(ctx, twin, on);
                 }
             }
             ByteBuf before = held;

@@ -331,6 +331,9 @@ public final class Server implements AutoCloseable {
      * that goes on though it has been interrupted, and, where that is an event loop, the sockets of this loop until the handler returns. All of
      * them are daemon threads. A handler that calls this waits for itself until the time is over.
      *
+     * <p>A client that has no calls closes its connections when it is asked to send no more. A peer that passes over
+     * that, and answers PINGs, keeps its connection until {@code time} is over, also where it does nothing.
+     *
      * <p>Any thread may call it, once or more, also while another one does: the shorter time counts. Before {@link #start} it has nothing to
      * wait for, and the server can be started no more.
      *

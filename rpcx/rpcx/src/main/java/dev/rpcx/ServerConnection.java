@@ -10,6 +10,7 @@ import io.netty.util.concurrent.ScheduledFuture;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.concurrent.RejectedExecutionException;
@@ -1558,6 +1559,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (call.onLoop.abandoned || isClosed()) {
             begins.opened();
+            if (publisher instanceof CallLog.Watched watched) {
+                // a log may block
+                callThreads.tellIfPossible(call, List.of(() -> watched.ended(null)));
+            }
             recycle(call);
             return;
         }

@@ -132,7 +132,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
      * @param begins run when the publisher is about to be subscribed to, or will not be
      */
     void subscribeTo(Flow.Publisher<Object> publisher, Runnable begins) {
-        if (!hold()) {
+        if (!hold(publisher)) {
             begins.run();
             return;
         }
@@ -144,32 +144,42 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     /** The same on this thread, which is that of who makes the call. */
     void subscribeHere(Flow.Publisher<Object> publisher) {
-        if (hold()) {
+        if (hold(publisher)) {
             subscribe(publisher);
         }
     }
 
     /** @return false if the stream is over, or fails since there are too many */
-    private boolean hold() {
+    private boolean hold(Flow.Publisher<Object> publisher) {
+        RPCXException refused;
         synchronized (this) {
-            if (over) {
-                return false;
-            }
-            if (stream.add(1)) {
+            if (!over && stream.add(1)) {
                 return true;
             }
+            refused = over
+                    ? null
+                    : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
-        onError(new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server"));
+        if (publisher instanceof CallLog.Watched watched) {
+            // a log may block, and this thread may be the event loop
+            Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
+        }
+        if (refused != null) {
+            onError(refused);
+        }
         return false;
     }
 
     private void subscribe(Flow.Publisher<Object> publisher) {
+        boolean isOver;
         synchronized (this) {
-            if (over) {
-                // nobody wants its items, and it is not counted any more
-                return;
-            }
-            hasPublisher = true;
+            isOver = over;
+            hasPublisher |= !isOver;
+        }
+        if (isOver) {
+            // nobody wants its items, and it is not counted any more
+            CallLog.ended(publisher, null);
+            return;
         }
         try {
             publisher.subscribe(this);
@@ -420,22 +430,23 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     /** Ends the publisher, whose stream fails. */
     private void cutOff(Throwable why) {
-        cancelPublisher();
+        cancelPublisher(why);
         failed.because(why);
     }
 
     /** Ends the publisher, whose item is too large. */
     private void refuseLarge(RPCXException why) {
-        cancelPublisher();
+        cancelPublisher(why);
         failed.tooLarge(why);
     }
 
-    private void cancelPublisher() {
+    private void cancelPublisher(Throwable why) {
         Flow.Subscription to;
         synchronized (this) {
             to = complete ? null : subscription;
         }
         if (to != null) {
+            CallLog.ended(to, why);
             signals.execute(to::cancel);
         }
     }

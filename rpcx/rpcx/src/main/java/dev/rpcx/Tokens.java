@@ -260,7 +260,8 @@ public final class Tokens {
      * has a secret can add to it. Thread-safe; on the handler's thread, which may block where the method's handler may.
      *
      * <p>A store that several processes share answers this with one atomic step, as {@code SET key "" NX PXAT until} of
-     * Redis.
+     * Redis, with a clock of its own. That may differ by 10 s from the clock of each process that asks. Where a token
+     * expires while the store is asked, the call is refused as {@link RPCXException.Code#OVERLOADED}, whatever it says.
      */
     @FunctionalInterface
     public interface OneUse {
@@ -271,7 +272,8 @@ public final class Tokens {
          *
          * @param signer whose secret has signed it
          * @param token 43 characters, letters, digits, hyphens and underscores: its signature, different for each token
-         * @param until when it is refused for its age, differences of clocks included: at most 50 s from now
+         * @param until when it is refused for its age by every process whose clock is no more than 10 s behind that of
+         *     what remembers it: at most 60 s from now
          */
         boolean first(String signer, String token, Instant until);
 
@@ -292,6 +294,10 @@ public final class Tokens {
         private final Function<String, byte @Nullable []> secrets;
         private final Predicate<String> mayForward;
         private final OneUse used;
+
+        /** How long behind its expiry a token is remembered. A store's clock is not ours: it may be ahead. */
+        private final Duration keptBeyond;
+
         private final InstantSource clock;
         private final Complaint secretsFail;
         private final Complaint usedFail;
@@ -304,6 +310,7 @@ public final class Tokens {
             this.secrets = secrets;
             this.mayForward = mayForward;
             this.used = used;
+            this.keptBeyond = used instanceof UsedTokens ? SKEW : SKEW.multipliedBy(2);
             this.clock = clock;
             this.secretsFail = new Complaint(LOGGER, clock);
             this.usedFail = new Complaint(LOGGER, clock);
@@ -336,6 +343,11 @@ public final class Tokens {
             }
             if (!isFirst(received)) {
                 return null;
+            }
+            if (!isTimely(token.expiresMillis(), clock.millis())) {
+                // the store may have been asked behind its end, and have forgotten a copy of it
+                throw RPCXException.refused(
+                        RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
             }
             if (token.caller() == null) {
                 return new Caller(token.signer(), List.of());
@@ -377,7 +389,7 @@ public final class Tokens {
         private boolean isFirst(Token.Received received) {
             Token token = received.token();
             String id = Base64.getUrlEncoder().withoutPadding().encodeToString(received.mac());
-            Instant until = Instant.ofEpochMilli(token.expiresMillis()).plus(SKEW);
+            Instant until = Instant.ofEpochMilli(token.expiresMillis()).plus(keptBeyond);
             try {
                 return used.first(token.signer(), id, until);
             } catch (Throwable e) {

@@ -9,13 +9,17 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.ResourceBundle;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiConsumer;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
@@ -27,6 +31,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is written of a call, through the JDK's own logging. */
@@ -356,6 +361,173 @@ class CallLogTest {
         } finally {
             server.stop(Duration.ofMillis(200));
         }
+    }
+
+    @RPCXServer("leaver")
+    static final class Leaving {
+        final CountDownLatch begun = new CountDownLatch(1);
+
+        @Method
+        String waits() throws InterruptedException {
+            begun.countDown();
+            Thread.sleep(60_000);
+            return "too late";
+        }
+
+        @Method
+        String givesUp() {
+            throw new CancellationException("by the handler itself");
+        }
+    }
+
+    @RPCXClient(remoteServerName = "leaver")
+    interface Leaver {
+        RPCXFuture<String> waits();
+
+        String givesUp();
+    }
+
+    @Test
+    void aServersCallIsCancelledByItsCallerAlone() throws Exception {
+        Leaving leaving = new Leaving();
+        Server server = serving(leaving, CallLog.ofServer());
+        try (Client client = calling()) {
+            Leaver leaver = client.create(Leaver.class, "here", server.port());
+            assertThatThrownBy(leaver::givesUp)
+                    .isInstanceOfSatisfying(
+                            RPCXException.class,
+                            e -> assertThat(e.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED));
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0)).contains("\"outcome\":\"HANDLER_FAILED\"", "by the handler itself");
+            RPCXFuture<String> waits = leaver.waits();
+            leaving.begun.await();
+            waits.cancel(true);
+            await().until(() -> written.lines.size() == 2);
+            assertThat(written.lines.get(1)).contains("\"method\":\"waits\",\"outcome\":\"CANCELLED\"");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    /** Streams that end otherwise than their publishers say. */
+    @RPCXServer("odd")
+    static final class Odd {
+        final CountDownLatch begun = new CountDownLatch(1);
+
+        @Method
+        Flow.Publisher<String> stream(String how) {
+            switch (how) {
+                case "late":
+                    begun.countDown();
+                    CallContext context = CallContext.current().orElseThrow();
+                    while (!context.isCancelled()) {
+                        LockSupport.parkNanos(1_000_000);
+                    }
+                    return subscriber -> {
+                        throw new AssertionError("nobody wants it");
+                    };
+                case "throws":
+                    return subscriber -> {
+                        throw new IllegalStateException("subscribed to once too often");
+                    };
+                default:
+                    String item = how.equals("large") ? "x".repeat(5 << 20) : how;
+                    return subscriber -> {
+                        subscriber.onSubscribe(new Flow.Subscription() {
+                            @Override
+                            public void request(long items) {}
+
+                            @Override
+                            public void cancel() {}
+                        });
+                        for (int i = 0; i < 10; i++) {
+                            subscriber.onNext(item);
+                        }
+                    };
+            }
+        }
+    }
+
+    @RPCXClient(remoteServerName = "odd")
+    interface OddClient {
+        Flow.Publisher<String> stream(String how);
+    }
+
+    private static RPCXException end(Flow.Publisher<String> stream) {
+        CompletableFuture<RPCXException> end = new CompletableFuture<>();
+        stream.subscribe(new Flow.Subscriber<>() {
+            @Override
+            public void onSubscribe(Flow.Subscription given) {
+                given.request(3);
+            }
+
+            @Override
+            public void onNext(String item) {}
+
+            @Override
+            public void onError(Throwable thrown) {
+                end.complete((RPCXException) thrown);
+            }
+
+            @Override
+            public void onComplete() {
+                end.completeExceptionally(new AssertionError("completed"));
+            }
+        });
+        return end.orTimeout(30, TimeUnit.SECONDS).join();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "throws, HANDLER_FAILED, subscribed to once too often",
+        "unasked, HANDLER_FAILED, nobody has asked for",
+        "large, TOO_LARGE, an item cannot be sent"
+    })
+    void aStreamThatTheServerEndsHasTheLineOfWhatItsCallerReads(String how, RPCXException.Code code, String text) {
+        Server server = serving(new Odd(), CallLog.ofServer());
+        try (Client client = calling()) {
+            RPCXException read = end(client.create(OddClient.class, "here", server.port()).stream(how));
+            assertThat(read.code()).isEqualTo(code);
+            assertThat(read).hasMessageContaining(text);
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0)).contains("\"outcome\":\"" + code + "\"", text);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+        assertThat(written.lines).hasSize(1);
+    }
+
+    @Test
+    void aStreamThatNobodyIsLeftToReadHasALineToo() throws Exception {
+        Odd odd = new Odd();
+        Server server = serving(odd, CallLog.ofServer());
+        try (Client client = calling()) {
+            AtomicReference<Flow.Subscription> subscription = new AtomicReference<>();
+            client.create(OddClient.class, "here", server.port()).stream("late").subscribe(new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription given) {
+                    subscription.set(given);
+                    given.request(1);
+                }
+
+                @Override
+                public void onNext(String item) {}
+
+                @Override
+                public void onError(Throwable thrown) {}
+
+                @Override
+                public void onComplete() {}
+            });
+            odd.begun.await();
+            await().until(() -> subscription.get() != null);
+            subscription.get().cancel();
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0)).contains("\"method\":\"stream\",\"outcome\":\"CANCELLED\"");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+        assertThat(written.lines).hasSize(1);
     }
 
     @Test

@@ -639,6 +639,56 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("cancel");
     }
 
+    /** A publisher or a subscription that a log has put around another one. */
+    private final class Watched extends Subscription implements Flow.Publisher<Object>, CallLog.Watched {
+        @Override
+        public void subscribe(Flow.Subscriber<? super Object> subscriber) {
+            subscriber.onSubscribe(this);
+        }
+
+        @Override
+        public void ended(@Nullable Throwable why) {
+            seen.add("ended " + (why == null ? "for nobody" : why.getMessage()));
+        }
+    }
+
+    @Test
+    void aLogHearsHowAStreamHasEndedThatIsNeverSubscribedTo() {
+        ArrayDeque<Runnable> elsewhere = new ArrayDeque<>();
+        StreamSender late = sender(elsewhere::add);
+        late.subscribeTo(new Watched(), () -> {});
+        late.cancel();
+        assertThat(seen()).isEmpty();
+        elsewhere.remove().run();
+        assertThat(seen()).containsExactly("ended for nobody");
+        late.subscribeTo(new Watched(), () -> {});
+        elsewhere.remove().run();
+        assertThat(seen()).containsExactly("ended for nobody");
+        StreamSender first = sender();
+        subscribe(first);
+        sender.subscribeTo(new Watched(), () -> {});
+        String tooMany = "too many streams on this connection or server";
+        assertThat(seen()).containsExactly("ended " + tooMany, "failed " + tooMany);
+        first.cancel();
+        assertThat(seen()).containsExactly("cancel");
+    }
+
+    @Test
+    void aLogHearsWhyAPublisherIsCancelledBeforeItIs() {
+        sender.subscribeHere(new Watched());
+        sender.onNext("a");
+        assertThat(seen())
+                .hasSize(3)
+                .satisfies(all -> assertThat(all.get(0)).startsWith("ended the publisher makes items"))
+                .contains("cancel");
+        sender.onCredit(1);
+        sender.onNext("a".repeat(MAX_BYTES + 1));
+        assertThat(seen())
+                .hasSize(4)
+                .satisfies(all -> assertThat(all.get(1)).startsWith("ended an item of"))
+                .contains("cancel");
+    }
+
     @Test
     void anItemThatNobodyHasAskedForFailsTheStream() {
         subscribe();

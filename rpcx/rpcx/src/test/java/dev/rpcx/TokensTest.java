@@ -11,11 +11,14 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.time.ZoneOffset;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Tokens that are good, forged, old, used twice, or meant for another call. */
 @Timeout(60)
@@ -411,6 +414,52 @@ class TokensTest {
             server.stop(Duration.ofMillis(200));
         }
         assertThat(used.remembered()).isEqualTo(0);
+    }
+
+    /** A store that forgets at the time it is given, by its own clock, as Redis does. */
+    private record Forgetful(InstantSource clock, Map<String, Instant> kept) implements Tokens.OneUse {
+        @Override
+        public boolean first(String signer, String token, Instant until) {
+            Instant now = clock.instant();
+            kept.values().removeIf(end -> !end.isAfter(now));
+            return kept.putIfAbsent(token, until) == null;
+        }
+    }
+
+    /** The copy is looked at just before its end, and the store is asked behind that, or has a clock that is ahead. */
+    @ParameterizedTest
+    @CsvSource({"39, 3, 0", "39, 30, 0", "39, 0, 9", "39, 3, 9", "39, 3, -9"})
+    void aCopyThatComesAtItsEndIsNotTakenForAFirstUse(int copied, int looked, int ahead) throws Throwable {
+        AtomicReference<Instant> now = new AtomicReference<>(NOW);
+        AtomicReference<Duration> takes = new AtomicReference<>(Duration.ZERO);
+        Interceptor requiring = Tokens.requiring(
+                Map.of("alice", ALICE)::get,
+                forwarder -> {
+                    now.updateAndGet(before -> before.plus(takes.get()));
+                    return true;
+                },
+                new Forgetful(() -> now.get().plusSeconds(ahead), new HashMap<>()),
+                now::get);
+        AtomicReference<String> kept = new AtomicReference<>();
+        CallContext served = new CallContext(0, Long.MAX_VALUE, Metadata.EMPTY, () -> "carol", Ticker.systemTicker());
+        served.run(() -> kept.set(unsent(Tokens.forwarding("alice", ALICE, now::get))));
+        Metadata sent = Metadata.EMPTY.with("rpcx-token", kept.get());
+        Interceptor.Next handler = known -> "handled";
+        assertThat(requiring.intercept(fresh(sent), handler)).isEqualTo("handled");
+        now.set(NOW.plusSeconds(copied));
+        takes.set(Duration.ofSeconds(looked));
+        assertThatThrownBy(() -> requiring.intercept(fresh(sent), handler))
+                .isInstanceOfSatisfying(RPCXException.class, e -> {
+                    assertThat(e.code()).isIn(RPCXException.Code.OVERLOADED, RPCXException.Code.UNAUTHENTICATED);
+                    assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                });
+    }
+
+    /** A call that has just come. */
+    private static Interceptor.Invocation fresh(Metadata sent) {
+        MockTicker ticker = Ticker.newMockTicker();
+        CallContext call = new CallContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
+        return new Interceptor.Invocation("secret", "whoAmI", new Object[0], sent, call);
     }
 
     /** The signers' clocks were ahead with the server's: what they signed was known, and has been forgotten. */

@@ -362,9 +362,14 @@ public final class CommandLine {
         }
         invoke(client, at, called);
         RPCXException why = answered(client.create(Behind.class, at.host(), at.port()));
-        // a connection has one list: another one is another connection's
-        if (why == null && client.published(at.host(), at.port()) == published) {
-            return 0;
+        try {
+            // a connection has one list: another one is another connection's
+            if (why == null && client.published(at.host(), at.port()) == published) {
+                return 0;
+            }
+        } catch (RPCXException e) {
+            // of the list and not of the call, which may have been executed
+            why = e;
         }
         throw new Failure(
                 FAILED,

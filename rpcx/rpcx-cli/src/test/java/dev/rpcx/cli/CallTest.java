@@ -28,6 +28,7 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -712,6 +713,73 @@ class CallTest {
         assertThat(run("call", address, TYPE, "tell", "[\"x\"]")).isEqualTo(2);
         assertThat(complained()).contains("UNAVAILABLE, NOT_EXECUTED").hasLineCount(1);
         assertThat(bank.told).isEmpty();
+    }
+
+    /** The server leaves just before its answer says that it has read the call, and takes no other connection. */
+    @Test
+    void aOneWayCallWhoseServerLeavesBehindItMayHaveBeenExecuted() throws Exception {
+        try (Leaving leaving = new Leaving(server)) {
+            assertThat(run("call", "127.0.0.1:" + leaving.port(), TYPE, "tell", "[\"read\"]"))
+                    .isEqualTo(3);
+            assertThat(complained())
+                    .contains("MAYBE: the one-way call was sent")
+                    .hasLineCount(1);
+        }
+        assertThat(bank.told.poll(30, TimeUnit.SECONDS)).isEqualTo("read");
+    }
+
+    /**
+     * Between one client and a server: once the server answers a call of what it does not have, it is stopped, and what
+     * it writes then goes before that answer.
+     */
+    private static final class Leaving implements AutoCloseable {
+        private final ServerSocket listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        private final Server stopped;
+        private final List<Socket> sockets = java.util.Collections.synchronizedList(new ArrayList<>());
+
+        Leaving(Server stopped) throws IOException {
+            this.stopped = stopped;
+            Socket server = new Socket(InetAddress.getLoopbackAddress(), stopped.port());
+            sockets.add(server);
+            Cutting.daemon(() -> {
+                Socket client = listening.accept();
+                sockets.add(client);
+                Cutting.daemon(() -> client.getInputStream().transferTo(server.getOutputStream()));
+                answer(server.getInputStream(), client.getOutputStream());
+                client.close();
+            });
+        }
+
+        private void answer(InputStream from, OutputStream into) throws IOException {
+            byte[] bytes = new byte[65_536];
+            byte[] held = {};
+            for (int n = from.read(bytes); n >= 0; n = from.read(bytes)) {
+                byte[] read = Arrays.copyOf(bytes, n);
+                if (new String(read, StandardCharsets.ISO_8859_1).contains("no such service or method")) {
+                    held = read;
+                    listening.close();
+                    Thread stopping = new Thread(stopped::stop);
+                    stopping.setDaemon(true);
+                    stopping.start();
+                    continue;
+                }
+                into.write(read);
+                into.write(held);
+                held = new byte[0];
+            }
+        }
+
+        int port() {
+            return listening.getLocalPort();
+        }
+
+        @Override
+        public void close() throws IOException {
+            listening.close();
+            for (Socket each : sockets) {
+                each.close();
+            }
+        }
     }
 
     /** Between a client and a server: ends the connection in which the client sends these words, and hands none of them on. */

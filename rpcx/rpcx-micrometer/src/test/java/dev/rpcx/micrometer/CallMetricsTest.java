@@ -13,9 +13,13 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 class CallMetricsTest {
@@ -28,6 +32,27 @@ class CallMetricsTest {
             }
             return "Hello " + name;
         }
+
+        private final CountDownLatch begun = new CountDownLatch(1);
+
+        @Method
+        String waits() throws InterruptedException {
+            begun.countDown();
+            Thread.sleep(60_000);
+            return "too late";
+        }
+
+        @Method
+        String givesUp() {
+            throw new CancellationException("by the handler itself");
+        }
+
+        @Method
+        CompletableFuture<String> givesUpLater() {
+            CompletableFuture<String> never = new CompletableFuture<>();
+            never.cancel(true);
+            return never;
+        }
     }
 
     @RPCXClient(remoteServerName = "greeter")
@@ -38,6 +63,12 @@ class CallMetricsTest {
         CompletableFuture<String> later(String name);
 
         String unknown();
+
+        CompletableFuture<String> waits();
+
+        String givesUp();
+
+        String givesUpLater();
     }
 
     private final SimpleMeterRegistry atClient = new SimpleMeterRegistry();
@@ -77,6 +108,33 @@ class CallMetricsTest {
             // a name that is not published reaches no meter of the server
             assertThat(atServer.getMeters()).hasSize(2);
         }
+    }
+
+    /** Else callers who give up could raise the share of failures of a server that is well. */
+    @Test
+    void aServersCallIsCancelledByItsCallerAlone() throws Exception {
+        Greetings greetings = new Greetings();
+        try (Server server = Server.builder(RegistryServer.registry(greetings))
+                        .interceptor(CallMetrics.ofServer(atServer))
+                        .build()
+                        .start();
+                Client client = Client.standard()) {
+            Greeter greeter = client.create(Greeter.class, "127.0.0.1", server.port());
+            for (ThrowingCallable call : List.<ThrowingCallable>of(greeter::givesUp, greeter::givesUpLater)) {
+                assertThatThrownBy(call)
+                        .isInstanceOfSatisfying(
+                                RPCXException.class,
+                                e -> assertThat(e.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED));
+            }
+            CompletableFuture<String> waits = greeter.waits();
+            greetings.begun.await();
+            waits.cancel(true);
+            await().until(() -> atServer.getMeters().size() == 3);
+        }
+        assertThat(atServer.getMeters())
+                .map(meter ->
+                        meter.getId().getTag("method") + " " + meter.getId().getTag("outcome"))
+                .containsExactlyInAnyOrder("givesUp HANDLER_FAILED", "givesUpLater HANDLER_FAILED", "waits CANCELLED");
     }
 
     @Test

@@ -28,6 +28,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service}, {@code rpc.method}; and
  * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item.
  *
+ * <p>At a server the context that a caller sends is taken as it is. With a sampler that goes by the parent, as
+ * OpenTelemetry's standard does, each caller decides whether its calls are recorded, and to what trace they belong. For
+ * callers whom you do not trust give an OpenTelemetry whose sampler or propagator decides by itself.
+ *
  * <p>What would make a call's metadata more than 6 KiB or 60 entries, as a caller may have put into {@code baggage}, is
  * not passed on: with what comes to it behind this, such as a token, the call could no longer be sent.
  */

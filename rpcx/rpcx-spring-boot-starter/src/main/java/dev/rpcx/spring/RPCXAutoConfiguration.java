@@ -50,7 +50,14 @@ public class RPCXAutoConfiguration {
 
     /** Of several discoveries one has to be {@code @Primary}: Spring refuses the application otherwise, and names them. */
     @Bean
-    RPCXClients rpcxClients(Client client, RPCXProperties properties, @Nullable RPCXDiscovery discovery) {
+    RPCXClients rpcxClients(
+            Client client,
+            RPCXProperties properties,
+            @Nullable RPCXDiscovery discovery,
+            @Nullable CalledServices called) {
+        if (called != null) {
+            RPCXClients.check(properties, called);
+        }
         return new RPCXClients(client, properties, discovery);
     }
 
@@ -93,7 +100,7 @@ public class RPCXAutoConfiguration {
         }
     }
 
-    /** {@code rpcx} in the actuator's health: up while the server listens, or where there is nothing to serve. */
+    /** {@code rpcx} in the actuator's health: up while the server listens, unknown where there is nothing to serve. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HealthIndicator.class)
     static class Healthy {

@@ -4,6 +4,8 @@ import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.SortedSet;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanClassLoaderAware;
 import org.springframework.beans.factory.BeanFactory;
@@ -81,6 +83,16 @@ final class RPCXBeans
                 }
             }
         }
+        SortedSet<String> called = new TreeSet<>();
+        for (Class<?> type : found.keySet()) {
+            RPCXClient client = type.getAnnotation(RPCXClient.class);
+            if (client != null) {
+                called.add(client.remoteServerName());
+            }
+        }
+        registry.registerBeanDefinition(
+                CalledServices.class.getName(),
+                new RootBeanDefinition(CalledServices.class, () -> new CalledServices(called)));
         found.forEach((type, definition) -> {
             if (!isThere(beans, type)) {
                 registry.registerBeanDefinition(type.getName(), type.isInterface() ? proxy(type) : definition);

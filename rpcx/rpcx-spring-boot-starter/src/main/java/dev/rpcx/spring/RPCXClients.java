@@ -19,6 +19,21 @@ final class RPCXClients {
         this.discovery = discovery;
     }
 
+    /** A key that no client has would be passed over: a name may be misspelt, or not be what Spring has made of it. */
+    static void check(RPCXProperties properties, CalledServices called) {
+        for (String service : properties.services().keySet()) {
+            if (!called.names().contains(service)) {
+                throw new RPCXStartException(
+                        "rpcx.services." + service + " (expected: a service that an @RPCXClient of this application "
+                                + "names, which are: " + String.join(", ", called.names()) + ")",
+                        "Correct or remove the key. A name with other characters than letters, digits, hyphens and "
+                                + "dots stands in brackets, since Spring leaves these out otherwise: "
+                                + "rpcx.services[my/service]=host:port.",
+                        null);
+            }
+        }
+    }
+
     <T> T create(Class<T> type) {
         String service = type.getAnnotation(RPCXClient.class).remoteServerName();
         List<String> addresses = properties.services().get(service);

@@ -13,7 +13,9 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param server of an application with {@code @RPCXServer} beans
  * @param client of one with {@code @RPCXClient} interfaces
  * @param services where each service is, by its published name: {@code rpcx.services.greeter=10.0.0.5:9000,10.0.0.6:9000}. Beats what the
- *     annotation says.
+ *     annotation says. A key that no {@code @RPCXClient} of the application names keeps it from starting. A name with
+ *     other characters than letters, digits, hyphens and dots stands in brackets:
+ *     {@code rpcx.services[my/service]=10.0.0.5:9000}
  */
 @ConfigurationProperties("rpcx")
 public record RPCXProperties(

@@ -82,6 +82,28 @@ class StarterTest {
     }
 
     @Test
+    void aKeyThatNoClientHasIsRefused() {
+        ApplicationContextRunner made = runner.withUserConfiguration(Made.class);
+        made.withPropertyValues("rpcx.services.found=127.0.0.1:1")
+                .run(context -> assertThat(
+                                context.getBean(Made.FoundClient.class).toString())
+                        .contains("127.0.0.1:1")
+                        .doesNotContain("127.0.0.1:9"));
+        made.withPropertyValues("rpcx.services.found=127.0.0.1:1", "rpcx.services.fuond=127.0.0.1:2")
+                .run(context -> {
+                    FailureAnalysis analysis = analysis(context);
+                    assertThat(analysis.getDescription()).contains("rpcx.services.fuond", "found, greeter");
+                    assertThat(analysis.getAction()).contains("rpcx.services[my/service]");
+                });
+        // what the bracket is for
+        made.withPropertyValues("rpcx.services.fou/nd=127.0.0.1:1")
+                .run(context -> assertThat(context.getBean(RPCXProperties.class).services())
+                        .containsOnlyKeys("found"));
+        made.withPropertyValues("rpcx.services[fou/nd]=127.0.0.1:1")
+                .run(context -> assertThat(analysis(context).getDescription()).contains("rpcx.services.fou/nd"));
+    }
+
+    @Test
     void aServiceThatIsThereTwiceIsToldWithTheNamesOfBoth() {
         runner.withUserConfiguration(Twice.class).run(context -> {
             FailureAnalysis analysis = analysis(context);
