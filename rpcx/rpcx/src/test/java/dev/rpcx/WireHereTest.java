@@ -248,6 +248,16 @@ class WireHereTest {
         expect(3, LARGEST);
     }
 
+    /** It takes one byte up to 127. */
+    @Test
+    void aLengthIsReadWhetherItHasOneByteOrTwo() throws Exception {
+        greet();
+        for (int bytes = 127 - Wire.HEAD_BYTES - 1; bytes <= 128 - Wire.HEAD_BYTES + 1; bytes++) {
+            assertThat(sendHere(bytes, bytes)).isTrue();
+            expect(bytes, bytes);
+        }
+    }
+
     @Test
     void beforeTheLoopHasWrittenNoThreadDoes() throws Exception {
         assertThat(sendHere(2, 1)).isFalse();
