@@ -26,13 +26,13 @@ classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFram
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,ClassicCallEndsTest
 classic3  ClassicClientConnection*,ClassicMethod*,ClassicParameter   ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest,ClassicParametersTest,EarlyCallsTest
 claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest
-sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,TlsRecordsTest,LoopTasksAloneTest
+sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,LastWordsTest,TlsRecordsTest,LoopTasksAloneTest
 stages    Stages,Stages$*,Awaited,OwnStage,OwnStage$*,LostCalls      StagesTest,AwaitedTest,OwnStageTest,LostCallsAloneTest
 begins    PostponedCalls,RunningHandlers,Uncharged                   PostponedCallsTest,RunningHandlersTest,UnchargedTest
 calls     ServerCall,ServerCall$*                                    WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LeftoverTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest,LeftOnThreadTest,CallThreadsTest
 turns     Turns,Turns$*,RefusalBudget,PoolShares,PoolShares$*         TurnsTest,RefusalBudgetTest,PoolSharesTest
 instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$*,AnswerTimes ComingTest,OpeningsTest,SharedWatchTest,HealthTest,AnswerTimesTest
-outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,ExtraConnectionsTest,OverdueCallersTest
+outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,OverdueCallersTest
 words     MethodDictionary,Settings,Metadata,MethodShape             MethodDictionaryTest,SettingsTest,MetadataTest,MethodShapeTest,VarintTest
 sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
 threads   CallThreads,CallThreads$*                                  CallStepsTest,CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest
