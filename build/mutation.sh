@@ -40,7 +40,7 @@ ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPubl
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
 readturn  ReadTurn,ReadTurn$*                                        ReadTurnTest,ClientHereTest
-writeturn WriteTurn                                                  WireHereTest,RacesTest,ServerHereTest
+writeturn WriteTurn                                                  WireHereTest,WireFramesTest,RacesTest,ServerHereTest
 keys      codec.KeyHashes*                                           codec.KeyHashesTest,codec.KeyOrderTest,codec.MemoryTest
 PARTS
 }

@@ -248,6 +248,16 @@ class WireHereTest {
         expect(3, LARGEST);
     }
 
+    @Test
+    void ofABodyLeavesWhatHasNotBeenRead() throws Exception {
+        greet();
+        ByteBuf body = Unpooled.buffer().writeBytes(new byte[] {9, 8, 7, 6, 5}).skipBytes(2);
+        assertThat(connection().sendHere(new Message(2, body))).isTrue();
+        RawPeer.Frame frame = peer().read();
+        assertThat(frame.id()).isEqualTo(2);
+        assertThat(frame.payload()).containsExactly(7, 6, 5);
+    }
+
     /** It takes one byte up to 127. */
     @Test
     void aLengthIsReadWhetherItHasOneByteOrTwo() throws Exception {
