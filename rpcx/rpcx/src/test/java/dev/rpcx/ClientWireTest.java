@@ -1609,6 +1609,24 @@ class ClientWireTest {
     }
 
     @Test
+    void oneWayCallsThatHaveNotEndedAreFound() {
+        open();
+        CompletableFuture<String> other = echo("a");
+        int otherId = expect(Wire.REQUEST).id();
+        remote.note("b");
+        hand.settle(channel());
+        int id = expect(Wire.NOTICE).id();
+        List<CompletableFuture<?>> found = new ArrayList<>();
+        connection().slots.addOneWay(found);
+        assertThat(found).hasSize(1);
+        send(Wire.REPLY, id);
+        connection().slots.addOneWay(found);
+        assertThat(found).hasSize(1);
+        send(Wire.REPLY, otherId, RawPeer.text("b"));
+        assertThat(other).isCompletedWithValue("b");
+    }
+
+    @Test
     void aOneWayCallIsSentAsANotice() {
         open();
         remote.note("a");
