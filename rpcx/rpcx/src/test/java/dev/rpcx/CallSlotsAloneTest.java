@@ -63,6 +63,19 @@ class CallSlotsAloneTest {
     }
 
     @Test
+    void aSlotAtTheLimitIsNotUsedAgainAndIsNoCalls() {
+        CallSlots slots = new CallSlots(null);
+        List<ClientCall> calls = List.of(slots.acquire(0), slots.acquire(0), slots.acquire(0));
+        slots.limit(2);
+        calls.forEach(slots::release);
+        assertThat(slots.acquire(0)).isSameAs(calls.get(1));
+        assertThat(slots.taken()).isEqualTo(1);
+        assertThat(slots.acquire(0)).isSameAs(calls.get(0));
+        assertThat(slots.taken()).isEqualTo(2);
+        assertThatThrownBy(() -> slots.acquire(0)).isInstanceOf(RPCXException.class);
+    }
+
+    @Test
     void aServerThatTakesNoneIsSentOneAndOneThatTakesMoreThanThereAreIsSentThose() {
         CallSlots slots = new CallSlots(null);
         slots.limit(0);

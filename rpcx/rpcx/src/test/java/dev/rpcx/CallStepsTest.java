@@ -230,6 +230,17 @@ class CallStepsTest {
         assertThat(context.hasThreads()).isFalse();
     }
 
+    @Test
+    void aSignalIsCountedUntilItHasRun() {
+        List<Boolean> seen = new ArrayList<>();
+        threads.signalsOf(new OneCall("there")).execute(() -> seen.add(context.hasThreads()));
+        assertThat(context.hasThreads()).isTrue();
+        assertThat(seen).isEmpty();
+        runAll();
+        assertThat(seen).containsExactly(true);
+        assertThat(context.hasThreads()).isFalse();
+    }
+
     /** As by a pool that has taken it, and finds no thread later. */
     @Test
     void whatIsRefusedLaterEndsOnTheEventLoop() {

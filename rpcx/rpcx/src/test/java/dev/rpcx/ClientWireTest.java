@@ -1609,6 +1609,24 @@ class ClientWireTest {
     }
 
     @Test
+    void oneWayCallsThatHaveNotEndedAreFound() {
+        open();
+        CompletableFuture<String> other = echo("a");
+        int otherId = expect(Wire.REQUEST).id();
+        remote.note("b");
+        hand.settle(channel());
+        int id = expect(Wire.NOTICE).id();
+        List<CompletableFuture<?>> found = new ArrayList<>();
+        connection().slots.addOneWay(found);
+        assertThat(found).hasSize(1);
+        send(Wire.REPLY, id);
+        connection().slots.addOneWay(found);
+        assertThat(found).hasSize(1);
+        send(Wire.REPLY, otherId, RawPeer.text("b"));
+        assertThat(other).isCompletedWithValue("b");
+    }
+
+    @Test
     void aOneWayCallIsSentAsANotice() {
         open();
         remote.note("a");
@@ -3034,6 +3052,7 @@ class ClientWireTest {
         assertThat(held()).as("nobody reads it").isZero();
         sendPart(Wire.PART, id);
         assertThat(connection().load()).isZero();
+        assertThat(connection().slots.taken()).isZero();
         assertThat(connection().isUsable()).isTrue();
         expectNothing();
     }
@@ -3189,9 +3208,10 @@ class ClientWireTest {
         int id = idOfSlot(0);
         byte[] body = ByteBufUtil.getBytes(RawPeer.text("early"));
         send(Wire.REPLY | Wire.MORE, id, Unpooled.wrappedBuffer(body, 0, 3));
+        hand.reads(channel(), true);
+        expectNothing();
         send(Wire.PART, id, Unpooled.wrappedBuffer(body, 3, body.length - 3));
         assertThat(call).isCompletedWithValue("early");
-        hand.reads(channel(), true);
         expectNothing();
         assertThat(connection().load()).isZero();
         CompletableFuture<String> next = echo("b");
@@ -3301,5 +3321,65 @@ class ClientWireTest {
         assertThat(again).containsExactly(1, 2, 3);
         send(Wire.REPLY, idOfSlot(0));
         assertThat(connection().load()).isZero();
+    }
+
+    private long kept() {
+        return client.ledger().held(Resource.KEPT_BYTES);
+    }
+
+    private void answered(String text) {
+        CompletableFuture<String> call = echo(text);
+        send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
+        while ((nextIfAny() & Wire.MORE) != 0) {}
+        assertThat(call).isCompletedWithValue("b");
+    }
+
+    /** @return the head of the next frame; 0 for none */
+    private int nextIfAny() {
+        look();
+        return frames.isEmpty() ? 0 : frames.remove().head();
+    }
+
+    @Test
+    void aBufferThatGrowsAgainIsChargedForWhatItGrewBy() {
+        open();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
+        for (int bytes : new int[] {5_000, 10_000, 15_000, 10_000}) {
+            answered("a".repeat(bytes));
+            assertThat(kept()).isEqualTo(body.capacity()).isGreaterThan(Math.min(bytes, 5_000));
+        }
+    }
+
+    /** Neither waits for a final frame that may never come. */
+    @Test
+    void whatWasKeptIsGivenUpWithACallThatIsGivenUpInTheMidstOfAMessage() {
+        open();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
+        answered("a".repeat(10_000));
+        assertThat(kept()).isPositive();
+        CompletableFuture<String> within = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        sendPart(Wire.REPLY | Wire.MORE, id);
+        within.cancel(true);
+        hand.settle(channel());
+        expect(Wire.CANCEL);
+        assertThat(kept()).isZero();
+        assertThat(body.capacity()).isLessThan(1_000);
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        answered("a".repeat(10_000));
+        assertThat(kept()).isPositive();
+        for (int i = 0; i < 2; i++) {
+            CompletableFuture<String> large = echo("a".repeat(14_000));
+            int second = expect(Wire.REQUEST).id();
+            while ((nextIfAny() & Wire.MORE) != 0) {}
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isPositive();
+            large.cancel(true);
+            hand.settle(channel());
+            expect(Wire.CANCEL);
+            assertThat(kept()).as("with a kept buffer, and without").isZero();
+            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+            assertThat(body.capacity()).isLessThan(1_000);
+            sendError(second, Code.CANCELLED, Executed.MAYBE);
+        }
     }
 }

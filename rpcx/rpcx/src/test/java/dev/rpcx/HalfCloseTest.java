@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -248,6 +249,34 @@ class HalfCloseTest {
         }
         pass(socket, 500);
         assertThat(socket.told).containsExactly("closed");
+    }
+
+    /** What is first in the queue then is as long as what was first before. */
+    @Test
+    void aPeerThatTakesAWholeMessageHasTakenSome() {
+        Duplex socket = duplex();
+        HalfClose.allow(socket, () -> Long.MAX_VALUE);
+        socket.isHeld = true;
+        write(socket);
+        write(socket);
+        HalfClose.of(socket, account);
+        pass(socket, 500);
+        socket.take(10);
+        for (int look = 0; look < 6; look++) {
+            pass(socket, 500);
+        }
+        assertThat(socket.isOpen()).isTrue();
+    }
+
+    @Test
+    void aChannelWhoseHalfCloseCannotBeginIsClosed() {
+        HandPlatform.HandTicker failing = new HandPlatform.HandTicker();
+        Duplex socket = new Duplex(failing);
+        all.add(socket);
+        failing.failAt(1);
+        assertThatThrownBy(() -> HalfClose.of(socket, account)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(socket.told).containsExactly("closed");
+        assertThat(timers()).isZero();
     }
 
     @Test

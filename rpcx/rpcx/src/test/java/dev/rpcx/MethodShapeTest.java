@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.codec.Codecs;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.time.Duration;
@@ -399,5 +400,18 @@ class MethodShapeTest {
                 .isNull();
         assertThat(MethodShape.difference(takes | 1 << 29, takes | 1 << 29, true))
                 .isNull();
+    }
+
+    @Test
+    void aMethodsShapeSaysWhichStreamsItHas() throws Exception {
+        Codecs codecs = Codecs.standard(MethodShapeTest.class);
+        int streams = 1 << 30 | 1 << 29;
+        int brings = MethodShape.of(People.class.getDeclaredMethod("countedOneByOne", int.class), null, codecs);
+        int takes = MethodShape.of(People.class.getDeclaredMethod("taken", Flow.Publisher.class), String.class, codecs);
+        int neither = MethodShape.of(People.class.getDeclaredMethod("number", int.class), null, codecs);
+        assertThat(brings & streams).isEqualTo(1 << 29);
+        assertThat(takes & streams).isEqualTo(1 << 30);
+        assertThat(neither).isEqualTo(kinds(1, 0, 0, 0, 0, 0, 4));
+        assertThat(brings & ~streams).isEqualTo(kinds(1, 0, 0, 0, 0, 0, 1));
     }
 }

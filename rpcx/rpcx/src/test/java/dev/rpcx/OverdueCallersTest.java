@@ -122,6 +122,8 @@ class OverdueCallersTest {
         Caller caller = new Caller().parked();
         passUnheard(TimeUnit.SECONDS.toNanos(6));
         assertWaits(caller);
+        LockSupport.unpark(caller);
+        assertWaits(caller);
         passUnheard(1);
         assertUnheard(caller);
         platform.settle(channel());

@@ -249,6 +249,26 @@ class WireHereTest {
     }
 
     @Test
+    void ofABodyLeavesWhatHasNotBeenRead() throws Exception {
+        greet();
+        ByteBuf body = Unpooled.buffer().writeBytes(new byte[] {9, 8, 7, 6, 5}).skipBytes(2);
+        assertThat(connection().sendHere(new Message(2, body))).isTrue();
+        RawPeer.Frame frame = peer().read();
+        assertThat(frame.id()).isEqualTo(2);
+        assertThat(frame.payload()).containsExactly(7, 6, 5);
+    }
+
+    /** It takes one byte up to 127. */
+    @Test
+    void aLengthIsReadWhetherItHasOneByteOrTwo() throws Exception {
+        greet();
+        for (int bytes = 127 - Wire.HEAD_BYTES - 1; bytes <= 128 - Wire.HEAD_BYTES + 1; bytes++) {
+            assertThat(sendHere(bytes, bytes)).isTrue();
+            expect(bytes, bytes);
+        }
+    }
+
+    @Test
     void beforeTheLoopHasWrittenNoThreadDoes() throws Exception {
         assertThat(sendHere(2, 1)).isFalse();
         greet();
