@@ -183,7 +183,6 @@ final class ClientCall extends Outbound {
         } while (id == slot || id == idOnWire);
         deadlineNanos = deadline;
         clearBody();
-        error = null;
         async = null;
         upload = null;
         mayRead = false;
@@ -213,6 +212,7 @@ final class ClientCall extends Outbound {
     private boolean free() {
         // a slot may have no other call for long
         waiter = null;
+        error = null;
         upload = null;
         computed = null;
         if (requestBytes > 0) {

@@ -59,18 +59,20 @@ final class Outbox {
             second = first.next;
         }
         if (second != null) {
-            head = second;
-            return first;
+            return taken(first, second);
         }
         if (first != tail) {
             return null;
         }
         add(stub);
         second = first.next;
-        if (second != null) {
-            head = second;
-            return first;
-        }
-        return null;
+        return second == null ? null : taken(first, second);
+    }
+
+    /** Messages of calls are there for long: one that kept its link would keep what came behind it, and so on. */
+    private Outbound taken(Outbound first, Outbound second) {
+        head = second;
+        Outbound.NEXT.set(first, (Outbound) null);
+        return first;
     }
 }

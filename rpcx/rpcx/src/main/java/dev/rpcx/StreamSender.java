@@ -88,6 +88,9 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** The last message has been added: the publisher has nothing more to say. */
     private boolean complete;
 
+    /** The stream has failed here: what the publisher still says, as within its own cancel, is not listened to. */
+    private boolean failing;
+
     /** Nothing leaves any more. */
     private boolean over;
 
@@ -356,7 +359,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
         boolean taken;
         synchronized (this) {
-            taken = subscription == null && !over;
+            taken = subscription == null && !failing && !over;
             if (taken) {
                 subscription = given;
             }
@@ -396,7 +399,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         boolean isFirst;
         RPCXException refused;
         synchronized (this) {
-            if (over || complete) {
+            if (over || complete || failing) {
                 return;
             }
             if (asked == 0) {
@@ -430,20 +433,28 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     /** Ends the publisher, whose stream fails. */
     private void cutOff(Throwable why) {
-        cancelPublisher(why);
-        failed.because(why);
+        try {
+            cancelPublisher(why);
+        } finally {
+            failed.because(why);
+        }
     }
 
     /** Ends the publisher, whose item is too large. */
     private void refuseLarge(RPCXException why) {
-        cancelPublisher(why);
-        failed.tooLarge(why);
+        try {
+            cancelPublisher(why);
+        } finally {
+            failed.tooLarge(why);
+        }
     }
 
     private void cancelPublisher(Throwable why) {
         Flow.Subscription to;
         synchronized (this) {
             to = complete ? null : subscription;
+            subscription = null;
+            failing = true;
         }
         if (to != null) {
             CallLog.ended(to, why);
@@ -453,12 +464,20 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     @Override
     public void onError(Throwable thrown) {
-        failed.because(thrown);
+        if (!isFailing()) {
+            failed.because(thrown);
+        }
     }
 
     @Override
     public void onComplete() {
-        addLast(lastHead, Unpooled.EMPTY_BUFFER);
+        if (!isFailing()) {
+            addLast(lastHead, Unpooled.EMPTY_BUFFER);
+        }
+    }
+
+    private synchronized boolean isFailing() {
+        return failing;
     }
 
     /** An error may quote what its handler was given, and be as long as its text. */

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import java.lang.ref.WeakReference;
@@ -110,6 +111,22 @@ class KeptStreamsTest {
             System.gc();
             return payloads.stream().allMatch(each -> each.refersTo(null));
         });
+    }
+
+    @Test
+    void slotsKeepNothingOfWhyTheirUploadsHaveFailed() {
+        WeakReference<Exception> thrown = failedUpload();
+        await().until(() -> {
+            System.gc();
+            return thrown.refersTo(null);
+        });
+    }
+
+    private WeakReference<Exception> failedUpload() {
+        Exception why = new IllegalStateException("not today");
+        CompletableFuture<String> upload = calls.take(subscriber -> subscriber.onError(why));
+        assertThatThrownBy(upload::join).hasRootCause(why);
+        return new WeakReference<>(why);
     }
 
     private static Flow.Publisher<String> holding(Object payload) {

@@ -52,6 +52,20 @@ class OutboxTest {
         }
     }
 
+    /** A call's message is there for as long as its slot, and may not come again for long. */
+    @Test
+    void whatHasComeRefersToNothingThatCameBehindIt() {
+        Outbound first = message(1);
+        Outbound last = message(2);
+        outbox.add(first);
+        outbox.add(last);
+        assertThat(all()).containsExactly(1, 2);
+        assertThat(first.next).isNull();
+        outbox.add(message(3));
+        assertThat(all()).containsExactly(3);
+        assertThat(last.next).isNull();
+    }
+
     @Test
     void aQueueIsEmptyOnceAllHasBeenTaken() {
         assertThat(outbox.isEmpty()).isTrue();

@@ -673,6 +673,31 @@ class StreamSenderTest {
         assertThat(seen()).containsExactly("cancel");
     }
 
+    /** Reactive Streams forbids that a publisher ends its stream while it is cancelled, and publishers do. */
+    @Test
+    void aPublisherThatEndsItsStreamWhileItIsCancelledDoesNotHideWhyItFails() {
+        sender.subscribeHere(subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
+            @Override
+            public void request(long items) {
+                subscriber.onNext("!");
+            }
+
+            @Override
+            public void cancel() {
+                seen.add("cancel");
+                subscriber.onNext("a");
+                subscriber.onError(new IllegalStateException("cancelled"));
+                subscriber.onComplete();
+                subscriber.onSubscribe(new Subscription());
+            }
+        }));
+        sender.onCredit(1);
+        assertThat(seen()).containsExactly("failed unwritable", "cancel", "cancel");
+        assertThat(left()).isEmpty();
+        sender.onCredit(1);
+        assertThat(seen()).as("it is asked for nothing more").isEmpty();
+    }
+
     @Test
     void aLogHearsWhyAPublisherIsCancelledBeforeItIs() {
         sender.subscribeHere(new Watched());
@@ -681,12 +706,16 @@ class StreamSenderTest {
                 .hasSize(3)
                 .satisfies(all -> assertThat(all.get(0)).startsWith("ended the publisher makes items"))
                 .contains("cancel");
-        sender.onCredit(1);
-        sender.onNext("a".repeat(MAX_BYTES + 1));
+        sender.cancel();
+        StreamSender other = sender();
+        other.subscribeHere(new Watched());
+        other.onCredit(1);
+        other.onNext("a".repeat(MAX_BYTES + 1));
         assertThat(seen())
                 .hasSize(4)
                 .satisfies(all -> assertThat(all.get(1)).startsWith("ended an item of"))
                 .contains("cancel");
+        other.cancel();
     }
 
     @Test
@@ -694,12 +723,20 @@ class StreamSenderTest {
         subscribe();
         sender.onNext("a");
         assertThat(seen()).hasSize(2).first().isEqualTo("cancel");
-        assertThat(left()).isEmpty();
         sender.onCredit(1);
         sender.onNext("b");
-        sender.onNext("c");
+        assertThat(left()).isEmpty();
+        assertThat(seen()).isEmpty();
+        sender.cancel();
+        StreamSender other = sender();
+        subscribe(other);
+        other.onCredit(1);
+        other.onNext("b");
+        other.onNext("c");
         assertThat(left()).containsExactly("ITEM b");
-        assertThat(seen())
+        List<String> all = seen();
+        other.cancel();
+        assertThat(all)
                 .hasSize(3)
                 .last()
                 .asString()
