@@ -71,8 +71,14 @@ final class AdmissionLimit {
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+    /** However long calls take: callers choose that. */
+    private static final long MOST_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
     /** Above this, what a handler needs leaves no room for a limit to help, where some are late. */
     private static final double MOST_OWN = 0.95;
+
+    /** Where calls take no more than this of their time, and none is late, it need not be looked at any longer what a lower limit changes. */
+    private static final double FAR_FROM_LATE = 0.25;
 
     /** Of {@link #ended}: the upper bits count calls, the lower sum up how long they took, in units of 2^16 ns, at most a minute each. */
     private static final int COUNT_SHIFT = 40;
@@ -131,6 +137,10 @@ final class AdmissionLimit {
     private final AtomicInteger all;
 
     private final AtomicInteger running = new AtomicInteger();
+
+    /** Connections that run handlers of this method. */
+    private final AtomicInteger holders = new AtomicInteger();
+
     private volatile int limit;
 
     // since the last step
@@ -274,29 +284,29 @@ final class AdmissionLimit {
      * until another one is refused. See {@link Ledger} for where that comes from. A connection that is refused over its share says nothing:
      * the limit itself is not used up.
      *
+     * <p>A connection that runs less than the limit divided by those that run handlers of this method is not refused for
+     * the limit, though others have all of it, so that up to twice as many may run: what others run for long, or the
+     * limit that they bring about by that, takes no place from those who run little. Where there are more connections
+     * than the limit, there is nothing to divide.
+     *
      * @param own handlers that the caller's connection runs already
-     * @param ownHere those among them that are of this method
+     * @param ownHere those among them that are of this method; who says 0 and has entered says later when it is 0 again,
+     *     by {@link #holdsNone}
      * @return false if the call has to be refused
      */
     boolean enter(int own, int ownHere) {
         int most = limit;
         int others = running.getAndIncrement() - ownHere;
         int free = most - ownHere - others;
-        if (free <= 0) {
-            running.decrementAndGet();
-            if (!refused) {
-                refused = true;
-            }
-            if (others > 0) {
-                share();
-            }
-            return false;
-        }
         int left = sharedSteps;
-        if (left > 0 && others > 0) {
+        if (others > 0 && (left > 0 || free <= 0)) {
             share();
         }
-        if (ownHere > free && (left > 0 || others > 0)) {
+        if (free <= 0 && !refused) {
+            refused = true;
+        }
+        boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
+        if (isOver && (ownHere + 1L) * (holders.get() + (ownHere == 0 ? 1 : 0)) > most) {
             running.decrementAndGet();
             return false;
         }
@@ -306,7 +316,15 @@ final class AdmissionLimit {
             running.decrementAndGet();
             return false;
         }
+        if (ownHere == 0) {
+            holders.incrementAndGet();
+        }
         return true;
+    }
+
+    /** A connection that has entered runs no handler of this method any more. */
+    void holdsNone() {
+        holders.decrementAndGet();
     }
 
     private void share() {
@@ -361,7 +379,8 @@ final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
+        double patience = Math.min(MOST_PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
+        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, patience);
     }
 
     /** What a call needs by itself, as far as that is known of late. */
@@ -493,7 +512,10 @@ final class AdmissionLimit {
         double elapsed = now - windowBeganNanos;
         windowBeganNanos = now;
         nextStepNanos = now + STEP_NANOS;
-        if (unbegunSum != 0 && 2 * (shareSum >>> LATE_SHIFT) > given.count()) {
+        long counted = given.count();
+        long late = shareSum >>> LATE_SHIFT;
+        boolean areMostLate = 2 * late > counted;
+        if (unbegunSum != 0 && areMostLate) {
             // whatever the rate is at which the few others end
             if (cut(now, mean(unbegunSum))) {
                 sinkingFrom = 0;
@@ -506,33 +528,38 @@ final class AdmissionLimit {
             return;
         }
         double took = Math.max(1, mean(sum));
-        long counted = given.count();
         learnTime(now, refusing, took, count, elapsed);
-        if (counted == 0) {
-            return;
-        }
         if (counted >= LEAST_COUNT) {
             double roomy = ROOMY * Math.max(needNanos(now), ownMiddleNanos);
             double usual = Math.max(given.usualNanos(), Math.min(roomy, given.middleNanos()));
             usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
         }
+        // also where none is counted, as it may be more than any call is given by now
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
+        if (counted == 0) {
+            return;
+        }
         double used = Math.max(1 / SHARE_UNIT, (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / counted);
         boolean isUnhindered = took < UNHINDERED * ownNanos;
-        boolean areSomeLate = SOME_LATE * (shareSum >>> LATE_SHIFT) >= counted;
+        boolean areSomeLate = SOME_LATE * late >= counted;
         mostOwn = areSomeLate ? MOST_OWN : 1;
         double current = count / elapsed;
         // by Little's law, for those that have not ended as well: the first that end are those that take least
         double needed = Math.max(took, running.get() / current);
+        // callers choose how long their calls take
+        long trialNanos = (long) Math.min(took, Math.max(PATIENCE_NANOS, usualNanos));
         long undoneCount = undoneSum >>> COUNT_SHIFT;
         double done = Math.max(0, count - undoneCount) / elapsed;
-        if (isCut) {
-            if (now - probeEndNanos < 0) {
+        if (isCut && now - probeEndNanos < 0) {
+            if (late > 0 || used > FAR_FROM_LATE) {
                 return;
             }
             isCut = false;
-            boolean areMostLate = undoneCount > 0 && 2 * undoneCount * mean(undoneSum) > count * given.meanNanos();
-            if (!areMostLate && isOfTheirOwn(current, done)) {
+            sinkingFrom = 0;
+        } else if (isCut) {
+            isCut = false;
+            boolean isMostForNothing = undoneCount > 0 && 2 * undoneCount * mean(undoneSum) > count * given.meanNanos();
+            if (!isMostForNothing && isOfTheirOwn(current, done)) {
                 remember(Math.min(mostOwn, used));
                 rememberNeed(now, needed);
                 comeBack();
@@ -540,12 +567,12 @@ final class AdmissionLimit {
             }
             sinkingFrom = 0;
         }
-        if (2 * (shareSum >>> LATE_SHIFT) > counted) {
+        if (areMostLate) {
             if (!isUnhindered && cut(now, took)) {
                 isCut = true;
                 sinkingRate = done;
                 sinkingEnds = current;
-                probeEndNanos = now + (long) took + STEP_NANOS;
+                probeEndNanos = now + trialNanos + STEP_NANOS;
             }
             return;
         }
@@ -579,7 +606,7 @@ final class AdmissionLimit {
             sinkingRate = current;
             isProbe = true;
             limit /= 2;
-            probeEndNanos = now + (long) took + STEP_NANOS;
+            probeEndNanos = now + trialNanos + STEP_NANOS;
         }
     }
 

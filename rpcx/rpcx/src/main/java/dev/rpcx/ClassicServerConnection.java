@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -274,7 +275,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 }
                 places.release(1);
                 if (entered != null) {
-                    running.left(method);
+                    running.left(method, entered);
                     entered.leave();
                 }
             }
@@ -413,7 +414,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void uncount(ClassicServerCall call) {
         if (call.running) {
             call.running = false;
-            running.left(call.method());
+            running.left(call.method(), Objects.requireNonNull(call.method().admission()));
         }
     }
 

@@ -79,8 +79,12 @@ final class RunningHandlers {
         return at;
     }
 
-    /** One that has entered counts no more. */
-    void left(ServerMethod method) {
+    /**
+     * One that has entered counts no more.
+     *
+     * @param limit by which it has entered
+     */
+    void left(ServerMethod method, AdmissionLimit limit) {
         int at = find(method);
         all--;
         ofMethods[at + 1]--;
@@ -89,6 +93,7 @@ final class RunningHandlers {
             behind.end();
         }
         if (ofMethods[at + 1] == 0) {
+            limit.holdsNone();
             end -= 2;
             ofMethods[at] = ofMethods[end];
             ofMethods[at + 1] = ofMethods[end + 1];

@@ -569,7 +569,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 call.releasePlace();
                 places.release(1);
                 if (entered != null) {
-                    running.left(method);
+                    running.left(method, entered);
                     entered.leave();
                 }
             }
@@ -901,7 +901,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void uncountNow(ServerCall call) {
         if (call.onLoop.running) {
             call.onLoop.running = false;
-            running.left(call.method());
+            running.left(call.method(), Objects.requireNonNull(call.method().admission()));
         }
     }
 

@@ -191,8 +191,8 @@ class AdmissionLimitTest {
         }
 
         private void leave(Job job) {
-            if (job.connection() != NONE) {
-                own[job.connection()]--;
+            if (job.connection() != NONE && --own[job.connection()] == 0) {
+                limit.holdsNone();
             }
             if (job.kind() == null || job.kind() == Attack.ALL_THE_TIME_THERE_IS) {
                 // whoever waits longer than it has time cancels its call, which brings no result then

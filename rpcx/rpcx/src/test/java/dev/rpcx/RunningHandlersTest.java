@@ -75,9 +75,9 @@ class RunningHandlersTest {
         for (int i = 0; i < 2; i++) {
             methods.forEach(each -> assertThat(running.enter(each, many)).isTrue());
             assertThat(running.room()).isBetween(1_000, 2_048);
-            methods.subList(0, 900).forEach(running::left);
+            methods.subList(0, 900).forEach(each -> running.left(each, many));
             assertThat(running.room()).as("100 run").isLessThanOrEqualTo(400);
-            methods.subList(900, 1_000).forEach(running::left);
+            methods.subList(900, 1_000).forEach(each -> running.left(each, many));
             assertThat(running.room()).isLessThanOrEqualTo(32);
             assertThat(running.all()).isZero();
         }
@@ -107,7 +107,7 @@ class RunningHandlersTest {
             AdmissionLimit own = limits.get(of);
             if (entered[of] > 0 && random.nextInt(100) < (i / 4_000 % 2 == 0 ? 30 : 70)) {
                 own.leave();
-                running.left(method);
+                running.left(method, own);
                 entered[of]--;
                 all--;
             } else {
@@ -128,13 +128,13 @@ class RunningHandlersTest {
         assertThat(running.enter(second, limit)).isTrue();
         running.connectionGone();
         account.close();
-        running.left(first);
+        running.left(first, limit);
         assertThat(ledger.held(Resource.ORPHANS)).isEqualTo(1);
         assertThat(running.enter(first, limit))
                 .as("begun after its connection's end")
                 .isTrue();
-        running.left(first);
-        running.left(second);
+        running.left(first, limit);
+        running.left(second, limit);
         assertThat(ledger.audit()).isEmpty();
     }
 
@@ -241,7 +241,7 @@ class RunningHandlersTest {
         for (int i = 0; i < 10; i++) {
             assertThat(running.enter(called, two)).isTrue();
             two.leave();
-            running.left(called);
+            running.left(called, two);
             assertThat(running.all()).isZero();
         }
     }

@@ -1,0 +1,185 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.PriorityQueue;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * A few calls a second of strangers, of whatever length and time, beside others' calls of the same method, on a server
+ * that has nothing to wait for: a handler works as long as it works, however many run. By a simulated clock.
+ */
+class AdmissionStrangersTest {
+    private static final int MOST = 10_000;
+    private static final int HONEST_CONNECTIONS = 8;
+
+    /** What happens at a time, in the order of its number. */
+    private record Event(double at, int number, Runnable what) implements Comparable<Event> {
+        @Override
+        public int compareTo(Event other) {
+            int byTime = Double.compare(at, other.at);
+            return byTime == 0 ? Integer.compare(number, other.number) : byTime;
+        }
+    }
+
+    private final SplittableRandom random = new SplittableRandom(1);
+    private final AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0);
+    private final PriorityQueue<Event> events = new PriorityQueue<>();
+    private final int[] running = new int[HONEST_CONNECTIONS + 100];
+    private int number;
+    private double now;
+    private int honest;
+    private int refused;
+
+    private void at(double time, Runnable what) {
+        events.add(new Event(time, number++, what));
+    }
+
+    private static long nanos(double seconds) {
+        return (long) (seconds * TimeUnit.SECONDS.toNanos(1));
+    }
+
+    /** @return false if the call was refused */
+    private boolean call(int connection, double takes, double given) {
+        if (!limit.enter(running[connection], running[connection])) {
+            limit.refused(nanos(now));
+            return false;
+        }
+        running[connection]++;
+        double began = now;
+        at(now + Math.min(takes, given), () -> {
+            if (--running[connection] == 0) {
+                limit.holdsNone();
+            }
+            limit.leave(nanos(began), nanos(began + given), nanos(now), takes < given);
+        });
+        return true;
+    }
+
+    /** Each takes some third more or less than the others. */
+    private void honest(double perSecond, double takes, double given) {
+        honest++;
+        double taken = takes * (0.7 + 0.6 * random.nextDouble());
+        refused += call(random.nextInt(HONEST_CONNECTIONS), Math.min(taken, 0.9 * given), given) ? 0 : 1;
+        at(now - Math.log(1 - random.nextDouble()) / perSecond, () -> honest(perSecond, takes, given));
+    }
+
+    private void strangers(int connections, int together, double everySeconds, double takes, double given) {
+        for (int i = 0; i < together; i++) {
+            call(HONEST_CONNECTIONS + random.nextInt(connections), takes, given);
+        }
+        at(now + everySeconds, () -> strangers(connections, together, everySeconds, takes, given));
+    }
+
+    private void run(double until) {
+        for (Event next = events.peek(); next != null && next.at <= until; next = events.peek()) {
+            events.remove();
+            now = next.at;
+            next.what.run();
+        }
+        now = until;
+    }
+
+    private void expectRefused(double part) {
+        assertThat(refused / (double) honest).as("limit %s", limit.limit()).isLessThan(part);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "20, 0.03, 1, 12, 4, 30, 5",
+        "20, 0.03, 1, 24, 8, 30, 10",
+        "20, 0.005, 0.04, 5, 1.67, 30, 10",
+        "50, 0.1, 2, 24, 12, 70, 60",
+        "20, 0.1, 10, 16, 5.3, 70, 60",
+        "300, 0.1, 2, 50, 34, 60, 30",
+        "500, 0.05, 2, 80, 64, 120, 60",
+        "100, 0.03, 1, 15, 3, 30, 10",
+        // quick ones that are given much, and such as end just in time
+        "20, 0.03, 1, 60, 20, 0.001, 60",
+        "50, 0.1, 2, 30, 10, 9.9, 10",
+        // and such as sleep for an hour
+        "100, 0.03, 1, 5, 1.7, 3600, 3601",
+    })
+    void strangersWithFewConnectionsTakeHardlyAnythingFromOthers(
+            double perSecond,
+            double takes,
+            double given,
+            int together,
+            double everySeconds,
+            double strangersTake,
+            double strangersGive) {
+        at(0, () -> honest(perSecond, takes, given));
+        at(5, () -> strangers(3, together, everySeconds, strangersTake, strangersGive));
+        run(200);
+        expectRefused(0.1);
+    }
+
+    /** More than the limit that they bring about: then only others' own calls say what is too little. */
+    @ParameterizedTest
+    @CsvSource({
+        "20, 0.03, 1, 24, 8, 30, 10",
+        "50, 0.1, 2, 24, 12, 70, 60",
+        "300, 0.1, 2, 50, 34, 60, 30",
+        "500, 0.05, 2, 80, 64, 120, 60",
+    })
+    void strangersWithManyConnectionsLeaveOthersMostOfTheirCalls(
+            double perSecond,
+            double takes,
+            double given,
+            int together,
+            double everySeconds,
+            double strangersTake,
+            double strangersGive) {
+        at(0, () -> honest(perSecond, takes, given));
+        at(5, () -> strangers(50, together, everySeconds, strangersTake, strangersGive));
+        run(200);
+        expectRefused(0.2);
+    }
+
+    /** Calls of 60 s while a method is quiet must not make the others' time of 10 s too little to count for ever. */
+    @Test
+    void whatCallsTakeThatAreGoneDecidesNoMoreWhoseTimeCounts() {
+        at(0, () -> honest(5, 0.1, 10));
+        for (int i = 0; i < 240; i++) {
+            at(i / 2.0, () -> call(HONEST_CONNECTIONS, 60, 70));
+        }
+        run(300);
+        honest = 0;
+        refused = 0;
+        // of a second, each, though eight is what may run at once: most are late
+        int before = limit.limit();
+        at(301, () -> overload(8));
+        run(330);
+        assertThat(limit.limit()).as("an overload is seen").isLessThan(before);
+    }
+
+    /** So many work at once, each for a second; calls come thrice as fast as that, and are given three seconds. */
+    private void overload(int workers) {
+        double wait = limit.running() / (double) workers;
+        call(HONEST_CONNECTIONS + 1 + random.nextInt(20), wait + 1, 3);
+        at(now + 1.0 / (3 * workers), () -> overload(workers));
+    }
+
+    /** Ten that take 20 s, ten late ones, and five that hold what is left for an hour, before anybody else comes. */
+    @Test
+    void whoHoldsALimitForLongDoesSoForTenSecondsAtMost() {
+        for (int i = 0; i < 10; i++) {
+            at(0, () -> call(HONEST_CONNECTIONS, 20, 100));
+            at(0, () -> call(HONEST_CONNECTIONS, 100, 40));
+        }
+        for (int i = 0; i < 5; i++) {
+            at(0, () -> call(HONEST_CONNECTIONS, 1_000, 3_600));
+        }
+        at(45, () -> honest(300, 0.1, 2));
+        run(57);
+        honest = 0;
+        refused = 0;
+        run(100);
+        expectRefused(0.02);
+    }
+}
