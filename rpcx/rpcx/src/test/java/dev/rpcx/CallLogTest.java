@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -528,6 +529,130 @@ class CallLogTest {
             server.stop(Duration.ofMillis(200));
         }
         assertThat(written.lines).hasSize(1);
+    }
+
+    /** Results that are null, with and without a type that has one. */
+    @RPCXServer("nothing")
+    @SuppressWarnings("NullAway")
+    static final class Nothing {
+        @Method
+        String text() {
+            return null;
+        }
+
+        @Method
+        CompletableFuture<String> noStage() {
+            return null;
+        }
+
+        @Method
+        CompletableFuture<String> done() {
+            return CompletableFuture.completedFuture(null);
+        }
+
+        @Method
+        CompletionStage<String> later() {
+            return CompletableFuture.supplyAsync(
+                    () -> null, CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS));
+        }
+
+        @Method
+        CompletionStage<String> ofAnotherClass() {
+            return CompletableFuture.completedStage(null);
+        }
+
+        @Method
+        Flow.Publisher<String> stream() {
+            return null;
+        }
+
+        @Method
+        @Nullable
+        String mayBeNull() {
+            return null;
+        }
+
+        @Method
+        CompletableFuture<Void> isVoid() {
+            return CompletableFuture.supplyAsync(
+                    () -> null, CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS));
+        }
+
+        @Method
+        CompletableFuture<Void> noStageOfVoid() {
+            return null;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "nothing")
+    interface NothingClient {
+        RPCXFuture<String> text();
+
+        RPCXFuture<String> noStage();
+
+        RPCXFuture<String> done();
+
+        RPCXFuture<String> later();
+
+        RPCXFuture<String> ofAnotherClass();
+
+        @Nullable
+        String mayBeNull();
+
+        RPCXFuture<Void> isVoid();
+
+        RPCXFuture<Void> noStageOfVoid();
+    }
+
+    @RPCXClient(remoteServerName = "nothing")
+    interface NoStreamClient {
+        Flow.Publisher<String> stream();
+    }
+
+    private static Client callingOver(boolean isClassic) {
+        Client.Builder builder = Client.builder();
+        return (isClassic ? builder.classic() : builder).build();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aResultThatIsNullHasTheLineOfWhatItsCallerReads(boolean isClassic) {
+        Server server = Server.builder(RegistryServer.registry(new Nothing()))
+                .classic(isClassic)
+                .interceptor(CallLog.ofServer())
+                .build()
+                .start();
+        try (Client client = callingOver(isClassic)) {
+            NothingClient nothing = client.create(NothingClient.class, "127.0.0.1", server.port());
+            for (Supplier<RPCXFuture<String>> call : List.<Supplier<RPCXFuture<String>>>of(
+                    nothing::text, nothing::noStage, nothing::done, nothing::later, nothing::ofAnotherClass)) {
+                assertThatThrownBy(() -> call.get().join())
+                        .cause()
+                        .isInstanceOfSatisfying(
+                                RPCXException.class, read -> expectFailure(read, "result cannot be sent"));
+            }
+            if (!isClassic) {
+                NoStreamClient streams = client.create(NoStreamClient.class, "127.0.0.1", server.port());
+                expectFailure(end(streams.stream()), "no stream");
+            }
+            written.lines.clear();
+            assertThat(nothing.mayBeNull()).isNull();
+            assertThat(nothing.isVoid().join()).isNull();
+            assertThat(nothing.noStageOfVoid().join()).isNull();
+            await().until(() -> written.lines.size() == 3);
+            assertThat(written.lines).allMatch(line -> line.contains("\"outcome\":\"OK\""));
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private void expectFailure(RPCXException read, String text) {
+        assertThat(read.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+        assertThat(read.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        assertThat(read).hasMessageContaining(text);
+        await().until(() -> written.lines.size() == 1);
+        assertThat(written.lines.get(0)).contains("\"outcome\":\"HANDLER_FAILED\"", text);
+        written.lines.clear();
     }
 
     @Test

@@ -26,7 +26,9 @@ import org.jspecify.annotations.Nullable;
  * itself belong to the same trace. Thread-safe.
  *
  * <p>Attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service}, {@code rpc.method}; and
- * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item.
+ * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item. A
+ * server's result that is refused only as it is encoded or sent, such as for its size, leaves the server's span without
+ * an error: the client's has it.
  *
  * <p>At a server the context that a caller sends is taken as it is. With a sampler that goes by the parent, as
  * OpenTelemetry's standard does, each caller decides whether its calls are recorded, and to what trace they belong. For
