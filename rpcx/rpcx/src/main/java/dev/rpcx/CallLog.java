@@ -149,6 +149,7 @@ public final class CallLog implements Interceptor {
         private final @Nullable CallContext context;
         private final long begin;
         private final AtomicBoolean isWritten = new AtomicBoolean();
+        private final AtomicBoolean isSubscribed = new AtomicBoolean();
 
         Logged(Flow.Subscriber<? super T> subscriber, Named named, @Nullable CallContext context, long begin) {
             this.subscriber = Objects.requireNonNull(subscriber);
@@ -169,7 +170,11 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            subscriber.onSubscribe(new LoggedSubscription(this, subscription));
+            // the subscriber cancels a second one, which does not end the stream
+            subscriber.onSubscribe(
+                    isSubscribed.compareAndSet(false, true)
+                            ? new LoggedSubscription(this, subscription)
+                            : subscription);
         }
 
         @Override

@@ -431,6 +431,25 @@ class CallLogTest {
                     return subscriber -> {
                         throw new IllegalStateException("subscribed to once too often");
                     };
+                case "twice":
+                    return subscriber -> {
+                        Runnable complete = onceAskedAndSubscribed(subscriber);
+                        for (int i = 0; i < 2; i++) {
+                            boolean isFirst = i == 0;
+                            subscriber.onSubscribe(new Flow.Subscription() {
+                                @Override
+                                public void request(long items) {
+                                    if (isFirst) {
+                                        complete.run();
+                                    }
+                                }
+
+                                @Override
+                                public void cancel() {}
+                            });
+                        }
+                        complete.run();
+                    };
                 default:
                     String item = how.equals("large") ? "x".repeat(5 << 20) : how;
                     return subscriber -> {
@@ -447,6 +466,17 @@ class CallLogTest {
                     };
             }
         }
+    }
+
+    /** To be run when the first item is asked for, and when there have been two subscriptions. */
+    private static Runnable onceAskedAndSubscribed(Flow.Subscriber<? super String> subscriber) {
+        AtomicInteger times = new AtomicInteger();
+        return () -> {
+            if (times.incrementAndGet() == 2) {
+                subscriber.onNext("item");
+                subscriber.onComplete();
+            }
+        };
     }
 
     @RPCXClient(remoteServerName = "odd")
@@ -492,6 +522,41 @@ class CallLogTest {
             assertThat(read).hasMessageContaining(text);
             await().until(() -> written.lines.size() == 1);
             assertThat(written.lines.get(0)).contains("\"outcome\":\"" + code + "\"", text);
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+        assertThat(written.lines).hasSize(1);
+    }
+
+    /** Whoever is given a second subscription cancels it. */
+    @Test
+    void aPublisherThatSubscribesTwiceHasTheLineOfItsEnd() {
+        Server server = serving(new Odd(), CallLog.ofServer());
+        try (Client client = calling()) {
+            CompletableFuture<String> end = new CompletableFuture<>();
+            client.create(OddClient.class, "here", server.port()).stream("twice")
+                    .subscribe(new Flow.Subscriber<>() {
+                        @Override
+                        public void onSubscribe(Flow.Subscription given) {
+                            given.request(3);
+                        }
+
+                        @Override
+                        public void onNext(String item) {}
+
+                        @Override
+                        public void onError(Throwable thrown) {
+                            end.completeExceptionally(thrown);
+                        }
+
+                        @Override
+                        public void onComplete() {
+                            end.complete("completed");
+                        }
+                    });
+            assertThat(end.orTimeout(30, TimeUnit.SECONDS).join()).isEqualTo("completed");
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0)).contains("\"outcome\":\"OK\"");
         } finally {
             server.stop(Duration.ofMillis(200));
         }
