@@ -3,6 +3,7 @@ package dev.rpcx.spring;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
@@ -10,9 +11,11 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanClassLoaderAware;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.BeanFactoryAware;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.annotation.AnnotatedBeanDefinition;
 import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.beans.factory.support.AbstractBeanDefinition;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfigurationPackages;
@@ -90,9 +93,9 @@ final class RPCXBeans
                 called.add(client.remoteServerName());
             }
         }
-        registry.registerBeanDefinition(
-                CalledServices.class.getName(),
-                new RootBeanDefinition(CalledServices.class, () -> new CalledServices(called)));
+        RootBeanDefinition names = new RootBeanDefinition(CalledServices.class);
+        names.getConstructorArgumentValues().addIndexedArgumentValue(0, List.copyOf(called));
+        registry.registerBeanDefinition(CalledServices.class.getName(), names);
         found.forEach((type, definition) -> {
             if (!isThere(beans, type)) {
                 registry.registerBeanDefinition(type.getName(), type.isInterface() ? proxy(type) : definition);
@@ -118,9 +121,12 @@ final class RPCXBeans
                 .getSource();
     }
 
-    private <T> BeanDefinition proxy(Class<T> type) {
-        RootBeanDefinition definition = new RootBeanDefinition(
-                type, () -> factory.getBean(RPCXClients.class).create(type));
+    private static BeanDefinition proxy(Class<?> type) {
+        RootBeanDefinition definition = new RootBeanDefinition(ClientProxy.class);
+        // by name: code that is generated may not see the type
+        definition.getConstructorArgumentValues().addIndexedArgumentValue(0, type.getName());
+        definition.setAutowireMode(AbstractBeanDefinition.AUTOWIRE_CONSTRUCTOR);
+        definition.setAttribute(FactoryBean.OBJECT_TYPE_ATTRIBUTE, type);
         definition.setLazyInit(true);
         return definition;
     }
