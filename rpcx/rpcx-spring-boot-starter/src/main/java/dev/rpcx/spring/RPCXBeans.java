@@ -2,9 +2,11 @@ package dev.rpcx.spring;
 
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
+import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -23,11 +25,13 @@ import org.springframework.context.EnvironmentAware;
 import org.springframework.context.ResourceLoaderAware;
 import org.springframework.context.annotation.ClassPathScanningCandidateComponentProvider;
 import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
+import org.springframework.core.annotation.MergedAnnotation;
 import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import org.springframework.core.env.Environment;
 import org.springframework.core.io.ResourceLoader;
 import org.springframework.core.type.AnnotationMetadata;
+import org.springframework.core.type.classreading.MetadataReader;
 import org.springframework.core.type.filter.AnnotationTypeFilter;
 import org.springframework.util.ClassUtils;
 
@@ -76,7 +80,8 @@ final class RPCXBeans
             return;
         }
         ListableBeanFactory beans = (ListableBeanFactory) factory;
-        ClassPathScanningCandidateComponentProvider scanner = scanner();
+        SortedSet<String> called = new TreeSet<>();
+        ClassPathScanningCandidateComponentProvider scanner = scanner(called);
         Map<Class<?>, BeanDefinition> found = new LinkedHashMap<>();
         for (String each : AutoConfigurationPackages.get(factory)) {
             for (BeanDefinition definition : scanner.findCandidateComponents(each)) {
@@ -84,13 +89,6 @@ final class RPCXBeans
                 if (name != null) {
                     found.putIfAbsent(ClassUtils.resolveClassName(name, classLoader), definition);
                 }
-            }
-        }
-        SortedSet<String> called = new TreeSet<>();
-        for (Class<?> type : found.keySet()) {
-            RPCXClient client = type.getAnnotation(RPCXClient.class);
-            if (client != null) {
-                called.add(client.remoteServerName());
             }
         }
         RootBeanDefinition names = new RootBeanDefinition(CalledServices.class);
@@ -131,9 +129,20 @@ final class RPCXBeans
         return definition;
     }
 
-    private ClassPathScanningCandidateComponentProvider scanner() {
+    /** @param called is told the services of all clients, those that a condition leaves out among them */
+    private ClassPathScanningCandidateComponentProvider scanner(Set<String> called) {
         ClassPathScanningCandidateComponentProvider scanner =
                 new ClassPathScanningCandidateComponentProvider(false, environment) {
+                    @Override
+                    protected boolean isCandidateComponent(MetadataReader read) throws IOException {
+                        MergedAnnotation<RPCXClient> client =
+                                read.getAnnotationMetadata().getAnnotations().get(RPCXClient.class);
+                        if (client.isDirectlyPresent()) {
+                            called.add(client.getString("remoteServerName"));
+                        }
+                        return super.isCandidateComponent(read);
+                    }
+
                     @Override
                     protected boolean isCandidateComponent(AnnotatedBeanDefinition found) {
                         AnnotationMetadata type = found.getMetadata();

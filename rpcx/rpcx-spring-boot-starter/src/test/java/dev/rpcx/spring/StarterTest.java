@@ -10,6 +10,7 @@ import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.spring.conditional.Conditional;
 import dev.rpcx.spring.made.Made;
 import dev.rpcx.spring.proxied.Proxied;
 import dev.rpcx.spring.restarted.Restarted;
@@ -39,6 +40,7 @@ import org.springframework.aot.generate.GeneratedFiles;
 import org.springframework.aot.generate.InMemoryGeneratedFiles;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
@@ -117,6 +119,32 @@ class StarterTest {
                 .run(context -> assertThat(analysis(context).getDescription()).contains("rpcx.services.fou/nd"));
     }
 
+    @Test
+    void aKeyOfAClientThatAConditionLeavesOutIsKept() {
+        ApplicationContextRunner conditional = runner.withUserConfiguration(Conditional.class)
+                .withPropertyValues(
+                        "rpcx.services.always=127.0.0.1:1",
+                        "rpcx.services.cloud=127.0.0.1:2",
+                        "rpcx.services.conditional=127.0.0.1:3");
+        conditional.run(context -> {
+            assertThat(context).hasNotFailed();
+            assertThat(context.getBeanNamesForAnnotation(RPCXClient.class)).hasSize(1);
+        });
+        conditional
+                .withPropertyValues("rpcx.services.clod=127.0.0.1:4", "spring.profiles.active=cloud")
+                .run(context -> assertThat(analysis(context).getDescription())
+                        .contains("rpcx.services.clod", "always, cloud, conditional"));
+    }
+
+    @Test
+    void aKeyThatNoClientHasIsRefusedAtTheStartAlsoWhereBeansAreLazy() {
+        runner.withUserConfiguration(Made.class)
+                .withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .withPropertyValues("rpcx.services.fuond=127.0.0.1:2")
+                .run(context -> assertThat(analysis(context).getDescription()).contains("rpcx.services.fuond"));
+    }
+
     /** @return what Spring generates ahead of time for it, compiled into this folder */
     private static String generated(Class<?> application, Path folder) throws IOException {
         InMemoryGeneratedFiles files = new InMemoryGeneratedFiles();
@@ -145,6 +173,9 @@ class StarterTest {
     void codeAheadOfTimeIsGeneratedForServicesAndClients(@TempDir Path folder) throws IOException {
         assertThat(generated(Made.class, folder))
                 .contains("List.of(\"found\", \"greeter\")", "\"dev.rpcx.spring.made.Made$FoundClient\"");
+        // whose clients generated code may not see
+        assertThat(generated(Conditional.class, folder))
+                .contains("\"dev.rpcx.spring.conditional.Conditional$AlwaysClient\"");
     }
 
     @Test
