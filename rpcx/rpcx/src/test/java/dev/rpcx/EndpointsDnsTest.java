@@ -390,6 +390,23 @@ class EndpointsDnsTest {
                 100);
     }
 
+    /** Nobody has said that there are none of the first family. */
+    @Test
+    void anAnswerThatIsRefusedIsNotTakenForNone() throws Exception {
+        List<NameServer.Answer> both = new ArrayList<>(addresses(4_000));
+        both.add(NameServer.Answer.address6(1));
+        try (NameServer nameServer = NameServer.cutting(List.of(), both)) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Addresses("many.example.org", 9000))
+                    .watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !heard.found.isEmpty() || !heard.failures.isEmpty());
+                assertThat(heard.found).isEmpty();
+                assertThat(heard.failures.element()).hasMessage("many.example.org: an answer by TCP that is too long");
+            }
+        }
+    }
+
     /** Which are compared with nothing. */
     @Test
     void aWatchOfAnSrvRecordTakesThousandsOfInstances() throws Exception {
