@@ -63,8 +63,8 @@ public final class VisibleText {
     }
 
     /**
-     * Says whether an error may have this as its cause, whoever has written its text: none of what is written of it with
-     * its own causes would be altered by {@link #line}.
+     * Says whether an error may have this as its cause, whoever has written its text: none of what is written of it
+     * with its own causes would be altered by {@link #line}.
      */
     static boolean isOf(Throwable thrown) {
         try {

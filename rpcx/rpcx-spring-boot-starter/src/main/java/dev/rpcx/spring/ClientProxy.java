@@ -5,8 +5,8 @@ import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
 
 /**
- * Proxy of an {@link RPCXClient} interface as a bean. It is given by arguments of a constructor, which Spring takes where it
- * generates code ahead of time.
+ * Proxy of an {@link RPCXClient} interface as a bean. It is given by arguments of a constructor, which Spring takes
+ * where it generates code ahead of time.
  *
  * @param type the interface
  */
