@@ -589,10 +589,17 @@ public final class CallContext {
      * and ends when that is given up.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
+        return own(returned, null);
+    }
+
+    /** @param nullRefused why the stage fails if it brings null; null where null can be sent */
+    CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
         if (Stages.isDone(returned)) {
-            return returned;
+            return nullRefused != null && Stages.hasBroughtNull(returned)
+                    ? CompletableFuture.failedFuture(new IllegalStateException(nullRefused))
+                    : returned;
         }
-        OwnStage made = new OwnStage(returned);
+        OwnStage made = new OwnStage(returned, nullRefused);
         if (isAdded(made)) {
             made.begin();
         } else {

@@ -26,9 +26,9 @@ import org.jspecify.annotations.Nullable;
  * gone; before that it is HANDLER_FAILED, whatever it throws. A call that brings a stream has its line at the end of
  * that: a client's for each subscription, and CANCELLED where the subscriber has given it up, a server's also where its
  * caller has gone before it is subscribed to. Where the server itself ends a stream, as for an item that is too large,
- * the line says so, unless an interceptor before this one gives another stream. Arguments and results are never
- * written. What a server refuses before its handlers (overload, an unknown method) does not come by here: its clients'
- * logs have it.
+ * the line says so, unless an interceptor before this one gives another stream. Another result that is refused only as
+ * it is encoded or sent, such as for its size, is OK here. Arguments and results are never written. What a server
+ * refuses before its handlers (overload, an unknown method) does not come by here. Clients' logs have both.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -149,6 +149,7 @@ public final class CallLog implements Interceptor {
         private final @Nullable CallContext context;
         private final long begin;
         private final AtomicBoolean isWritten = new AtomicBoolean();
+        private final AtomicBoolean isSubscribed = new AtomicBoolean();
 
         Logged(Flow.Subscriber<? super T> subscriber, Named named, @Nullable CallContext context, long begin) {
             this.subscriber = Objects.requireNonNull(subscriber);
@@ -169,7 +170,11 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            subscriber.onSubscribe(new LoggedSubscription(this, subscription));
+            // the subscriber cancels a second one, which does not end the stream
+            subscriber.onSubscribe(
+                    isSubscribed.compareAndSet(false, true)
+                            ? new LoggedSubscription(this, subscription)
+                            : subscription);
         }
 
         @Override

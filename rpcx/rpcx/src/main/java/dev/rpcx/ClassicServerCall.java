@@ -473,7 +473,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
                     e.code() == CodecException.Code.TOO_LARGE
                             ? RPCXException.Code.TOO_LARGE
                             : RPCXException.Code.HANDLER_FAILED,
-                    "the result cannot be sent: " + e.getMessage());
+                    ServerMethod.unsendable(e));
             return;
         } catch (Throwable t) {
             unsendable(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(t));

@@ -501,7 +501,8 @@ final class ClientAddress extends Route {
         failed.completeExceptionally(
                 RPCXException.isNoRoom(lastFailure)
                         ? RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED)
-                        : new IllegalStateException(why, lastFailure));
+                        : new IllegalStateException(
+                                why, lastFailure != null && VisibleText.isOf(lastFailure) ? lastFailure : null));
         return failed;
     }
 

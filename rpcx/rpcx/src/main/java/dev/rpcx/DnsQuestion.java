@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.dns.DefaultDnsQuestion;
 import io.netty.handler.codec.dns.DefaultDnsRecordDecoder;
@@ -10,6 +11,7 @@ import io.netty.handler.codec.dns.DnsRecordType;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -22,6 +24,13 @@ import org.jspecify.annotations.Nullable;
 sealed interface DnsQuestion {
     /** Asks, and tells instances or a failure on the event loop of the resolver. Does not block. */
     void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
+
+    /**
+     * Whom to ask.
+     *
+     * @param nameServers empty for those of the system
+     */
+    DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers);
 
     /** What an answer reads as. */
     interface Reading<T> {
@@ -55,6 +64,11 @@ sealed interface DnsQuestion {
         @Override
         public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
             names.addresses(host, (answer, failure) -> tell(answer, failure, this::endpoints, told));
+        }
+
+        @Override
+        public DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers) {
+            return DnsNames.ofAll(loop, nameServers);
         }
 
         private List<Endpoint> endpoints(List<InetAddress> addresses) {
@@ -100,6 +114,11 @@ sealed interface DnsQuestion {
                     .resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
                     .addListener((Future<List<DnsRecord>> answer) ->
                             tell(answer.getNow(), answer.cause(), Services::released, told));
+        }
+
+        @Override
+        public DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers) {
+            return DnsNames.ofRecords(loop, nameServers);
         }
 
         private static List<Endpoint> released(List<DnsRecord> records) throws UnknownHostException {

@@ -61,7 +61,7 @@ final class DnsWatch implements Endpoints.Watch {
         this.loop = loop;
         this.looksApart = 1 + (asked.refresh().toNanos() - 1) / SOON_NANOS;
         try {
-            names = DnsNames.ofAll(loop, asked.nameServers());
+            names = asked.question().names(loop, asked.nameServers());
         } catch (Throwable e) {
             Client.SOCKETS.giveBack();
             throw e;

@@ -56,6 +56,10 @@ public interface Endpoints {
      *
      * <p>Addresses of one family are taken: of IPv4, or of IPv6 where the name has none of IPv4. It is the other way
      * round on a host without an IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}.
+     *
+     * <p>An answer by TCP is taken that has 24 KiB at most: some 1,500 addresses of IPv4, or 870 of IPv6. Of a name
+     * with more those are taken that stand in the datagram before it; where there are none it counts as not answered.
+     * Use {@link #srv} or a registry there.
      */
     static Endpoints dns(String host, int port) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), EndpointsDns.STANDARD_REFRESH);

@@ -50,7 +50,8 @@ public interface Interceptor {
     interface Next {
         /**
          * Goes on with the call, and gives its result; throws what it ends with, and a {@link NullPointerException}
-         * where it is given no call.
+         * where it is given no call. At a server a handler's null where its type has none, or no stream where one is
+         * due, is thrown as an {@link IllegalStateException}, or is what its stage fails with.
          */
         @Nullable
         Object proceed(Invocation call) throws Throwable;

@@ -12,14 +12,17 @@ import org.jspecify.annotations.Nullable;
  */
 final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
+    private final @Nullable String nullRefused;
     private final Stages.Waiter waiter = new Stages.Waiter() {
         @Override
         public void accept(@Nullable Object value, @Nullable Throwable thrown) {
             isBrought = true;
-            if (thrown == null) {
-                complete(value);
-            } else {
+            if (thrown != null) {
                 completeExceptionally(thrown);
+            } else if (value == null && nullRefused != null) {
+                completeExceptionally(new IllegalStateException(nullRefused));
+            } else {
+                complete(value);
             }
         }
     };
@@ -31,7 +34,13 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
     private volatile boolean isBrought;
 
     OwnStage(CompletionStage<?> source) {
+        this(source, null);
+    }
+
+    /** @param nullRefused why this fails if the source brings null; null where null can be sent */
+    OwnStage(CompletionStage<?> source, @Nullable String nullRefused) {
         this.source = source;
+        this.nullRefused = nullRefused;
     }
 
     /**

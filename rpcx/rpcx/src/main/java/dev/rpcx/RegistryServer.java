@@ -183,7 +183,9 @@ public final class RegistryServer {
                     interceptors.isEmpty()
                             ? null
                             : Interceptor.chain(
-                                    interceptors, ServerMethod.entering(entry.handle, Streams.brings(entry.method))),
+                                    interceptors,
+                                    ServerMethod.entering(
+                                            entry.handle, Streams.brings(entry.method), codecs.result(entry.method))),
                     entry.place == RunOn.Place.EVENT_LOOP
                             ? null
                             : new AdmissionLimit(

@@ -541,7 +541,8 @@ abstract class Route {
     }
 
     private RPCXException unreachable(@Nullable Throwable cause) {
-        String why = cause == null ? "no connection" : line(cause);
+        FailureLine said = cause == null ? null : line(cause);
+        String why = said == null ? "no connection" : said.line;
         if (client.isClosed()) {
             // how its connections and attempts end is not what a caller has to look for
             why = "the client is closed";
@@ -551,30 +552,37 @@ abstract class Route {
             return RPCXException.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
-                RPCXException.Code.UNAVAILABLE, this + ": " + why, RPCXException.Executed.NOT_EXECUTED, cause);
+                RPCXException.Code.UNAVAILABLE,
+                this + ": " + why,
+                RPCXException.Executed.NOT_EXECUTED,
+                said != null && said.isVisible ? cause : null);
     }
 
     /**
      * Somebody else's text, which goes to logs, as one visible line. It is made once for all calls that wait for the
      * same attempt, which hear of its failure in one turn of the event loop.
      */
-    private String line(Throwable cause) {
+    private FailureLine line(Throwable cause) {
         FailureLine before = failureLine;
         if (before != null && before.refersTo(cause)) {
-            return before.line;
+            return before;
         }
         FailureLine made = new FailureLine(cause);
         failureLine = made;
-        return made.line;
+        return made;
     }
 
     /** A failure, which this does not keep, and its line. */
     private static final class FailureLine extends WeakReference<Throwable> {
         private final String line;
 
+        /** Only then do errors have it as their cause. */
+        private final boolean isVisible;
+
         FailureLine(Throwable failure) {
             super(failure);
             this.line = VisibleText.line(RPCXException.message(failure), MAX_WHY);
+            this.isVisible = VisibleText.isOf(failure);
         }
     }
 

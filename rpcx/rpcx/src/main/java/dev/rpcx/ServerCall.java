@@ -858,7 +858,7 @@ final class ServerCall extends Outbound
             RPCXException.Code code = e.code() == CodecException.Code.TOO_LARGE
                     ? RPCXException.Code.TOO_LARGE
                     : RPCXException.Code.HANDLER_FAILED;
-            encode(unsendable(code, "the result cannot be sent: " + e.getMessage()));
+            encode(unsendable(code, ServerMethod.unsendable(e)));
             return;
         } catch (Throwable e) {
             encode(unsendable(

@@ -1506,7 +1506,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     void stream(ServerCall call, @Nullable Object result) {
         if (!(result instanceof Flow.Publisher<?>)) {
-            call.finish(null, call.failedHere(new IllegalStateException("no stream")));
+            call.finish(null, call.failedHere(new IllegalStateException(ServerMethod.NO_STREAM)));
             return;
         }
         @SuppressWarnings("unchecked") // the codec refuses items of another type

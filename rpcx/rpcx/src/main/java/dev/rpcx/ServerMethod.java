@@ -1,9 +1,12 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
+import io.netty.buffer.Unpooled;
 import java.lang.invoke.MethodHandle;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,6 +36,8 @@ record ServerMethod(
         MethodHandle handle,
         Interceptor.@Nullable Next chain,
         @Nullable AdmissionLimit admission) {
+    /** What a caller is told where a stream is due and the handler gives none. */
+    static final String NO_STREAM = "no stream";
 
     /** @param call being handled */
     @Nullable
@@ -63,17 +68,27 @@ record ServerMethod(
 
     /**
      * The end of a chain of interceptors. What the handler throws has been executed. The invocation says which call it
-     * is: an interceptor may have gone on to a thread that knows of no call, or of another one.
+     * is: an interceptor may have gone on to a thread that knows of no call, or of another one. A null that cannot be
+     * sent, or no stream where one is due, fails here: so interceptors that watch calls see the end that the caller is
+     * told. Without interceptors nobody sees it, and the result fails where it is encoded.
      *
      * @param brings as that of the method
+     * @param codec of the method's result
      */
-    static Interceptor.Next entering(MethodHandle handle, boolean brings) {
+    static Interceptor.Next entering(MethodHandle handle, boolean brings, Codec<Object> codec) {
+        String nullRefused = brings ? null : nullRefused(codec);
         Interceptor.Next handler = call -> {
             CallContext handled = call.handled;
             try {
                 Object result = (Object) handle.invokeExact(call.arguments());
+                if (brings && !(result instanceof Flow.Publisher<?>)) {
+                    throw new IllegalStateException(NO_STREAM);
+                }
+                if (result == null && nullRefused != null) {
+                    throw new IllegalStateException(nullRefused);
+                }
                 return !brings && handled != null && result instanceof CompletionStage<?> stage
-                        ? handled.own(stage)
+                        ? handled.own(stage, nullRefused)
                         : result;
             } catch (RPCXException e) {
                 throw e.executed() == RPCXException.Executed.EXECUTED
@@ -84,5 +99,21 @@ record ServerMethod(
         Interceptor.Next end =
                 call -> call.handled == null ? handler.proceed(call) : call.handled.handle(call, handler);
         return call -> CallContext.proceed(call, end);
+    }
+
+    /** @return what the caller of a handler is told whose result is null; null where null can be sent */
+    @SuppressWarnings("NullAway") // the codec decides where null can be
+    private static @Nullable String nullRefused(Codec<Object> codec) {
+        try {
+            codec.write(null, Unpooled.buffer());
+            return null;
+        } catch (CodecException e) {
+            return unsendable(e);
+        }
+    }
+
+    /** What a caller is told of a result that its codec refuses. The calls of both wires use it. */
+    static String unsendable(CodecException refused) {
+        return "the result cannot be sent: " + refused.getMessage();
     }
 }

@@ -36,6 +36,12 @@ final class Stages {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
     }
 
+    /** Of a stage that has ended, as {@link #isDone} says. */
+    static boolean hasBroughtNull(CompletionStage<?> stage) {
+        CompletableFuture<?> done = (CompletableFuture<?>) stage;
+        return !done.isCompletedExceptionally() && done.join() == null;
+    }
+
     /** Says whether the stage is of a class that does nothing when something is hung on it, unless it has ended. */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;

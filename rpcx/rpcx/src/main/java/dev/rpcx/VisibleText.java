@@ -1,6 +1,10 @@
 package dev.rpcx;
 
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Text for a log or a terminal, whoever has written it: nothing of it is obeyed, and what is read is what is there.
@@ -17,6 +21,11 @@ public final class VisibleText {
         0x202A, 0x202E, 0x2060, 0x206F, 0x3164, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFEFF, 0xFFA0, 0xFFA0, 0xFFF0, 0xFFF8,
         0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF
     };
+
+    /** Of one error, those that are suppressed among them. */
+    private static final int MAX_CAUSES = 50;
+
+    private static final int MAX_CAUSE_LENGTH = 10_000;
 
     private VisibleText() {}
 
@@ -51,6 +60,37 @@ public final class VisibleText {
         return text.codePointCount(0, text.length()) <= most
                 ? line.toString()
                 : line.append("…").toString();
+    }
+
+    /**
+     * Says whether an error may have this as its cause, whoever has written its text: none of what is written of it
+     * with its own causes would be altered by {@link #line}.
+     */
+    static boolean isOf(Throwable thrown) {
+        try {
+            return isOf(thrown, Collections.newSetFromMap(new IdentityHashMap<>()));
+        } catch (Throwable unspeakable) {
+            return false;
+        }
+    }
+
+    private static boolean isOf(@Nullable Throwable thrown, Set<Throwable> seen) {
+        if (thrown == null || !seen.add(thrown)) {
+            return true;
+        }
+        String text = thrown.toString();
+        if (seen.size() > MAX_CAUSES
+                || text.length() > MAX_CAUSE_LENGTH
+                || !text.codePoints().allMatch(VisibleText::isVisible)
+                || !isOf(thrown.getCause(), seen)) {
+            return false;
+        }
+        for (Throwable suppressed : thrown.getSuppressed()) {
+            if (!isOf(suppressed, seen)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static boolean isVisible(int c) {

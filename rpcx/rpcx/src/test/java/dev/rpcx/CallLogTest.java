@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -430,6 +431,25 @@ class CallLogTest {
                     return subscriber -> {
                         throw new IllegalStateException("subscribed to once too often");
                     };
+                case "twice":
+                    return subscriber -> {
+                        Runnable complete = onceAskedAndSubscribed(subscriber);
+                        for (int i = 0; i < 2; i++) {
+                            boolean isFirst = i == 0;
+                            subscriber.onSubscribe(new Flow.Subscription() {
+                                @Override
+                                public void request(long items) {
+                                    if (isFirst) {
+                                        complete.run();
+                                    }
+                                }
+
+                                @Override
+                                public void cancel() {}
+                            });
+                        }
+                        complete.run();
+                    };
                 default:
                     String item = how.equals("large") ? "x".repeat(5 << 20) : how;
                     return subscriber -> {
@@ -446,6 +466,17 @@ class CallLogTest {
                     };
             }
         }
+    }
+
+    /** To be run when the first item is asked for, and when there have been two subscriptions. */
+    private static Runnable onceAskedAndSubscribed(Flow.Subscriber<? super String> subscriber) {
+        AtomicInteger times = new AtomicInteger();
+        return () -> {
+            if (times.incrementAndGet() == 2) {
+                subscriber.onNext("item");
+                subscriber.onComplete();
+            }
+        };
     }
 
     @RPCXClient(remoteServerName = "odd")
@@ -497,6 +528,41 @@ class CallLogTest {
         assertThat(written.lines).hasSize(1);
     }
 
+    /** Whoever is given a second subscription cancels it. */
+    @Test
+    void aPublisherThatSubscribesTwiceHasTheLineOfItsEnd() {
+        Server server = serving(new Odd(), CallLog.ofServer());
+        try (Client client = calling()) {
+            CompletableFuture<String> end = new CompletableFuture<>();
+            client.create(OddClient.class, "here", server.port()).stream("twice")
+                    .subscribe(new Flow.Subscriber<>() {
+                        @Override
+                        public void onSubscribe(Flow.Subscription given) {
+                            given.request(3);
+                        }
+
+                        @Override
+                        public void onNext(String item) {}
+
+                        @Override
+                        public void onError(Throwable thrown) {
+                            end.completeExceptionally(thrown);
+                        }
+
+                        @Override
+                        public void onComplete() {
+                            end.complete("completed");
+                        }
+                    });
+            assertThat(end.orTimeout(30, TimeUnit.SECONDS).join()).isEqualTo("completed");
+            await().until(() -> written.lines.size() == 1);
+            assertThat(written.lines.get(0)).contains("\"outcome\":\"OK\"");
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+        assertThat(written.lines).hasSize(1);
+    }
+
     @Test
     void aStreamThatNobodyIsLeftToReadHasALineToo() throws Exception {
         Odd odd = new Odd();
@@ -528,6 +594,130 @@ class CallLogTest {
             server.stop(Duration.ofMillis(200));
         }
         assertThat(written.lines).hasSize(1);
+    }
+
+    /** Results that are null, with and without a type that has one. */
+    @RPCXServer("nothing")
+    @SuppressWarnings("NullAway")
+    static final class Nothing {
+        @Method
+        String text() {
+            return null;
+        }
+
+        @Method
+        CompletableFuture<String> noStage() {
+            return null;
+        }
+
+        @Method
+        CompletableFuture<String> done() {
+            return CompletableFuture.completedFuture(null);
+        }
+
+        @Method
+        CompletionStage<String> later() {
+            return CompletableFuture.supplyAsync(
+                    () -> null, CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS));
+        }
+
+        @Method
+        CompletionStage<String> ofAnotherClass() {
+            return CompletableFuture.completedStage(null);
+        }
+
+        @Method
+        Flow.Publisher<String> stream() {
+            return null;
+        }
+
+        @Method
+        @Nullable
+        String mayBeNull() {
+            return null;
+        }
+
+        @Method
+        CompletableFuture<Void> isVoid() {
+            return CompletableFuture.supplyAsync(
+                    () -> null, CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS));
+        }
+
+        @Method
+        CompletableFuture<Void> noStageOfVoid() {
+            return null;
+        }
+    }
+
+    @RPCXClient(remoteServerName = "nothing")
+    interface NothingClient {
+        RPCXFuture<String> text();
+
+        RPCXFuture<String> noStage();
+
+        RPCXFuture<String> done();
+
+        RPCXFuture<String> later();
+
+        RPCXFuture<String> ofAnotherClass();
+
+        @Nullable
+        String mayBeNull();
+
+        RPCXFuture<Void> isVoid();
+
+        RPCXFuture<Void> noStageOfVoid();
+    }
+
+    @RPCXClient(remoteServerName = "nothing")
+    interface NoStreamClient {
+        Flow.Publisher<String> stream();
+    }
+
+    private static Client callingOver(boolean isClassic) {
+        Client.Builder builder = Client.builder();
+        return (isClassic ? builder.classic() : builder).build();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aResultThatIsNullHasTheLineOfWhatItsCallerReads(boolean isClassic) {
+        Server server = Server.builder(RegistryServer.registry(new Nothing()))
+                .classic(isClassic)
+                .interceptor(CallLog.ofServer())
+                .build()
+                .start();
+        try (Client client = callingOver(isClassic)) {
+            NothingClient nothing = client.create(NothingClient.class, "127.0.0.1", server.port());
+            for (Supplier<RPCXFuture<String>> call : List.<Supplier<RPCXFuture<String>>>of(
+                    nothing::text, nothing::noStage, nothing::done, nothing::later, nothing::ofAnotherClass)) {
+                assertThatThrownBy(() -> call.get().join())
+                        .cause()
+                        .isInstanceOfSatisfying(
+                                RPCXException.class, read -> expectFailure(read, "result cannot be sent"));
+            }
+            if (!isClassic) {
+                NoStreamClient streams = client.create(NoStreamClient.class, "127.0.0.1", server.port());
+                expectFailure(end(streams.stream()), "no stream");
+            }
+            written.lines.clear();
+            assertThat(nothing.mayBeNull()).isNull();
+            assertThat(nothing.isVoid().join()).isNull();
+            assertThat(nothing.noStageOfVoid().join()).isNull();
+            await().until(() -> written.lines.size() == 3);
+            assertThat(written.lines).allMatch(line -> line.contains("\"outcome\":\"OK\""));
+        } finally {
+            server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    private void expectFailure(RPCXException read, String text) {
+        assertThat(read.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+        assertThat(read.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
+        assertThat(read).hasMessageContaining(text);
+        await().until(() -> written.lines.size() == 1);
+        assertThat(written.lines.get(0)).contains("\"outcome\":\"HANDLER_FAILED\"", text);
+        written.lines.clear();
     }
 
     @Test

@@ -375,12 +375,57 @@ class EndpointsDnsTest {
 
     @Test
     void aWatchOfANameTakesAllOfALongAnswer() throws Exception {
-        try (NameServer nameServer = NameServer.cutting(List.of(), addresses(4_000))) {
+        expectFound(
+                new DnsQuestion.Addresses("many.example.org", 9000),
+                NameServer.cutting(List.of(), addresses(1_500)),
+                1_500);
+    }
+
+    /** Each address is compared with all before it, at each look, on an event loop that others share. */
+    @Test
+    void aWatchOfANameRefusesAnAnswerOfThousandsOfAddresses() throws Exception {
+        expectFound(
+                new DnsQuestion.Addresses("many.example.org", 9000),
+                NameServer.cutting(addresses(100), addresses(4_000)),
+                100);
+    }
+
+    /** Nobody has said that there are none of the first family. */
+    @Test
+    void anAnswerThatIsRefusedIsNotTakenForNone() throws Exception {
+        List<NameServer.Answer> both = new ArrayList<>(addresses(4_000));
+        both.add(NameServer.Answer.address6(1));
+        try (NameServer nameServer = NameServer.cutting(List.of(), both)) {
             Heard heard = new Heard();
             try (Endpoints.Watch watch = asking(nameServer, new DnsQuestion.Addresses("many.example.org", 9000))
                     .watch(heard)) {
                 assertThat(watch).isNotNull();
-                await().until(() -> heard.found.stream().anyMatch(all -> all.size() == 4_000));
+                await().until(() -> !heard.found.isEmpty() || !heard.failures.isEmpty());
+                assertThat(heard.found).isEmpty();
+                assertThat(heard.failures.element()).hasMessage("many.example.org: an answer by TCP that is too long");
+            }
+        }
+    }
+
+    /** Which are compared with nothing. */
+    @Test
+    void aWatchOfAnSrvRecordTakesThousandsOfInstances() throws Exception {
+        byte[] root = {1, 'h', 0};
+        List<NameServer.Answer> services = new ArrayList<>();
+        for (int port = 1; port <= 2_500; port++) {
+            services.add(NameServer.Answer.service(1, 1, port, root));
+        }
+        expectFound(new DnsQuestion.Services("_who._tcp.example.org"), NameServer.cutting(List.of(), services), 2_500);
+    }
+
+    private void expectFound(DnsQuestion question, NameServer asked, int instances) throws Exception {
+        try (NameServer nameServer = asked) {
+            Heard heard = new Heard();
+            try (Endpoints.Watch watch = asking(nameServer, question).watch(heard)) {
+                assertThat(watch).isNotNull();
+                await().until(() -> !heard.found.isEmpty());
+                assertThat(heard.found).allMatch(all -> all.size() == instances);
+                assertThat(nameServer.askedByTcp).hasPositiveValue();
             }
         }
     }

@@ -96,7 +96,11 @@ final class NameServer implements AutoCloseable {
      */
     static NameServer cutting(List<Answer> answering, List<Answer> whole) throws IOException {
         NameServer server = new NameServer(question -> {
-            byte[] cut = message(question, question.type == A ? answering : List.of());
+            byte[] cut = message(
+                    question,
+                    answering.stream()
+                            .filter(each -> each.type == question.type)
+                            .toList());
             cut[2] |= 2;
             return cut;
         });
@@ -141,7 +145,11 @@ final class NameServer implements AutoCloseable {
                 askedByTcp.incrementAndGet();
                 DataInputStream in = new DataInputStream(asking.getInputStream());
                 Question question = question(in.readNBytes(in.readUnsignedShort()));
-                byte[] answer = message(question, question.type == A ? whole : List.of());
+                byte[] answer = message(
+                        question,
+                        whole.stream()
+                                .filter(each -> each.type == question.type)
+                                .toList());
                 DataOutputStream out = new DataOutputStream(asking.getOutputStream());
                 out.writeShort(answer.length);
                 out.write(answer);

@@ -3,6 +3,8 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -45,6 +47,44 @@ class RegistryWordsTest {
                     .satisfies(e -> assertThat(e.getMessage())
                             .contains("evil\\u202exxx")
                             .doesNotContain("\u202e"));
+        }
+    }
+
+    private static List<String> texts(Throwable thrown) {
+        StringWriter trace = new StringWriter();
+        thrown.printStackTrace(new PrintWriter(trace));
+        return List.of(trace.toString());
+    }
+
+    /** Whoever logs an error has its causes written too. */
+    @Test
+    void aRegistrysTextIsVisibleInTheCausesOfACallsErrorToo() {
+        String host = "evil\u202e" + "x".repeat(100);
+        Endpoints naming = listener -> {
+            listener.found(List.of(new Endpoint(host, 9)));
+            return () -> {};
+        };
+        Endpoints failing = listener -> {
+            listener.failed(new IllegalStateException("asked in vain", new IllegalArgumentException("\u001b[2J")));
+            return () -> {};
+        };
+        Endpoints plain = listener -> {
+            listener.failed(new IllegalStateException("asked in vain"));
+            return () -> {};
+        };
+        try (Client client =
+                Client.builder().connectTimeout(Duration.ofMillis(500)).build()) {
+            Anything named = client.create(Anything.class, naming);
+            // at once, then in the pause behind it
+            for (Anything each : List.of(named, named, client.create(Anything.class, failing))) {
+                assertThat(texts(catchThrowable(each::go)))
+                        .singleElement()
+                        .asString()
+                        .contains("RPCXException")
+                        .doesNotContain("\u202e", "\u001b");
+            }
+            assertThat(catchThrowable(client.create(Anything.class, plain)::go))
+                    .hasCauseInstanceOf(IllegalStateException.class);
         }
     }
 

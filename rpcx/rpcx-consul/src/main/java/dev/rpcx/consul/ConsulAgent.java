@@ -29,10 +29,12 @@ final class ConsulAgent {
 
     private final URI base;
     private final @Nullable AclToken token;
-    private final HttpClient client = HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .connectTimeout(CONNECT_TIME)
-            .build();
+    /**
+     * Of the thread that asks, which makes it: its threads have what they inherit of that one, and nothing of whoever
+     * was first to need an agent.
+     */
+    private @Nullable HttpClient client;
+
     private final CountDownLatch closed = new CountDownLatch(1);
     private volatile @Nullable CompletableFuture<HttpResponse<byte[]>> asked;
 
@@ -104,13 +106,27 @@ final class ConsulAgent {
         }
     }
 
+    private HttpClient client() {
+        HttpClient before = client;
+        if (before != null) {
+            return before;
+        }
+        HttpClient made = HttpClient.newBuilder()
+                .version(HttpClient.Version.HTTP_1_1)
+                .connectTimeout(CONNECT_TIME)
+                .build();
+        client = made;
+        return made;
+    }
+
     private HttpRequest.Builder request(String pathAndQuery) {
         HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(base + pathAndQuery));
         return token == null ? builder : builder.header("X-Consul-Token", token.secret());
     }
 
     private HttpResponse<byte[]> ask(HttpRequest.Builder request, long millis) throws IOException {
-        CompletableFuture<HttpResponse<byte[]>> question = client.sendAsync(request.build(), head -> new LimitedBody());
+        CompletableFuture<HttpResponse<byte[]>> question =
+                client().sendAsync(request.build(), head -> new LimitedBody());
         asked = question;
         if (isClosed()) {
             // closed between the last look and the question

@@ -19,6 +19,7 @@ import java.text.MessageFormat;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -28,6 +29,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -101,6 +103,23 @@ class ConsulRegistrationTest {
 
     private URI uri() {
         return URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+    }
+
+    private static Set<Thread> threadsOfHttp() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("HttpClient-"))
+                .collect(Collectors.toSet());
+    }
+
+    /** Before JDK 19 such a thread keeps the context class loader of whoever has it made, such as a request's. */
+    @Test
+    void aThreadOfHttpIsMadeByTheThreadThatAsks() throws Exception {
+        Set<Thread> before = threadsOfHttp();
+        ConsulAgent agent = new ConsulAgent(uri(), null);
+        assertThat(before).containsAll(threadsOfHttp());
+        assertThat(agent.get("/v1/anything", 30_000).statusCode()).isEqualTo(200);
+        assertThat(threadsOfHttp()).anyMatch(thread -> !before.contains(thread));
+        agent.end();
     }
 
     private long asked(String part) {

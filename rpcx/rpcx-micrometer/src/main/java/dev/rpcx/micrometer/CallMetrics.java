@@ -19,7 +19,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A stream counts until it is there, not until its last item. A server's call whose caller has gone, and whose future has not ended within
  * a second of that, counts until then, as {@code CANCELLED}. So does one whose handler throws anything but an
- * {@link RPCXException} once its caller has gone; before that it is {@code HANDLER_FAILED}, whatever it throws.
+ * {@link RPCXException} once its caller has gone; before that it is {@code HANDLER_FAILED}, whatever it throws. A
+ * server's result that is refused only as it is encoded or sent, such as for its size, counts as {@code OK} there:
+ * its caller's client counts what that reads.
  */
 public final class CallMetrics implements Interceptor {
     private record Key(String service, String method, String outcome) {}

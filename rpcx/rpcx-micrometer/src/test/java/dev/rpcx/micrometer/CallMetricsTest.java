@@ -43,6 +43,16 @@ class CallMetricsTest {
         }
 
         @Method
+        String nothing() {
+            return null;
+        }
+
+        @Method
+        CompletableFuture<String> nothingLater() {
+            return CompletableFuture.supplyAsync(() -> null);
+        }
+
+        @Method
         String givesUp() {
             throw new CancellationException("by the handler itself");
         }
@@ -69,6 +79,10 @@ class CallMetricsTest {
         String givesUp();
 
         String givesUpLater();
+
+        String nothing();
+
+        String nothingLater();
     }
 
     private final SimpleMeterRegistry atClient = new SimpleMeterRegistry();
@@ -108,6 +122,25 @@ class CallMetricsTest {
             // a name that is not published reaches no meter of the server
             assertThat(atServer.getMeters()).hasSize(2);
         }
+    }
+
+    @Test
+    void aResultThatIsNullCountsAsWhatItsCallerReads() {
+        try (Server server = Server.builder(RegistryServer.registry(new Greetings()))
+                        .interceptor(CallMetrics.ofServer(atServer))
+                        .build()
+                        .start();
+                Client client = Client.standard()) {
+            Greeter greeter = client.create(Greeter.class, "127.0.0.1", server.port());
+            for (ThrowingCallable call : List.<ThrowingCallable>of(greeter::nothing, greeter::nothingLater)) {
+                assertThatThrownBy(call)
+                        .isInstanceOf(RPCXException.class)
+                        .hasMessageContaining("the result cannot be sent");
+            }
+        }
+        assertThat(atServer.getMeters())
+                .map(meter -> meter.getId().getTag("outcome"))
+                .containsExactly("HANDLER_FAILED", "HANDLER_FAILED");
     }
 
     /** Else callers who give up could raise the share of failures of a server that is well. */

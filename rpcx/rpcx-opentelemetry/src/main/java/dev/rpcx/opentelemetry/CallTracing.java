@@ -25,8 +25,14 @@ import org.jspecify.annotations.Nullable;
  * OpenTelemetry propagates, as a rule W3C's {@code traceparent}; a handler runs within the server's span, so that the calls it makes
  * itself belong to the same trace. Thread-safe.
  *
+ * <p>The span is that of the thread on which the rest of the call's interceptors are called. Where one behind this
+ * goes on later or on another thread, the handler does not run within the span, and its calls begin traces of their
+ * own: let this be the last of the interceptors, or make OpenTelemetry's context current there.
+ *
  * <p>Attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service}, {@code rpc.method}; and
- * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item.
+ * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item. A
+ * server's result that is refused only as it is encoded or sent, such as for its size, leaves the server's span without
+ * an error: the client's has it.
  *
  * <p>At a server the context that a caller sends is taken as it is. With a sampler that goes by the parent, as
  * OpenTelemetry's standard does, each caller decides whether its calls are recorded, and to what trace they belong. For

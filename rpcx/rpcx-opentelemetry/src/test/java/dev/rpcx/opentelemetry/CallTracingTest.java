@@ -45,6 +45,9 @@ class CallTracingTest {
 
         @Method
         String go(String word) {
+            if (word.equals("nothing")) {
+                return null;
+            }
             if (word.isEmpty()) {
                 throw new RPCXException(RPCXException.Code.INVALID, "nothing said");
             }
@@ -115,6 +118,20 @@ class CallTracingTest {
             assertThatThrownBy(() -> next.go("")).isInstanceOf(RPCXException.class);
             assertThatThrownBy(() -> next.later("").join()).hasCauseInstanceOf(RPCXException.class);
             assertThat(awaitSpans(4))
+                    .allSatisfy(
+                            span -> assertThat(span.getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR));
+        }
+    }
+
+    @Test
+    void aResultThatIsNullFailsOnBothSides() {
+        try (Client client = Client.builder()
+                        .interceptor(CallTracing.ofClient(telemetry))
+                        .build();
+                Server server = serve(null)) {
+            Next next = client.create(Next.class, "127.0.0.1", server.port());
+            assertThatThrownBy(() -> next.go("nothing")).isInstanceOf(RPCXException.class);
+            assertThat(awaitSpans(2))
                     .allSatisfy(
                             span -> assertThat(span.getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR));
         }

@@ -8,6 +8,7 @@ import io.opentelemetry.api.OpenTelemetry;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -59,6 +60,12 @@ public class RPCXAutoConfiguration {
             RPCXClients.check(properties, called);
         }
         return new RPCXClients(client, properties, discovery);
+    }
+
+    /** Where beans are lazy too: a key that no client has is no affair of the first request. */
+    @Bean
+    SmartInitializingSingleton rpcxKeys(RPCXProperties properties, ObjectProvider<CalledServices> called) {
+        return () -> called.ifAvailable(services -> RPCXClients.check(properties, services));
     }
 
     @Bean

@@ -2,17 +2,22 @@ package dev.rpcx.spring;
 
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
+import java.io.IOException;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanClassLoaderAware;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.BeanFactoryAware;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.annotation.AnnotatedBeanDefinition;
 import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.beans.factory.support.AbstractBeanDefinition;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.RootBeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfigurationPackages;
@@ -20,11 +25,13 @@ import org.springframework.context.EnvironmentAware;
 import org.springframework.context.ResourceLoaderAware;
 import org.springframework.context.annotation.ClassPathScanningCandidateComponentProvider;
 import org.springframework.context.annotation.ImportBeanDefinitionRegistrar;
+import org.springframework.core.annotation.MergedAnnotation;
 import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import org.springframework.core.env.Environment;
 import org.springframework.core.io.ResourceLoader;
 import org.springframework.core.type.AnnotationMetadata;
+import org.springframework.core.type.classreading.MetadataReader;
 import org.springframework.core.type.filter.AnnotationTypeFilter;
 import org.springframework.util.ClassUtils;
 
@@ -73,7 +80,8 @@ final class RPCXBeans
             return;
         }
         ListableBeanFactory beans = (ListableBeanFactory) factory;
-        ClassPathScanningCandidateComponentProvider scanner = scanner();
+        SortedSet<String> called = new TreeSet<>();
+        ClassPathScanningCandidateComponentProvider scanner = scanner(called);
         Map<Class<?>, BeanDefinition> found = new LinkedHashMap<>();
         for (String each : AutoConfigurationPackages.get(factory)) {
             for (BeanDefinition definition : scanner.findCandidateComponents(each)) {
@@ -83,16 +91,9 @@ final class RPCXBeans
                 }
             }
         }
-        SortedSet<String> called = new TreeSet<>();
-        for (Class<?> type : found.keySet()) {
-            RPCXClient client = type.getAnnotation(RPCXClient.class);
-            if (client != null) {
-                called.add(client.remoteServerName());
-            }
-        }
-        registry.registerBeanDefinition(
-                CalledServices.class.getName(),
-                new RootBeanDefinition(CalledServices.class, () -> new CalledServices(called)));
+        RootBeanDefinition names = new RootBeanDefinition(CalledServices.class);
+        names.getConstructorArgumentValues().addIndexedArgumentValue(0, List.copyOf(called));
+        registry.registerBeanDefinition(CalledServices.class.getName(), names);
         found.forEach((type, definition) -> {
             if (!isThere(beans, type)) {
                 registry.registerBeanDefinition(type.getName(), type.isInterface() ? proxy(type) : definition);
@@ -118,16 +119,30 @@ final class RPCXBeans
                 .getSource();
     }
 
-    private <T> BeanDefinition proxy(Class<T> type) {
-        RootBeanDefinition definition = new RootBeanDefinition(
-                type, () -> factory.getBean(RPCXClients.class).create(type));
+    private static BeanDefinition proxy(Class<?> type) {
+        RootBeanDefinition definition = new RootBeanDefinition(ClientProxy.class);
+        // by name: code that is generated may not see the type
+        definition.getConstructorArgumentValues().addIndexedArgumentValue(0, type.getName());
+        definition.setAutowireMode(AbstractBeanDefinition.AUTOWIRE_CONSTRUCTOR);
+        definition.setAttribute(FactoryBean.OBJECT_TYPE_ATTRIBUTE, type);
         definition.setLazyInit(true);
         return definition;
     }
 
-    private ClassPathScanningCandidateComponentProvider scanner() {
+    /** @param called is told the services of all clients, those that a condition leaves out among them */
+    private ClassPathScanningCandidateComponentProvider scanner(Set<String> called) {
         ClassPathScanningCandidateComponentProvider scanner =
                 new ClassPathScanningCandidateComponentProvider(false, environment) {
+                    @Override
+                    protected boolean isCandidateComponent(MetadataReader read) throws IOException {
+                        MergedAnnotation<RPCXClient> client =
+                                read.getAnnotationMetadata().getAnnotations().get(RPCXClient.class);
+                        if (client.isDirectlyPresent()) {
+                            called.add(client.getString("remoteServerName"));
+                        }
+                        return super.isCandidateComponent(read);
+                    }
+
                     @Override
                     protected boolean isCandidateComponent(AnnotatedBeanDefinition found) {
                         AnnotationMetadata type = found.getMetadata();

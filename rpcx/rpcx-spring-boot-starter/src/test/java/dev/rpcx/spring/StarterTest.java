@@ -10,24 +10,37 @@ import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXServer;
+import dev.rpcx.spring.conditional.Conditional;
 import dev.rpcx.spring.made.Made;
 import dev.rpcx.spring.proxied.Proxied;
 import dev.rpcx.spring.restarted.Restarted;
 import dev.rpcx.spring.scoped.Scoped;
 import dev.rpcx.spring.twice.Twice;
+import java.io.IOException;
 import java.net.ConnectException;
 import java.net.Socket;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.aot.generate.ClassNameGenerator;
+import org.springframework.aot.generate.DefaultGenerationContext;
+import org.springframework.aot.generate.GeneratedFiles;
+import org.springframework.aot.generate.InMemoryGeneratedFiles;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
@@ -35,11 +48,14 @@ import org.springframework.boot.test.context.assertj.AssertableApplicationContex
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ApplicationListener;
 import org.springframework.context.SmartLifecycle;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.DependsOn;
+import org.springframework.context.aot.ApplicationContextAotGenerator;
 import org.springframework.context.event.ContextRefreshedEvent;
 import org.springframework.core.io.support.SpringFactoriesLoader;
+import org.springframework.javapoet.ClassName;
 
 @Timeout(120)
 class StarterTest {
@@ -101,6 +117,65 @@ class StarterTest {
                         .containsOnlyKeys("found"));
         made.withPropertyValues("rpcx.services[fou/nd]=127.0.0.1:1")
                 .run(context -> assertThat(analysis(context).getDescription()).contains("rpcx.services.fou/nd"));
+    }
+
+    @Test
+    void aKeyOfAClientThatAConditionLeavesOutIsKept() {
+        ApplicationContextRunner conditional = runner.withUserConfiguration(Conditional.class)
+                .withPropertyValues(
+                        "rpcx.services.always=127.0.0.1:1",
+                        "rpcx.services.cloud=127.0.0.1:2",
+                        "rpcx.services.conditional=127.0.0.1:3");
+        conditional.run(context -> {
+            assertThat(context).hasNotFailed();
+            assertThat(context.getBeanNamesForAnnotation(RPCXClient.class)).hasSize(1);
+        });
+        conditional
+                .withPropertyValues("rpcx.services.clod=127.0.0.1:4", "spring.profiles.active=cloud")
+                .run(context -> assertThat(analysis(context).getDescription())
+                        .contains("rpcx.services.clod", "always, cloud, conditional"));
+    }
+
+    @Test
+    void aKeyThatNoClientHasIsRefusedAtTheStartAlsoWhereBeansAreLazy() {
+        runner.withUserConfiguration(Made.class)
+                .withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .withPropertyValues("rpcx.services.fuond=127.0.0.1:2")
+                .run(context -> assertThat(analysis(context).getDescription()).contains("rpcx.services.fuond"));
+    }
+
+    /** @return what Spring generates ahead of time for it, compiled into this folder */
+    private static String generated(Class<?> application, Path folder) throws IOException {
+        InMemoryGeneratedFiles files = new InMemoryGeneratedFiles();
+        try (AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext()) {
+            context.register(application, RPCXAutoConfiguration.class);
+            DefaultGenerationContext generation =
+                    new DefaultGenerationContext(new ClassNameGenerator(ClassName.get(application)), files);
+            new ApplicationContextAotGenerator().processAheadOfTime(context, generation);
+            generation.writeGeneratedContent();
+        }
+        StringBuilder all = new StringBuilder();
+        List<String> compiled = new ArrayList<>(List.of("-proc:none", "-d", folder.toString()));
+        for (String path : files.getGeneratedFiles(GeneratedFiles.Kind.SOURCE).keySet()) {
+            String source = files.getGeneratedFileContent(GeneratedFiles.Kind.SOURCE, path);
+            Path file = folder.resolve(path);
+            Files.createDirectories(file.getParent());
+            compiled.add(Files.writeString(file, source).toString());
+            all.append(source);
+        }
+        assertThat(ToolProvider.getSystemJavaCompiler().run(null, null, null, compiled.toArray(String[]::new)))
+                .isZero();
+        return all.toString();
+    }
+
+    @Test
+    void codeAheadOfTimeIsGeneratedForServicesAndClients(@TempDir Path folder) throws IOException {
+        assertThat(generated(Made.class, folder))
+                .contains("List.of(\"found\", \"greeter\")", "\"dev.rpcx.spring.made.Made$FoundClient\"");
+        // whose clients generated code may not see
+        assertThat(generated(Conditional.class, folder))
+                .contains("\"dev.rpcx.spring.conditional.Conditional$AlwaysClient\"");
     }
 
     @Test

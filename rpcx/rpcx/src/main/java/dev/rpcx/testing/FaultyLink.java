@@ -12,6 +12,7 @@ import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +33,7 @@ public final class FaultyLink implements AutoCloseable {
     private static final int PREFACE_BYTES = 8;
     private static final int HEAD_BYTES = 5;
     private static final int MAX_FRAME_BYTES = 16 * 1024;
+    private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final ServerSocket listening;
     private final InetSocketAddress server;
@@ -39,10 +41,10 @@ public final class FaultyLink implements AutoCloseable {
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private final AtomicLong harmed = new AtomicLong();
 
-    private FaultyLink(InetSocketAddress server, Faults faults) throws IOException {
+    private FaultyLink(InetSocketAddress server, Faults faults, ServerSocket listening) {
         this.server = server;
         this.faults = faults;
-        this.listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        this.listening = listening;
     }
 
     /**
@@ -53,7 +55,11 @@ public final class FaultyLink implements AutoCloseable {
     public static FaultyLink to(String host, int port, Faults faults) throws IOException {
         Objects.requireNonNull(host, "host: null (expected: a name or an address)");
         Objects.requireNonNull(faults, "faults: null (expected: Faults.seeded(…))");
-        FaultyLink link = new FaultyLink(new InetSocketAddress(host, port), faults);
+        return to(new InetSocketAddress(host, port), faults, new ServerSocket(0, 50, InetAddress.getLoopbackAddress()));
+    }
+
+    static FaultyLink to(InetSocketAddress server, Faults faults, ServerSocket listening) {
+        FaultyLink link = new FaultyLink(server, faults, listening);
         start("rpcx-faulty-link", link::accept);
         return link;
     }
@@ -75,12 +81,20 @@ public final class FaultyLink implements AutoCloseable {
     }
 
     private void accept() {
-        for (long connection = 0; !listening.isClosed(); connection++) {
+        long connections = 0;
+        while (!listening.isClosed()) {
+            Socket client;
             try {
-                Socket client = listening.accept();
-                connect(client, connection);
+                client = listening.accept();
             } catch (IOException e) {
-                // closed; or the server is not there, which the client sees as a connection that ends
+                // closed; or nothing can be accepted for a while, such as for want of descriptors
+                LockSupport.parkNanos(ACCEPT_PAUSE_NANOS);
+                continue;
+            }
+            try {
+                connect(client, connections++);
+            } catch (IOException e) {
+                // the server is not there, which the client sees as a connection that ends
             }
         }
     }

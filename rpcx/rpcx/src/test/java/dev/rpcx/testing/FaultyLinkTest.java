@@ -12,6 +12,11 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.RunOn;
 import dev.rpcx.Server;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -60,6 +65,54 @@ class FaultyLinkTest {
     private static final int CALLS = 150;
 
     private final Echo echo = new Echo();
+
+    /** As where the process has no descriptor left, which the system says at once and again and again. */
+    private static final class Exhausted extends ServerSocket {
+        private final int failures;
+        private final AtomicLong asked = new AtomicLong();
+
+        Exhausted(int failures) throws IOException {
+            super(0, 50, InetAddress.getLoopbackAddress());
+            this.failures = failures;
+        }
+
+        @Override
+        public Socket accept() throws IOException {
+            if (asked.getAndIncrement() < failures) {
+                throw new IOException("Too many open files");
+            }
+            return super.accept();
+        }
+    }
+
+    @Test
+    void aLinkThatCannotAcceptPausesAndCountsWhatItHasAccepted() throws Exception {
+        int failures = 5;
+        List<List<String>> outcomes = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            Faults faults = Faults.seeded(7).losing(0.2);
+            long began = System.nanoTime();
+            try (Server server = new Server(0, RegistryServer.registry(echo)).start();
+                    Exhausted listening = new Exhausted(i * failures);
+                    FaultyLink link =
+                            FaultyLink.to(new InetSocketAddress("127.0.0.1", server.port()), faults, listening);
+                    Client client = Client.builder().connections(1).build()) {
+                EchoClient caller = client.create(EchoClient.class, "127.0.0.1", link.port());
+                List<String> ends = new ArrayList<>();
+                for (int call = 0; call < 12; call++) {
+                    try {
+                        ends.add(caller.echo("text"));
+                    } catch (RPCXException e) {
+                        ends.add(e.code().name());
+                    }
+                }
+                outcomes.add(ends);
+                // 10 ms each, of which a clock may say a little less
+                assertThat(System.nanoTime() - began).isGreaterThan(TimeUnit.MILLISECONDS.toNanos(i * failures * 8L));
+            }
+        }
+        assertThat(outcomes.get(1)).isEqualTo(outcomes.get(0)).contains("DEADLINE_EXCEEDED");
+    }
 
     /** How the calls of one caller ended. */
     private List<String> outcomes(Faults faults) throws Exception {
