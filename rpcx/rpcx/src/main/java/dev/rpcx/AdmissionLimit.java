@@ -77,7 +77,9 @@ final class AdmissionLimit {
     /** Above this, what a handler needs leaves no room for a limit to help, where some are late. */
     private static final double MOST_OWN = 0.95;
 
-    /** Where calls take no more than this of their time, and none is late, it need not be looked at any longer what a lower limit changes. */
+    /**
+     * Where calls take no more than this of their time, and none is late, a trial of a lower limit is over: none waits.
+     */
     private static final double FAR_FROM_LATE = 0.25;
 
     /** Of {@link #ended}: the upper bits count calls, the lower sum up how long they took, in units of 2^16 ns, at most a minute each. */
@@ -207,7 +209,8 @@ final class AdmissionLimit {
 
     /**
      * The least that was seen lately of what those calls take at least that have half of all handlers' time. However
-     * many quick ones come beside them, they do not move it unless they take as much time: they do move a mean of calls.
+     * many quick ones come beside them, they do not move it unless they take as much time: they do move a mean of
+     * calls.
      */
     private double ownMiddleNanos;
 
@@ -284,14 +287,14 @@ final class AdmissionLimit {
      * until another one is refused. See {@link Ledger} for where that comes from. A connection that is refused over its share says nothing:
      * the limit itself is not used up.
      *
-     * <p>A connection that runs less than the limit divided by those that run handlers of this method is not refused for
-     * the limit, though others have all of it, so that up to twice as many may run: what others run for long, or the
+     * <p>A connection that runs less than the limit divided by those that run handlers of this method is not refused
+     * for the limit, though others have all of it, so that up to twice as many may run: what others run for long, or the
      * limit that they bring about by that, takes no place from those who run little. Where there are more connections
      * than the limit, there is nothing to divide.
      *
      * @param own handlers that the caller's connection runs already
-     * @param ownHere those among them that are of this method; who says 0 and has entered says later when it is 0 again,
-     *     by {@link #holdsNone}
+     * @param ownHere those among them that are of this method; who says 0 and has entered says later when it is 0
+     *     again, by {@link #holdsNone}
      * @return false if the call has to be refused
      */
     boolean enter(int own, int ownHere) {
