@@ -874,8 +874,13 @@ final class ClientMethod {
                 }
             });
             if (wait != null) {
-                // a caller that has cancelled is not waited for; once the wait is over this does nothing
-                future.onEnd((result, thrown) -> wait.giveUp());
+                // a call whose end the caller has is not waited for; once the wait is over this does nothing
+                future.onEnd((result, thrown) -> {
+                    if (wait.giveUp()) {
+                        // no attempt is under way or to come, so nobody else tells the future to
+                        future.letGo();
+                    }
+                });
             }
         }
 
@@ -972,6 +977,8 @@ final class ClientMethod {
 
         private boolean sendOn(ClientConnection on, long now) {
             if (future.isDone()) {
+                // by its caller
+                future.letGo();
                 return true;
             }
             ClientCall call = method.prepareOrWait(on, key, arguments, encoded, metadata, deadlineNanos, now);
@@ -1026,6 +1033,7 @@ final class ClientMethod {
             call.connection.address().ended(Health.Outcome.UNTOLD, deadlineNanos - call.givenNanos);
             call.dropUnsent();
             giveUp();
+            future.letGo();
         }
 
         /**
@@ -1061,6 +1069,7 @@ final class ClientMethod {
 
         @Override
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
+            future.letGo();
             if (error == null) {
                 future.complete(value);
             } else {

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
@@ -11,6 +12,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A client's end of the native wire without sockets and threads: a test is the server, and says what time it is. */
@@ -1723,6 +1726,73 @@ class ClientWireTest {
         sendError(request.id(), Code.UNAVAILABLE, Executed.NOT_EXECUTED);
         expectNothing();
         assertThat(triesLeft()).isEqualTo(10);
+    }
+
+    /** When the caller of a call ends its future, behind an attempt that has failed. */
+    private enum OwnEnd {
+        AS_IT_WAITS,
+        AS_ITS_CONNECTION_IS_CHOSEN,
+        AS_ITS_ARGUMENTS_ARE_READ
+    }
+
+    @ParameterizedTest
+    @EnumSource(OwnEnd.class)
+    void aFutureThatItsCallerEndsBetweenTwoAttemptsHoldsNothingOfItsCall(OwnEnd end) throws Exception {
+        open();
+        Heap.assumeCollected();
+        Chosen route = end == OwnEnd.AS_IT_WAITS ? new Chosen(true) : new Chosen(true, true);
+        Written written = new Written();
+        CompletableFuture<Object> kept = new CompletableFuture<>();
+        WeakReference<Object> argument = again(route, written, kept);
+        Runnable ends = () -> call(kept).complete("of the caller's own");
+        Frame request = expect(Wire.REQUEST);
+        if (end == OwnEnd.AS_ITS_CONNECTION_IS_CHOSEN) {
+            route.asReady = ends;
+        } else if (end == OwnEnd.AS_ITS_ARGUMENTS_ARE_READ) {
+            written.behind = ends;
+        }
+        sendError(request.id(), Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        if (end == OwnEnd.AS_IT_WAITS) {
+            assertThat(route.waitingCalls()).isEqualTo(1);
+            ends.run();
+        }
+        assertThat(call(kept)).isCompletedWithValue("of the caller's own");
+        expectNothing();
+        assertThat(route.waitingCalls()).isZero();
+        assertThat(connection().slots.taken()).isZero();
+        await().until(() -> {
+            System.gc();
+            return argument.refersTo(null);
+        });
+        assertThat(call(kept)).isDone();
+    }
+
+    @SuppressWarnings("unchecked") // the call's result is a text
+    private static CompletableFuture<String> call(CompletableFuture<Object> kept) {
+        return (CompletableFuture<String>) kept.join();
+    }
+
+    /** An idempotent call by this route. @return its argument, of which nobody else knows */
+    private WeakReference<Object> again(Route route, Codec<Object[]> parameters, CompletableFuture<Object> call)
+            throws Exception {
+        java.lang.reflect.Method again = Remote.class.getMethod("again", String.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "hand",
+                "echo",
+                parameters,
+                Codecs.standard(Remote.class).result(again),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                route,
+                null,
+                again.getAnnotation(Method.class),
+                null);
+        Object argument = new StringBuilder("a");
+        call.complete(Objects.requireNonNull(method.call(new Object[] {argument}, Metadata.EMPTY)));
+        hand.settle(channel());
+        return new WeakReference<>(argument);
     }
 
     /** The timer makes the second call, and the connection's loop sends it. */
