@@ -1801,19 +1801,51 @@ class ClientWireTest {
         hand.settle(channel());
     }
 
-    @Test
-    void aHedgedCallThatItsCallerEndsIsCancelledWithTheFirstAnswer() {
+    /** With one attempt under way, and with both. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHedgedCallThatItsCallerEndsIsCancelledWhereverItIsUnderWay(boolean isTwice) {
         open();
         CompletableFuture<String> call = remote.hedged("a");
         hand.settle(channel());
-        Frame first = expect(Wire.REQUEST);
-        hedge();
-        Frame second = expect(Wire.REQUEST);
+        List<Integer> underWay = new ArrayList<>(List.of(expect(Wire.REQUEST).id()));
+        if (isTwice) {
+            hedge();
+            underWay.add(expect(Wire.REQUEST).id());
+        }
         call.complete("of the caller's own");
-        send(Wire.REPLY, first.id(), RawPeer.text("b"));
-        assertThat(expect(Wire.CANCEL).id()).isEqualTo(second.id());
-        sendError(second.id(), Code.CANCELLED, Executed.EXECUTED);
+        hand.settle(channel());
+        for (int id : underWay) {
+            assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+            sendError(id, Code.CANCELLED, Executed.EXECUTED);
+        }
         assertThat(connection().slots.taken()).isZero();
+        hedge();
+        expectNothing();
+        assertThat(call).isCompletedWithValue("of the caller's own");
+    }
+
+    /** The first attempt waits, and then both do. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHedgedCallThatItsCallerEndsAsItWaitsForItsConnectionKeepsNeitherPlacesNorBytes(boolean isTwice) {
+        CompletableFuture<String> call = remote.hedged("x".repeat(10_000));
+        connecting();
+        if (isTwice) {
+            hedge();
+        }
+        ClientAddress address = client.address("peer", 1);
+        assertThat(address.waitingCalls()).isEqualTo(isTwice ? 2 : 1);
+        assertThat(requestBytes()).isGreaterThan(9_999);
+        call.complete("of the caller's own");
+        assertThat(address.waitingCalls()).isZero();
+        assertThat(requestBytes()).isZero();
+        hedge();
+        assertThat(address.waitingCalls()).isZero();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        dictionary(Wire.DICTIONARY, "echo");
+        expectNothing();
     }
 
     /** Writes a text that its caller may change, and then does what a test says. */
