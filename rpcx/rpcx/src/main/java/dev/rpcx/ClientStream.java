@@ -191,6 +191,8 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** A request that stands in the queue all the same, as its thread failed behind that, has no next attempt. */
         private void refused(Throwable failure) {
             cancelled = true;
+            // whoever keeps the subscription keeps no connection that comes later
+            wait = null;
             forgetArguments();
             method.route().over(permit);
             receiver.end(failure);

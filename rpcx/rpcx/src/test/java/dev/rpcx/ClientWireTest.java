@@ -2291,6 +2291,22 @@ class ClientWireTest {
         taken.dropUnsent();
     }
 
+    /** Its subscriber keeps what it was given. */
+    @Test
+    void aStreamThatIsCancelledAsItWaitsHoldsNothingOfTheConnectionThatComesLater() throws Exception {
+        open();
+        Heap.assumeCollected();
+        Chosen route = new Chosen();
+        Seen seen = subscribe(stream(route, new Written()), new Seen(2));
+        seen.subscription().cancel();
+        WeakReference<Object> coming = new WeakReference<>(route.coming.remove(0));
+        await().until(() -> {
+            System.gc();
+            return coming.refersTo(null);
+        });
+        assertThat(seen.subscription).isNotNull();
+    }
+
     /** By another thread. */
     @Test
     void aStreamThatIsCancelledAsItBeginsToWaitDoesNotWait() throws Exception {
