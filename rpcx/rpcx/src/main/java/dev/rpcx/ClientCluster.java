@@ -263,8 +263,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     @Override
-    boolean hasOthers() {
-        return chooser.all.length > 1;
+    boolean hasOthers(@Nullable ClientAddress used) {
+        return used == null ? chooser.all.length > 1 : chooser.hasBeside(List.of(used));
     }
 
     @Override

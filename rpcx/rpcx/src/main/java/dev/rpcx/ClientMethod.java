@@ -390,7 +390,7 @@ final class ClientMethod {
      */
     boolean mayTryAgain(
             RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
-        if (!isWorthAnother(error, attempt, sent, upload)) {
+        if (!isWorthAnother(error, attempt, sent, upload, used)) {
             return false;
         }
         if (!hasLeft(error)) {
@@ -404,7 +404,8 @@ final class ClientMethod {
     }
 
     /** What does not depend on budgets of {@link #mayTryAgain}: asking spends nothing. */
-    boolean isWorthAnother(RPCXException error, int attempt, int sent, @Nullable StreamSender upload) {
+    boolean isWorthAnother(
+            RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
         if (!hasLeft(error)) {
             // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
             return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
@@ -415,12 +416,12 @@ final class ClientMethod {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (isRefusal(error)) {
-            return sent == 1 && route.hasOthers();
+            return sent == 1 && route.hasOthers(used);
         }
         if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
             return false;
         }
-        return (idempotent || !executed) && (!overloaded || route.hasOthers()) && sent < MAX_SENT;
+        return (idempotent || !executed) && (!overloaded || route.hasOthers(used)) && sent < MAX_SENT;
     }
 
     /**
@@ -939,7 +940,7 @@ final class ClientMethod {
             }
             closesBehind();
             int left = hasLeft(error) ? sent + 1 : sent;
-            if (encoded != null || !method.isWorthAnother(error, attempt, left, upload)) {
+            if (encoded != null || !method.isWorthAnother(error, attempt, left, upload, address())) {
                 return;
             }
             ByteBuf made = slot.arguments();

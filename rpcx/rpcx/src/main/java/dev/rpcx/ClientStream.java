@@ -174,7 +174,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** Nothing tells the caller of a stream until when its arguments may not change. */
         @Override
         void losesSlot(ClientCall slot, RPCXException error) {
-            if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload)) {
+            if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload, null)) {
                 return;
             }
             ByteBuf made = slot.arguments();

@@ -2202,7 +2202,7 @@ class ClientWireTest {
         }
 
         @Override
-        boolean hasOthers() {
+        boolean hasOthers(@Nullable ClientAddress used) {
             return false;
         }
 
