@@ -60,6 +60,7 @@ class OwnEndsTest {
         HEDGED_WAITS,
         BOTH_WAIT,
         UPLOAD_WAITS,
+        CLASSIC_WAITS,
         /** The connection is lost behind the request. */
         WAITS_AGAIN,
         /** The server leaves before it has the request. */
@@ -293,6 +294,9 @@ class OwnEndsTest {
         }
         byte[] bytes = new byte[BYTES];
         held.add(new WeakReference<>(bytes));
+        if (state == State.CLASSIC_WAITS) {
+            return pausing().call(bytes);
+        }
         if (state == State.CLASSIC_SENT) {
             return client(true).create(Classic.class, "peer", 2).call(bytes);
         }
@@ -303,6 +307,17 @@ class OwnEndsTest {
         channel().config().setAutoRead(true);
         send(RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));
         settle();
+    }
+
+    /** An attempt to connect has failed, and the next one is in a moment: on this wire nobody greets. */
+    private Classic pausing() {
+        Classic calls = client(true).create(Classic.class, "peer", 2);
+        CompletableFuture<String> first = calls.call(new byte[1]);
+        settle();
+        channel().close();
+        settle();
+        assertThat(first).isCompletedExceptionally();
+        return calls;
     }
 
     private CompletableFuture<String> callIn(State state) {
