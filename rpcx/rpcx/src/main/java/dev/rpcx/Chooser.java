@@ -63,7 +63,17 @@ abstract class Chooser {
      */
     @Nullable
     ClientConnection pickBeside(List<ClientAddress> asked) {
-        return all.length <= asked.size() ? null : pickAgain(0, asked);
+        return hasBeside(asked) ? pickAgain(0, asked) : null;
+    }
+
+    /** Whether there is one that is not among these, of which some may be instances of an earlier list. */
+    boolean hasBeside(List<ClientAddress> asked) {
+        for (ClientAddress address : all) {
+            if (!asked.contains(address)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Whether another one than this is connected, and is in health or may have a trial. Takes none. */

@@ -91,11 +91,18 @@ final class ClassicMethod {
                 future.fail(Objects.requireNonNull(failure));
             } else if (!future.isDone()) {
                 send(connected, values, deadline, permit, future);
+            } else {
+                // by its caller
+                future.letGo();
             }
         });
         if (wait != null) {
-            // a caller that has cancelled is not waited for; once the wait is over this does nothing
-            future.onEnd((result, thrown) -> wait.giveUp());
+            // a call whose end the caller has is not waited for; once the wait is over this does nothing
+            future.onEnd((result, thrown) -> {
+                if (wait.giveUp()) {
+                    future.letGo();
+                }
+            });
             future.onEnd(held);
             try {
                 held.hold(values.stream().mapToInt(value -> value.length).sum());

@@ -230,12 +230,31 @@ public final class Client implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException("the client is closed");
         }
-        ClientCluster cluster = clusters.computeIfAbsent(
-                endpoints, key -> new ClientCluster(this, connections, mostConnections, choice));
-        T proxy = proxy(type, cluster);
-        // not in the map's lock: this is the registry's code
-        cluster.start(endpoints);
-        return proxy;
+        ClientCluster cluster = enter(endpoints);
+        try {
+            T proxy = proxy(type, cluster);
+            // not in the map's lock: this is the registry's code
+            cluster.start(endpoints);
+            return proxy;
+        } finally {
+            if (cluster.leave()) {
+                // nobody has it, and each failure would leave one more
+                clusters.remove(endpoints, cluster);
+            }
+        }
+    }
+
+    /** One that nobody takes out of the map until this creator has left it. */
+    private ClientCluster enter(Endpoints endpoints) {
+        while (true) {
+            ClientCluster cluster = clusters.computeIfAbsent(
+                    endpoints, key -> new ClientCluster(this, connections, mostConnections, choice));
+            if (cluster.enter()) {
+                return cluster;
+            }
+            // the creator that has given it up is about to do the same
+            clusters.remove(endpoints, cluster);
+        }
     }
 
     /**

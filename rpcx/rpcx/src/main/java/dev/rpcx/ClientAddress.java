@@ -155,7 +155,7 @@ final class ClientAddress extends Route {
     }
 
     @Override
-    boolean hasOthers() {
+    boolean hasOthers(@Nullable ClientAddress used) {
         return false;
     }
 

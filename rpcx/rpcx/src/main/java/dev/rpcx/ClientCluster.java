@@ -107,6 +107,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** A timer is there that looks whether an instance has room again. */
     private boolean isLooking;
 
+    /** Threads that create a proxy of this. */
+    private int creators;
+
+    /** The last creator has left, and none of them has begun the watch: nobody uses this, and nobody will. */
+    private boolean isGivenUp;
+
     /** Calls without a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
@@ -162,6 +168,41 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         this.chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
     }
 
+    /** A proxy is about to be made of this. @return false if this has been given up, and another one is to be made */
+    synchronized boolean enter() {
+        if (isGivenUp) {
+            return false;
+        }
+        creators++;
+        return true;
+    }
+
+    /**
+     * The proxy has been made, or could not be.
+     *
+     * @return whether this has been given up: its watch has not begun, and no other creator is about to begin it
+     */
+    boolean leave() {
+        synchronized (this) {
+            creators--;
+            if (creators > 0 || watch != null) {
+                return false;
+            }
+            isGivenUp = true;
+            // a watch may have failed behind the first instances that it has named
+            said = null;
+            Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
+            nowEnded.addAll(members.values());
+            ended = nowEnded;
+            members = new LinkedHashMap<>();
+            byFailure = new TreeMap<>();
+            out = noneOut();
+            chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
+        }
+        settle();
+        return true;
+    }
+
     /**
      * Begins to hear of instances, once, however often it is called.
      *
@@ -169,11 +210,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      */
     ClientCluster start(Endpoints endpoints) {
         synchronized (beginning) {
-            if (looks == null) {
-                looks = client.repeat(this::lookAfter, LOOK_NANOS);
-            }
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
+            }
+            // behind the watch, without which nobody would end them
+            if (looks == null) {
+                looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
         }
         // the end of the client looks for the watch after it has closed the client: one of the two sees the other
@@ -221,8 +263,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     @Override
-    boolean hasOthers() {
-        return chooser.all.length > 1;
+    boolean hasOthers(@Nullable ClientAddress used) {
+        return used == null ? chooser.all.length > 1 : chooser.hasBeside(List.of(used));
     }
 
     @Override
@@ -440,6 +482,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
         synchronized (this) {
             registryFailure = null;
+            if (isGivenUp) {
+                return;
+            }
             said = all;
             long wait = untilNextNanos();
             if (wait > 0 && !isTimed) {

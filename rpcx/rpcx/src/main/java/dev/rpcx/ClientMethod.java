@@ -390,7 +390,7 @@ final class ClientMethod {
      */
     boolean mayTryAgain(
             RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
-        if (!isWorthAnother(error, attempt, sent, upload)) {
+        if (!isWorthAnother(error, attempt, sent, upload, used)) {
             return false;
         }
         if (!hasLeft(error)) {
@@ -404,7 +404,8 @@ final class ClientMethod {
     }
 
     /** What does not depend on budgets of {@link #mayTryAgain}: asking spends nothing. */
-    boolean isWorthAnother(RPCXException error, int attempt, int sent, @Nullable StreamSender upload) {
+    boolean isWorthAnother(
+            RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
         if (!hasLeft(error)) {
             // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
             return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
@@ -415,12 +416,12 @@ final class ClientMethod {
         boolean executed = error.executed() != RPCXException.Executed.NOT_EXECUTED;
         boolean overloaded = error.code() == RPCXException.Code.OVERLOADED;
         if (isRefusal(error)) {
-            return sent == 1 && route.hasOthers();
+            return sent == 1 && route.hasOthers(used);
         }
         if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
             return false;
         }
-        return (idempotent || !executed) && (!overloaded || route.hasOthers()) && sent < MAX_SENT;
+        return (idempotent || !executed) && (!overloaded || route.hasOthers(used)) && sent < MAX_SENT;
     }
 
     /**
@@ -874,8 +875,13 @@ final class ClientMethod {
                 }
             });
             if (wait != null) {
-                // a caller that has cancelled is not waited for; once the wait is over this does nothing
-                future.onEnd((result, thrown) -> wait.giveUp());
+                // a call whose end the caller has is not waited for; once the wait is over this does nothing
+                future.onEnd((result, thrown) -> {
+                    if (wait.giveUp()) {
+                        // no attempt is under way or to come, so nobody else tells the future to
+                        future.letGo();
+                    }
+                });
             }
         }
 
@@ -934,7 +940,7 @@ final class ClientMethod {
             }
             closesBehind();
             int left = hasLeft(error) ? sent + 1 : sent;
-            if (encoded != null || !method.isWorthAnother(error, attempt, left, upload)) {
+            if (encoded != null || !method.isWorthAnother(error, attempt, left, upload, address())) {
                 return;
             }
             ByteBuf made = slot.arguments();
@@ -972,6 +978,8 @@ final class ClientMethod {
 
         private boolean sendOn(ClientConnection on, long now) {
             if (future.isDone()) {
+                // by its caller
+                future.letGo();
                 return true;
             }
             ClientCall call = method.prepareOrWait(on, key, arguments, encoded, metadata, deadlineNanos, now);
@@ -1026,6 +1034,7 @@ final class ClientMethod {
             call.connection.address().ended(Health.Outcome.UNTOLD, deadlineNanos - call.givenNanos);
             call.dropUnsent();
             giveUp();
+            future.letGo();
         }
 
         /**
@@ -1061,6 +1070,7 @@ final class ClientMethod {
 
         @Override
         void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
+            future.letGo();
             if (error == null) {
                 future.complete(value);
             } else {

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -24,7 +25,7 @@ final class ClientStream implements Flow.Publisher<Object> {
 
     @Override
     public void subscribe(Flow.Subscriber<? super Object> subscriber) {
-        new Call(method).start(subscriber);
+        new Call(this).start(subscriber);
     }
 
     /** An attempt at a call, in the slot that it has: once it is over nothing of this reaches another call there. */
@@ -41,8 +42,11 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
     }
 
-    private final class Call extends AsyncCall implements StreamReceiver.Peer {
+    private static final class Call extends AsyncCall implements StreamReceiver.Peer {
         private final StreamReceiver receiver;
+
+        /** What this is a call of; null once it is over. Whoever keeps its subscription keeps no arguments. */
+        private @Nullable ClientStream stream;
 
         /** The latest attempt; null where none has been sent, or it has come to nobody. */
         private volatile @Nullable Sent sent;
@@ -85,22 +89,24 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** The call is over; event loop only. */
         private boolean isOver;
 
-        Call(ClientMethod method) {
-            super(method);
+        Call(ClientStream stream) {
+            super(stream.method);
+            this.stream = stream;
             receiver = new StreamReceiver(method.result(), this);
         }
 
         void start(Flow.Subscriber<? super Object> subscriber) {
+            ClientStream made = Objects.requireNonNull(stream);
             receiver.begin(subscriber);
             if (cancelled) {
                 // given up before it began: a circuit's trial is for a call that can have an end
-                receiver.open();
+                givenUp();
                 return;
             }
-            deadlineNanos = method.deadline(maker);
+            deadlineNanos = method.deadline(made.maker);
             try {
                 permit = method.route().called();
-                key = method.key(arguments);
+                key = method.key(made.arguments);
             } catch (Throwable e) {
                 // an Error too: the subscriber has its subscription already and waits for an end
                 refused(e);
@@ -119,7 +125,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 Route.Wait begun = method.route()
                         .await(key, deadlineNanos, method.times(), permit, (connected, failure) -> {
                             if (connected == null) {
-                                refused(java.util.Objects.requireNonNull(failure));
+                                refused(Objects.requireNonNull(failure));
                             } else if (!send(connected)) {
                                 findConnection();
                             }
@@ -148,8 +154,9 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         /** A call that waits for its first connection keeps its arguments, which the caller may change from now on. */
         private void keepArguments() {
-            if (encoded == null && attempt == 0) {
-                ByteBuf made = method.encoded(arguments);
+            ClientStream of = stream;
+            if (encoded == null && attempt == 0 && of != null) {
+                ByteBuf made = method.encoded(of.arguments);
                 hold(made.capacity());
                 encoded = made;
             }
@@ -174,7 +181,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** Nothing tells the caller of a stream until when its arguments may not change. */
         @Override
         void losesSlot(ClientCall slot, RPCXException error) {
-            if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload)) {
+            if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload, null)) {
                 return;
             }
             ByteBuf made = slot.arguments();
@@ -191,6 +198,9 @@ final class ClientStream implements Flow.Publisher<Object> {
         /** A request that stands in the queue all the same, as its thread failed behind that, has no next attempt. */
         private void refused(Throwable failure) {
             cancelled = true;
+            // whoever keeps the subscription keeps no connection that comes later
+            wait = null;
+            stream = null;
             forgetArguments();
             method.route().over(permit);
             receiver.end(failure);
@@ -203,8 +213,9 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /** @return null if others have filled the connection, and the call has to wait */
-        private @Nullable ClientCall prepare(ClientConnection on) {
-            ClientCall slot = method.prepareOrWait(on, key, arguments, encoded, metadata, deadlineNanos, on.nanoTime());
+        private @Nullable ClientCall prepare(ClientConnection on, ClientStream made) {
+            ClientCall slot =
+                    method.prepareOrWait(on, key, made.arguments, encoded, made.metadata, deadlineNanos, on.nanoTime());
             if (slot == null) {
                 synchronized (this) {
                     isSending = false;
@@ -215,7 +226,9 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         /** @return false if others have filled the connection, and the call has to wait; true also if it has ended */
         private boolean send(ClientConnection on) {
-            if (cancelled) {
+            // also for what follows the request, when the loop may have ended the call
+            ClientStream made = stream;
+            if (cancelled || made == null) {
                 givenUp();
                 return true;
             }
@@ -223,7 +236,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 isSending = true;
             }
             try {
-                ClientCall slot = prepare(on);
+                ClientCall slot = prepare(on, made);
                 if (slot == null) {
                     return false;
                 }
@@ -251,7 +264,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                     }
                 }
                 try {
-                    begin(now, items);
+                    begin(now, items, made);
                 } catch (Throwable e) {
                     failedBehind(now, e);
                     return true;
@@ -273,8 +286,8 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /** What follows a request that is on its way. */
-        private void begin(Sent now, @Nullable StreamSender items) {
-            ClientMethod.subscribe(items, arguments);
+        private void begin(Sent now, @Nullable StreamSender items, ClientStream made) {
+            ClientMethod.subscribe(items, made.arguments);
             if (cancelled) {
                 now.cancel();
             }
@@ -415,6 +428,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         private void letGo() {
             sent = null;
             wait = null;
+            stream = null;
             upload = null;
             forgetArguments();
         }

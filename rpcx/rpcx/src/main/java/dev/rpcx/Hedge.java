@@ -4,9 +4,10 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that is made a second time, elsewhere, when the first has not been answered after a while; whichever is answered first counts, the
- * other is cancelled. For methods that may be executed twice. Second calls come out of the budget of retries. Source: Dean and Barroso,
- * "The Tail at Scale", 2013.
+ * A call that is made a second time, elsewhere, when the first has not been answered after a while; whichever is
+ * answered first counts, the other is cancelled. Both are where the caller ends the result itself. For methods that may
+ * be executed twice. Second calls come out of the budget of retries. Source: Dean and Barroso, "The Tail at Scale",
+ * 2013.
  */
 final class Hedge {
     private final ClientMethod method;
@@ -37,15 +38,16 @@ final class Hedge {
         synchronized (this) {
             first = one;
         }
-        result.onCancel(this::cancelAll);
         begin(one, false, beganNanos);
-        if (!result.isDone()) {
-            Future<?> timer = method.route().timer(this::again, afterNanos);
+        Future<?> timer = result.isDone() ? null : method.route().timer(this::again, afterNanos);
+        // whoever ends it, such as its caller: a second call that begins behind this finds the result at its end
+        result.onEnd((value, failure) -> {
             if (timer != null) {
                 // which would keep the arguments and the result until then
-                result.onEnd((value, failure) -> timer.cancel(false));
+                timer.cancel(false);
             }
-        }
+            giveUpAll();
+        });
         return result;
     }
 
@@ -103,14 +105,13 @@ final class Hedge {
         }
         if (failure == null) {
             result.bring(value);
-            // also where the caller has ended the result itself: it may have found nothing to stop
-            cancelAll();
         } else if (last) {
             result.fail(other && failure instanceof RPCXException known ? known.afterAnother() : failure);
         }
     }
 
-    private void cancelAll() {
+    /** One of the two that has ended stays as it is. */
+    private void giveUpAll() {
         ClientMethod.Async one;
         ClientMethod.Async other;
         synchronized (this) {

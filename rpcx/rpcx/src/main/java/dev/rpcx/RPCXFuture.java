@@ -15,7 +15,9 @@ import org.jspecify.annotations.Nullable;
  * connection's event loop: what depends on it and blocks or takes long belongs behind one of the {@code …Async} methods.
  * To wait there for another future, such as by {@code CompletableFuture.allOf(…).join()}, blocks the loop, and
  * nothing
- * refuses it where that future is none of RPCX's. {@link #cancel} reaches the server.
+ * refuses it where that future is none of RPCX's. {@link #cancel} reaches the server. Where the caller ends this in
+ * another way, such as by {@link #orTimeout}, a call that waits for a connection is not made, and one that is under way
+ * goes on at its server, unless it has {@link Method#hedgeMillis}: that is cancelled.
  *
  * <p>The arguments are read within the call of the method, and once more where it is made again before this future has
  * ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} say. Who changes them meanwhile changes what is
@@ -113,8 +115,11 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
         }
     }
 
-    /** Without a fence of its own for each: all of it is seen by whoever sees the end, which is told behind it. */
-    private void letGo() {
+    /**
+     * The call is over, or its caller has ended this and nothing of the call is under way or to come: this holds nothing
+     * of it. Without a fence of its own for each: all of it is seen by whoever sees the end, which is told behind it.
+     */
+    void letGo() {
         if (maker != null) {
             maker = null;
         }

@@ -162,8 +162,13 @@ abstract class Route {
         }
     }
 
-    /** Whether a call refused by one instance may find another. */
-    abstract boolean hasOthers();
+    /**
+     * Whether a call may find another instance than the one that has refused it, which may be none of the service's by
+     * now.
+     *
+     * @param used null where the call does not say
+     */
+    abstract boolean hasOthers(@Nullable ClientAddress used);
 
     /**
      * The call that was told this has ended, in whatever way. Where it was a trial of the circuit and nobody has said

@@ -58,8 +58,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     private final @Nullable Charge stream;
 
-    /** Of the subscriber's call, in which it is told; null for none. */
-    private final @Nullable CallContext context;
+    /**
+     * Of the subscriber's call, in which it is told; null for none, and once the subscriber has its last word. Whoever
+     * keeps the subscription keeps nothing of that call. Guarded by this.
+     */
+    private @Nullable CallContext context;
 
     /** Items that wait for the subscriber; guarded by this. */
     private ArrayDeque<ByteBuf> items = new ArrayDeque<>();
@@ -492,13 +495,15 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     private void give(ByteBuf item) {
         Flow.Subscriber<? super Object> to;
+        CallContext own;
         synchronized (this) {
             to = told || failure != null ? null : subscriber;
+            own = context;
         }
         if (to == null) {
             return;
         }
-        CallContext before = CallContext.swap(context);
+        CallContext before = CallContext.swap(own);
         try {
             to.onNext(read(item));
         } catch (Throwable e) {
@@ -581,12 +586,14 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     private void tellEnd() {
         Flow.Subscriber<? super Object> to;
+        CallContext own;
         synchronized (this) {
             to = subscriber;
             if (ended && told) {
                 // the subscriber has cancelled, or been told: whoever keeps the subscription keeps nothing of the
                 // call's connection
                 way = null;
+                context = null;
                 return;
             }
             // while items wait, this is the signal of open(), and that of the end comes behind them
@@ -595,8 +602,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             told = true;
             way = null;
+            own = context;
+            context = null;
         }
-        CallContext before = CallContext.swap(context);
+        CallContext before = CallContext.swap(own);
         try {
             if (failure == null) {
                 to.onComplete();

@@ -10,10 +10,12 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -207,6 +209,40 @@ class BadInstancesTest {
                 assertThat(calls.echoLater("y" + i).get(20, TimeUnit.SECONDS)).isEqualTo("y" + i);
             }
             assertThat(bad.requests.get() - asked).isLessThanOrEqualTo(CALLS / 4);
+        }
+    }
+
+    /** It has the calls that were under way: the registry names one instance, and that is another one. */
+    @ParameterizedTest
+    @EnumSource(
+            value = RPCXException.Code.class,
+            names = {"OVERLOADED", "NOT_FOUND", "UNAUTHENTICATED"})
+    void callsThatAFormerInstanceRefusesGoToTheOneThatIsNamedInItsPlace(RPCXException.Code code) throws Exception {
+        CompletableFuture<Void> named = new CompletableFuture<>();
+        AtomicReference<Endpoints.Listener> listener = new AtomicReference<>();
+        try (FakeServer former = fake(1 << 20, 100, Unpooled.EMPTY_BUFFER, (request, peer) -> {
+            named.join();
+            peer.error(request.id(), code);
+        })) {
+            Calls calls = client.create(Calls.class, (Endpoints) told -> {
+                listener.set(told);
+                told.found(List.of(former.endpoint()));
+                return () -> {};
+            });
+            CompletableFuture<String> later = calls.echoLater("x");
+            CompletableFuture<String> blocking =
+                    CompletableFuture.supplyAsync(() -> calls.echo("y"), task -> new Thread(task).start());
+            await().until(() -> former.requests.get() == 1);
+            ClientAddress asked = cluster().chooser().all[0];
+            await().until(() -> Objects.requireNonNull(asked.ready()).load() == 2);
+            listener.get().found(List.of(new Endpoint("127.0.0.1", server.port())));
+            await().until(() -> cluster().ready(0) != null);
+            assertThat(cluster().chooser().all).hasSize(1).doesNotContain(asked);
+            assertThat(cluster().readyBeside(List.of(asked))).isNotNull();
+            named.complete(null);
+            assertThat(later.get(20, TimeUnit.SECONDS)).isEqualTo("x");
+            assertThat(blocking.get(20, TimeUnit.SECONDS)).isEqualTo("y");
+            assertThat(good.run).hasValue(2);
         }
     }
 

@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
@@ -11,6 +12,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A client's end of the native wire without sockets and threads: a test is the server, and says what time it is. */
@@ -1725,25 +1728,124 @@ class ClientWireTest {
         assertThat(triesLeft()).isEqualTo(10);
     }
 
+    /** When the caller of a call ends its future, behind an attempt that has failed. */
+    private enum OwnEnd {
+        AS_IT_WAITS,
+        AS_ITS_CONNECTION_IS_CHOSEN,
+        AS_ITS_ARGUMENTS_ARE_READ
+    }
+
+    @ParameterizedTest
+    @EnumSource(OwnEnd.class)
+    void aFutureThatItsCallerEndsBetweenTwoAttemptsHoldsNothingOfItsCall(OwnEnd end) throws Exception {
+        open();
+        Heap.assumeCollected();
+        Chosen route = end == OwnEnd.AS_IT_WAITS ? new Chosen(true) : new Chosen(true, true);
+        Written written = new Written();
+        CompletableFuture<Object> kept = new CompletableFuture<>();
+        WeakReference<Object> argument = again(route, written, kept);
+        Runnable ends = () -> call(kept).complete("of the caller's own");
+        Frame request = expect(Wire.REQUEST);
+        if (end == OwnEnd.AS_ITS_CONNECTION_IS_CHOSEN) {
+            route.asReady = ends;
+        } else if (end == OwnEnd.AS_ITS_ARGUMENTS_ARE_READ) {
+            written.behind = ends;
+        }
+        sendError(request.id(), Code.UNAVAILABLE, Executed.NOT_EXECUTED);
+        if (end == OwnEnd.AS_IT_WAITS) {
+            assertThat(route.waitingCalls()).isEqualTo(1);
+            ends.run();
+        }
+        assertThat(call(kept)).isCompletedWithValue("of the caller's own");
+        expectNothing();
+        assertThat(route.waitingCalls()).isZero();
+        assertThat(connection().slots.taken()).isZero();
+        await().until(() -> {
+            System.gc();
+            return argument.refersTo(null);
+        });
+        assertThat(call(kept)).isDone();
+    }
+
+    @SuppressWarnings("unchecked") // the call's result is a text
+    private static CompletableFuture<String> call(CompletableFuture<Object> kept) {
+        return (CompletableFuture<String>) kept.join();
+    }
+
+    /** An idempotent call by this route. @return its argument, of which nobody else knows */
+    private WeakReference<Object> again(Route route, Codec<Object[]> parameters, CompletableFuture<Object> call)
+            throws Exception {
+        java.lang.reflect.Method again = Remote.class.getMethod("again", String.class);
+        ClientMethod method = new ClientMethod(
+                100,
+                ClientMethod.Kind.ASYNC,
+                "hand",
+                "echo",
+                parameters,
+                Codecs.standard(Remote.class).result(again),
+                MethodShape.UNKNOWN,
+                TimeUnit.MINUTES.toNanos(1),
+                route,
+                null,
+                again.getAnnotation(Method.class),
+                null);
+        Object argument = new StringBuilder("a");
+        call.complete(Objects.requireNonNull(method.call(new Object[] {argument}, Metadata.EMPTY)));
+        hand.settle(channel());
+        return new WeakReference<>(argument);
+    }
+
     /** The timer makes the second call, and the connection's loop sends it. */
     private void hedge() {
         pass(50);
         hand.settle(channel());
     }
 
-    @Test
-    void aHedgedCallThatItsCallerEndsIsCancelledWithTheFirstAnswer() {
+    /** With one attempt under way, and with both. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHedgedCallThatItsCallerEndsIsCancelledWhereverItIsUnderWay(boolean isTwice) {
         open();
         CompletableFuture<String> call = remote.hedged("a");
         hand.settle(channel());
-        Frame first = expect(Wire.REQUEST);
-        hedge();
-        Frame second = expect(Wire.REQUEST);
+        List<Integer> underWay = new ArrayList<>(List.of(expect(Wire.REQUEST).id()));
+        if (isTwice) {
+            hedge();
+            underWay.add(expect(Wire.REQUEST).id());
+        }
         call.complete("of the caller's own");
-        send(Wire.REPLY, first.id(), RawPeer.text("b"));
-        assertThat(expect(Wire.CANCEL).id()).isEqualTo(second.id());
-        sendError(second.id(), Code.CANCELLED, Executed.EXECUTED);
+        hand.settle(channel());
+        for (int id : underWay) {
+            assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+            sendError(id, Code.CANCELLED, Executed.EXECUTED);
+        }
         assertThat(connection().slots.taken()).isZero();
+        hedge();
+        expectNothing();
+        assertThat(call).isCompletedWithValue("of the caller's own");
+    }
+
+    /** The first attempt waits, and then both do. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHedgedCallThatItsCallerEndsAsItWaitsForItsConnectionKeepsNeitherPlacesNorBytes(boolean isTwice) {
+        CompletableFuture<String> call = remote.hedged("x".repeat(10_000));
+        connecting();
+        if (isTwice) {
+            hedge();
+        }
+        ClientAddress address = client.address("peer", 1);
+        assertThat(address.waitingCalls()).isEqualTo(isTwice ? 2 : 1);
+        assertThat(requestBytes()).isGreaterThan(9_999);
+        call.complete("of the caller's own");
+        assertThat(address.waitingCalls()).isZero();
+        assertThat(requestBytes()).isZero();
+        hedge();
+        assertThat(address.waitingCalls()).isZero();
+        send(RawPeer.preface());
+        expect(Wire.SETTINGS);
+        dictionary(Wire.DICTIONARY, "echo");
+        expectNothing();
     }
 
     /** Writes a text that its caller may change, and then does what a test says. */
@@ -2100,7 +2202,7 @@ class ClientWireTest {
         }
 
         @Override
-        boolean hasOthers() {
+        boolean hasOthers(@Nullable ClientAddress used) {
             return false;
         }
 
@@ -2187,6 +2289,22 @@ class ClientWireTest {
         assertThat(requestBytes()).isZero();
         assertThat(seen.ends).isZero();
         taken.dropUnsent();
+    }
+
+    /** Its subscriber keeps what it was given. */
+    @Test
+    void aStreamThatIsCancelledAsItWaitsHoldsNothingOfTheConnectionThatComesLater() throws Exception {
+        open();
+        Heap.assumeCollected();
+        Chosen route = new Chosen();
+        Seen seen = subscribe(stream(route, new Written()), new Seen(2));
+        seen.subscription().cancel();
+        WeakReference<Object> coming = new WeakReference<>(route.coming.remove(0));
+        await().until(() -> {
+            System.gc();
+            return coming.refersTo(null);
+        });
+        assertThat(seen.subscription).isNotNull();
     }
 
     /** By another thread. */

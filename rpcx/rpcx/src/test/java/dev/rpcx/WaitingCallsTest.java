@@ -321,7 +321,7 @@ class WaitingCallsTest {
         }
 
         @Override
-        boolean hasOthers() {
+        boolean hasOthers(@Nullable ClientAddress used) {
             return false;
         }
 
@@ -393,7 +393,7 @@ class WaitingCallsTest {
         }
 
         @Override
-        boolean hasOthers() {
+        boolean hasOthers(@Nullable ClientAddress used) {
             return false;
         }
 
@@ -493,7 +493,7 @@ class WaitingCallsTest {
         }
 
         @Override
-        boolean hasOthers() {
+        boolean hasOthers(@Nullable ClientAddress used) {
             return true;
         }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,6 +17,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** A registry's code and the callers' code meet in a watch: neither holds the other up, nor other watches. */
 @Timeout(60)
@@ -137,6 +140,93 @@ class WatchesTest {
         client.create(Remote.class, registry);
         client.create(Remote.class, registry);
         assertThat(registry.listeners).hasSize(1);
+    }
+
+    /** How {@link Client#create} fails. */
+    private enum Failure {
+        A_WATCH_THAT_THROWS,
+        A_WATCH_THAT_IS_NONE,
+        AN_INTERFACE_THAT_IS_NO_CLIENT
+    }
+
+    /** Each would leave something for as long as the client lives, where endpoints are equal to themselves alone. */
+    @ParameterizedTest
+    @EnumSource(Failure.class)
+    void aCreateThatFailsLeavesNothing(Failure failure) {
+        Heap.assumeCollected();
+        Client client = client();
+        List<WeakReference<ClientCluster>> made = new ArrayList<>();
+        Class<?> type = failure == Failure.AN_INTERFACE_THAT_IS_NO_CLIENT ? Object.class : Remote.class;
+        for (int i = 0; i < 10; i++) {
+            Endpoints failing = failing(client, failure, made);
+            assertThatThrownBy(() -> client.create(type, failing)).isInstanceOf(RuntimeException.class);
+        }
+        assertThat(client.clusters).isEmpty();
+        assertThat(made).hasSize(failure == Failure.AN_INTERFACE_THAT_IS_NO_CLIENT ? 0 : 10);
+        await().until(() -> {
+            System.gc();
+            return made.stream().allMatch(each -> each.refersTo(null));
+        });
+        client.create(Remote.class, registry);
+        assertThat(registry.listeners).hasSize(1);
+    }
+
+    @SuppressWarnings("NullAway") // as code that is not checked may do
+    private static Endpoints failing(Client client, Failure failure, List<WeakReference<ClientCluster>> made) {
+        return listener -> {
+            client.clusters.values().forEach(each -> made.add(new WeakReference<>(each)));
+            if (failure == Failure.A_WATCH_THAT_THROWS) {
+                throw new IllegalStateException("by the test");
+            }
+            return null;
+        };
+    }
+
+    @Test
+    void instancesThatAreNamedBeforeAWatchFailsAreLeft() {
+        try (Instances instances = new Instances(1)) {
+            Client client = client();
+            Endpoints failing = listener -> {
+                listener.found(List.of(instances.endpoints()));
+                await().until(() -> !client.channels.isEmpty());
+                throw new IllegalStateException("by the test");
+            };
+            assertThatThrownBy(() -> client.create(Remote.class, failing)).hasMessage("by the test");
+            await().during(Duration.ofMillis(300)).until(client.channels::isEmpty);
+            assertThat(client.clusters).isEmpty();
+        }
+    }
+
+    /** The first one's watch fails while another creator waits to begin it, and a third one has no client to create. */
+    @Test
+    void aCreatorThatWaitsForAWatchThatFailsBeginsItsOwn() throws Exception {
+        Client client = client();
+        CountDownLatch in = new CountDownLatch(1);
+        AtomicBoolean isFirst = new AtomicBoolean(true);
+        registry.begins = () -> {
+            if (isFirst.getAndSet(false)) {
+                in.countDown();
+                while (!free.get()) {
+                    Thread.onSpinWait();
+                }
+                registry.listeners.clear();
+                throw new IllegalStateException("not yet");
+            }
+        };
+        CompletableFuture<Remote> first = CompletableFuture.supplyAsync(() -> client.create(Remote.class, registry));
+        assertThat(in.await(20, TimeUnit.SECONDS)).isTrue();
+        Thread waiting = new Thread(() -> client.create(Remote.class, registry));
+        waiting.start();
+        await().until(() -> waiting.getState() == Thread.State.BLOCKED);
+        inTime(() -> assertThatThrownBy(() -> client.create(Object.class, registry))
+                .isInstanceOf(IllegalArgumentException.class));
+        free.set(true);
+        waiting.join();
+        assertThat(first).failsWithin(Duration.ofSeconds(20));
+        assertThat(registry.listeners).hasSize(1);
+        assertThat(client.clusters).hasSize(1);
+        client.close();
+        assertThat(registry.listeners).isEmpty();
     }
 
     @Test
