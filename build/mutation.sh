@@ -26,7 +26,7 @@ classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFram
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,ClassicCallEndsTest
 classic3  ClassicClientConnection*,ClassicMethod*,ClassicParameter   ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest,ClassicParametersTest,EarlyCallsTest
 claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest
-sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,LastWordsTest,TlsRecordsTest,LoopTasksAloneTest
+sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,HalfCloseSocketTest,LastWordsTest,TlsRecordsTest,LoopTasksAloneTest
 stages    Stages,Stages$*,Awaited,OwnStage,OwnStage$*,LostCalls      StagesTest,AwaitedTest,OwnStageTest,LostCallsAloneTest
 begins    PostponedCalls,RunningHandlers,Uncharged                   PostponedCallsTest,RunningHandlersTest,UnchargedTest
 calls     ServerCall,ServerCall$*                                    WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LeftoverTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest,LeftOnThreadTest,CallThreadsTest
@@ -40,7 +40,7 @@ ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPubl
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
 readturn  ReadTurn,ReadTurn$*                                        ReadTurnTest,ClientHereTest
-writeturn WriteTurn                                                  WireHereTest,WireFramesTest,RacesTest,ServerHereTest
+writeturn WriteTurn                                                  WriteTurnAloneTest,WireHereTest,WireFramesTest,RacesTest,ServerHereTest
 keys      codec.KeyHashes*                                           codec.KeyHashesTest,codec.KeyOrderTest,codec.MemoryTest
 PARTS
 }
