@@ -14,7 +14,7 @@ find_maven mutation
 parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest,ClaimsTest
-slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,FullConnectionsTest,FailingThreadsTest,OrphanSlotsTest,EarlyCallsTest,ClientMemoryTest,ClientWireTest
+slots     CallSlots                                                  CallSlotsAloneTest,ClientWireTest,OrphanSlotsTest
 admission AdmissionLimit,GivenTimes,TakenTimes                       AdmissionStepsTest,AdmissionTrialTest,GivenTimesTest,TakenTimesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
