@@ -2563,6 +2563,24 @@ class ClientWireTest {
         assertThat(connection().slots.taken()).isZero();
     }
 
+    @Test
+    void whatSlotsHaveKeptThatAreNotUsedAgainIsGivenBack() {
+        open();
+        List<Integer> ids = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            echo("a".repeat(10_000));
+            ids.add(expect(Wire.REQUEST).id());
+        }
+        ids.forEach(id -> send(Wire.REPLY, id, RawPeer.text("b")));
+        long each = kept() / 3;
+        assertThat(each).isGreaterThan(10_000);
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_CALLS, 1);
+        send(Wire.SETTINGS, 0, settings);
+        answered("c");
+        assertThat(kept()).isEqualTo(each);
+    }
+
     /** A server chooses how many names it has, and how long they are. */
     @Test
     void aDictionaryIsChargedAndWhatTheClientCallsIsKeptInAnyCase() {
