@@ -822,9 +822,12 @@ class AdmissionStepsTest {
     void whatIsSeenWhileCallsAreRefusedIsNotWhatHandlersNeed() {
         learnQuick();
         for (int i = 0; i < 240; i++) {
-            refusingStep(100, SLOW);
+            refuse();
+            // a limit that is too low to be halved now and then
+            step(STEP * 11 / 10, 8, SLOW, GIVEN);
         }
-        assertThat(limit.limit()).isBetween(94, 95);
+        // of 12 in their time nine sixteenths
+        assertThat(limit.limit()).isBetween(6, 7);
     }
 
     /** The same calls with less time: what handlers need is more of it. */
@@ -1328,7 +1331,7 @@ class AdmissionStepsTest {
     void underTheLeastLimitWhatMostOfTheTimeGoesToIsWhatHandlersNeed() {
         learnQuick();
         for (int i = 0; i < 8; i++) {
-            step(8, GIVEN);
+            refusingStep(8, GIVEN);
         }
         expect(AdmissionLimit.LEAST);
         for (int i = 0; i < 10; i++) {
