@@ -14,7 +14,7 @@ find_maven mutation
 parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest,ClaimsTest
-slots     CallSlots                                                  CallSlotsAloneTest,CallSlotsTest,FullConnectionsTest,FailingThreadsTest,OrphanSlotsTest,EarlyCallsTest,ClientMemoryTest,ClientWireTest
+slots     CallSlots                                                  CallSlotsAloneTest,ClientWireTest,OrphanSlotsTest
 admission AdmissionLimit,GivenTimes,TakenTimes                       AdmissionStepsTest,AdmissionTrialTest,GivenTimesTest,TakenTimesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
@@ -26,7 +26,7 @@ classic   ClassicFrames*,ClassicWire*,ClassicConnection*             ClassicFram
 classic2  ClassicServer*                                             ClassicServingTest,ClassicServerConnectionTest,ClassicCallEndsTest
 classic3  ClassicClientConnection*,ClassicMethod*,ClassicParameter   ClassicClientConnectionTest,ClassicMethodTest,ClassicClientTest,ClassicParametersTest,EarlyCallsTest
 claims    Claim,Claim$*,Claims,Claims$*                              ClaimsTest
-sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,LastWordsTest,TlsRecordsTest,LoopTasksAloneTest
+sockets   SocketQueue,HalfClose,TlsRecords,TlsRecords$*,LoopTasks    SocketQueueAloneTest,HalfCloseTest,HalfCloseSocketTest,LastWordsTest,TlsRecordsTest,LoopTasksAloneTest
 stages    Stages,Stages$*,Awaited,OwnStage,OwnStage$*,LostCalls      StagesTest,AwaitedTest,OwnStageTest,LostCallsAloneTest
 begins    PostponedCalls,RunningHandlers,Uncharged                   PostponedCallsTest,RunningHandlersTest,UnchargedTest
 calls     ServerCall,ServerCall$*                                    WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LeftoverTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest,LeftOnThreadTest,CallThreadsTest
@@ -39,8 +39,8 @@ threads   CallThreads,CallThreads$*                                  CallStepsTe
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
-readturn  ReadTurn,ReadTurn$*                                        ReadTurnTest,ClientHereTest
-writeturn WriteTurn                                                  WireHereTest,WireFramesTest,RacesTest,ServerHereTest
+readturn  ReadTurn,ReadTurn$*                                        ReadTurnAloneTest,ClientHereTest,ReadTurnTest
+writeturn WriteTurn                                                  WriteTurnAloneTest,WireHereTest,WireFramesTest,RacesTest,ServerHereTest
 keys      codec.KeyHashes*                                           codec.KeyHashesTest,codec.KeyOrderTest,codec.MemoryTest
 PARTS
 }

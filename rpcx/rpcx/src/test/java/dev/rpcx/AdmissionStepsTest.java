@@ -826,6 +826,19 @@ class AdmissionStepsTest {
         expect(AdmissionLimit.LEAST);
     }
 
+    /** However long: they may all have waited. */
+    @Test
+    void whatIsSeenWhileCallsAreRefusedIsNotWhatHandlersNeed() {
+        learnQuick();
+        for (int i = 0; i < 240; i++) {
+            refuse();
+            // a limit that is too low to be halved now and then
+            step(STEP * 11 / 10, 8, SLOW, GIVEN);
+        }
+        // of 12 in their time nine sixteenths
+        assertThat(limit.limit()).isBetween(6, 7);
+    }
+
     /** The same calls with less time: what handlers need is more of it. */
     @Test
     void whatHandlersNeedRisesWhereCallersGiveLess() {
@@ -1318,5 +1331,28 @@ class AdmissionStepsTest {
         hastyStep();
         hastyStep();
         assertThat(limit.limit()).isLessThan(MOST / 2);
+    }
+
+    /** A few callers who give hardly more than the handler takes do not decide for the others then. */
+    @Test
+    void underTheLeastLimitWhatMostOfTheTimeGoesToIsWhatHandlersNeed() {
+        learnQuick();
+        for (int i = 0; i < 8; i++) {
+            refusingStep(8, GIVEN);
+        }
+        expect(AdmissionLimit.LEAST);
+        for (int i = 0; i < 10; i++) {
+            refuse();
+            now += STEP - 1;
+            end(SLOW, 1536 * UNIT, true);
+            end(SLOW, 1536 * UNIT, true);
+            for (int k = 0; k < 20; k++) {
+                end(SLOW, 2 * GIVEN, true);
+            }
+            now++;
+            end(SLOW, 2 * GIVEN, true);
+        }
+        // 23 calls are 77 in the time of most, and 34 in that of the few
+        assertThat(limit.limit()).isGreaterThan(40);
     }
 }

@@ -73,6 +73,9 @@ class CallSlotsAloneTest {
         assertThat(slots.acquire(0)).isSameAs(calls.get(0));
         assertThat(slots.taken()).isEqualTo(2);
         assertThatThrownBy(() -> slots.acquire(0)).isInstanceOf(RPCXException.class);
+        assertThat(slots.trim()).isFalse();
+        calls.subList(0, 2).forEach(slots::release);
+        assertThat(slots.trim()).as("no call has a slot").isTrue();
     }
 
     @Test

@@ -11,12 +11,16 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.epoll.Epoll;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -103,6 +107,63 @@ class ClientHereTest {
             callAlone(ReadTurn.LONE_REPLIES - 2);
             return turn().isLent();
         });
+    }
+
+    private <T> T onLoop(Supplier<T> asks) {
+        return CompletableFuture.supplyAsync(
+                        asks, Objects.requireNonNull(connection()).loop())
+                .orTimeout(10, TimeUnit.SECONDS)
+                .join();
+    }
+
+    @Test
+    void theLoopHasASocketBackAtOnceWhereNoCallerIsThere() {
+        await().until(() -> {
+            callUntilLent();
+            ReadTurn turn = turn();
+            return onLoop(() -> {
+                if (!turn.isLent()) {
+                    return false;
+                }
+                assertThat(turn.takeForLoop()).isTrue();
+                assertThat(turn.isLent()).isFalse();
+                return true;
+            });
+        });
+        callAlone(1);
+    }
+
+    @Test
+    void aSocketThatTheLoopHasForGoodIsReadByItAndNotLentAgain() {
+        callUntilLent();
+        ReadTurn turn = turn();
+        onLoop(() -> {
+            turn.endToLoop();
+            return true;
+        });
+        callAlone(4 * ReadTurn.LONE_REPLIES);
+        assertThat(turn()).isSameAs(turn);
+        assertThat(turn.isLent()).isFalse();
+    }
+
+    private static long descriptors() throws IOException {
+        try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+            return all.count();
+        }
+    }
+
+    /** Three descriptors that a caller waits with. */
+    @Test
+    void whatALentSocketIsWaitedForWithEndsWithItsConnection() throws IOException {
+        callUntilLent();
+        long before = descriptors();
+        int connections = 5;
+        for (int i = 0; i < connections; i++) {
+            client.dropConnections();
+            await().ignoreExceptions().until(() -> remote.echo("alone").equals("alone"));
+            callUntilLent();
+        }
+        await().until(() -> descriptors() < before + connections);
     }
 
     @Test

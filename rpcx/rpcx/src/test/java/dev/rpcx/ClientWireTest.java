@@ -11,6 +11,10 @@ import dev.rpcx.codec.Codecs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
@@ -2677,6 +2681,24 @@ class ClientWireTest {
         assertThat(connection().slots.taken()).isZero();
     }
 
+    @Test
+    void whatSlotsHaveKeptThatAreNotUsedAgainIsGivenBack() {
+        open();
+        List<Integer> ids = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            echo("a".repeat(10_000));
+            ids.add(expect(Wire.REQUEST).id());
+        }
+        ids.forEach(id -> send(Wire.REPLY, id, RawPeer.text("b")));
+        long each = kept() / 3;
+        assertThat(each).isGreaterThan(10_000);
+        ByteBuf settings = Unpooled.buffer();
+        ProtoFields.writeNumber(settings, Settings.MAX_CALLS, 1);
+        send(Wire.SETTINGS, 0, settings);
+        answered("c");
+        assertThat(kept()).isEqualTo(each);
+    }
+
     /** A server chooses how many names it has, and how long they are. */
     @Test
     void aDictionaryIsChargedAndWhatTheClientCallsIsKeptInAnyCase() {
@@ -2766,6 +2788,7 @@ class ClientWireTest {
     @Test
     void aBufferIsKeptWhileLargeMessagesComeAndGivenUpTwoSecondsLater() {
         open();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
         for (int i = 0; i < 3; i++) {
             CompletableFuture<String> call = echo("x".repeat(50_000));
             look();
@@ -2779,8 +2802,10 @@ class ClientWireTest {
         // the look that sees the last one, and the one that sees nothing since
         pass(2_000);
         assertThat(client.ledger().held(Resource.KEPT_BYTES)).isPositive();
+        assertThat(body.capacity()).isGreaterThan(50_000);
         pass(2_000);
         assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(body.capacity()).isLessThan(1_000);
     }
 
     // ---- in a cluster
@@ -3499,5 +3524,128 @@ class ClientWireTest {
             assertThat(body.capacity()).isLessThan(1_000);
             sendError(second, Code.CANCELLED, Executed.MAYBE);
         }
+    }
+
+    /** @return what is held of it by that */
+    private long takeAll(Resource resource) {
+        long taken = 0;
+        for (long step = 1L << 40; step > 0; step /= 2) {
+            while (connection().account.take(resource, step)) {
+                taken += step;
+            }
+        }
+        return taken;
+    }
+
+    /** The connection gives up a buffer that is too large to be kept as soon as the request has left. */
+    @Test
+    void whatWasKeptIsGivenBackWhenALargerRequestHasTakenTheBufferWithIt() {
+        open();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
+        answered("a".repeat(10_000));
+        assertThat(kept()).isPositive();
+        answered("a".repeat(200_000));
+        assertThat(body.capacity()).isLessThan(1_000);
+        assertThat(kept()).isZero();
+        answered("a".repeat(10_000));
+        assertThat(kept()).isEqualTo(body.capacity());
+    }
+
+    @Test
+    void whatWasKeptIsGivenBackWithALargerBufferForWhichThereIsNoRoom() {
+        open();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
+        answered("a".repeat(10_000));
+        assertThat(kept()).isPositive();
+        long taken = takeAll(Resource.KEPT_BYTES);
+        answered("a".repeat(50_000));
+        assertThat(body.capacity()).isLessThan(1_000);
+        assertThat(kept()).isEqualTo(taken);
+        connection().account.give(Resource.KEPT_BYTES, taken);
+    }
+
+    /** Nobody reads it, and its last part may never come. */
+    @Test
+    void aReplyForWhichThereIsNoRoomTakesNone() {
+        open();
+        CompletableFuture<String> call = echo("a");
+        int id = expect(Wire.REQUEST).id();
+        ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
+        long taken = takeAll(Resource.REPLY_BYTES);
+        sendPart(Wire.REPLY | Wire.MORE, id);
+        assertThat(failure(call).code()).isEqualTo(Code.OVERLOADED);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        assertThat(body.capacity()).isLessThan(1_000);
+        sendPart(Wire.PART | Wire.MORE, id);
+        assertThat(body.capacity()).isLessThan(1_000);
+        sendPart(Wire.PART, id);
+        assertThat(connection().load()).isZero();
+        assertThat(held()).isEqualTo(taken);
+        connection().account.give(Resource.REPLY_BYTES, taken);
+    }
+
+    /** By a server that sends items of a stream for which it has not been asked. */
+    @Test
+    void aRequestWhoseCallHasEndedBeforeItLeavesDoesNotLeave() {
+        open();
+        hand.reads(channel(), false);
+        Seen seen = subscribe(remote.brings(3), new Seen(5));
+        int id = idOfSlot(0);
+        long taken = takeAll(Resource.REPLY_BYTES);
+        sendPart(Wire.ITEM | Wire.MORE, id);
+        assertThat(failure(seen).code()).isEqualTo(Code.OVERLOADED);
+        hand.reads(channel(), true);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        expectNothing();
+        sendError(id, Code.CANCELLED, Executed.MAYBE);
+        assertThat(connection().load()).isZero();
+        connection().account.give(Resource.REPLY_BYTES, taken);
+    }
+
+    /** A request of which the socket has taken only some. */
+    private CompletableFuture<String> leftInPart() {
+        ChannelHandler slow = new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                ctx.write(message, promise);
+                channel().unsafe().outboundBuffer().setUserDefinedWritability(1, false);
+            }
+        };
+        channel().pipeline().addLast(slow);
+        CompletableFuture<String> call = echo("x".repeat(1_000_000));
+        channel().pipeline().remove(slow);
+        assertThat(expect(Wire.REQUEST).head() & Wire.MORE).isNotZero();
+        while (!frames.isEmpty()) {
+            assertThat(next().head()).isEqualTo(Wire.PART | Wire.MORE);
+        }
+        return call;
+    }
+
+    @Test
+    void noMoreLeavesOfARequestWhoseCallIsGivenUpInTheMidstOfIt() {
+        open();
+        CompletableFuture<String> call = leftInPart();
+        int id = idOfSlot(0);
+        call.cancel(true);
+        hand.settle(channel());
+        hand.reads(channel(), true);
+        assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
+        expectNothing();
+        sendError(id, Code.CANCELLED, Executed.NOT_EXECUTED);
+        assertThat(connection().load()).isZero();
+        answered("b");
+    }
+
+    /** The server has not waited for all of it. */
+    @Test
+    void noMoreLeavesOfARequestThatHasItsAnswerInTheMidstOfIt() {
+        open();
+        CompletableFuture<String> call = leftInPart();
+        sendError(idOfSlot(0), Code.INVALID, Executed.NOT_EXECUTED);
+        assertThat(failure(call).code()).isEqualTo(Code.INVALID);
+        hand.reads(channel(), true);
+        expectNothing();
+        assertThat(connection().load()).isZero();
+        answered("b");
     }
 }

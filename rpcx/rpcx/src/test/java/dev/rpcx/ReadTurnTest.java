@@ -112,7 +112,7 @@ class ReadTurnTest {
     void whatComesBesideALoneCallerIsAnsweredToo() throws Exception {
         AtomicReference<@Nullable Throwable> wrong = new AtomicReference<>();
         AtomicInteger right = new AtomicInteger();
-        int calls = LongForm.of(20_000, 500_000);
+        int calls = Integer.getInteger("rpcx.stress.calls", LongForm.of(20_000, 500_000));
         try (Server server = new Server(0, RegistryServer.registry(service)).start();
                 Client client = Client.standard()) {
             EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
@@ -258,7 +258,7 @@ class ReadTurnTest {
         AtomicInteger right = new AtomicInteger();
         AtomicInteger lost = new AtomicInteger();
         AtomicReference<@Nullable Throwable> wrong = new AtomicReference<>();
-        int drops = LongForm.of(200, 5_000);
+        int drops = Integer.getInteger("rpcx.stress.drops", LongForm.of(200, 5_000));
         try (Server server = new Server(0, RegistryServer.registry(service)).start();
                 Client client =
                         Client.builder().callTimeout(Duration.ofSeconds(5)).build()) {
