@@ -288,9 +288,9 @@ final class AdmissionLimit {
      * the limit itself is not used up.
      *
      * <p>A connection that runs less than the limit divided by those that run handlers of this method is not refused
-     * for the limit, though others have all of it, so that up to twice as many may run: what others run for long, or the
-     * limit that they bring about by that, takes no place from those who run little. Where there are more connections
-     * than the limit, there is nothing to divide.
+     * for the limit, though others have all of it, so that up to twice as many may run: what others run for long, or
+     * the limit that they bring about by that, takes no place from those who run little. Where there are more
+     * connections than the limit, there is nothing to divide.
      *
      * @param own handlers that the caller's connection runs already
      * @param ownHere those among them that are of this method; who says 0 and has entered says later when it is 0

@@ -116,8 +116,9 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * The call is over, or its caller has ended this and nothing of the call is under way or to come: this holds nothing
-     * of it. Without a fence of its own for each: all of it is seen by whoever sees the end, which is told behind it.
+     * The call is over, or its caller has ended this and nothing of the call is under way or to come: this holds
+     * nothing of it. Without a fence of its own for each: all of it is seen by whoever sees the end, which is told
+     * behind it.
      */
     void letGo() {
         if (maker != null) {

@@ -267,7 +267,7 @@ class AdmissionTrialTest {
         assertThat(limit.limit()).isEqualTo(501);
     }
 
-    /** 471 run and 30 have ended in 300 ms: each needs 4.71 s. Four times that is more than calls may hold the limit. */
+    /** 471 run and 30 have ended in 300 ms: each needs 4.71 s, four times of which is too long. */
     @Test
     void whatCallsNeedOfWhichHardlyAnyEndsIsHowLongTheyMayHoldTheLimit() {
         cut();

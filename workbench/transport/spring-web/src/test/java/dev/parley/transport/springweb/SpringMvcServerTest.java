@@ -15,6 +15,7 @@ import dev.parley.spi.messages.TestModelOnlyText;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.net.BindException;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -22,6 +23,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -41,9 +43,15 @@ class SpringMvcServerTest {
         }
     }
 
+    /** Below those that systems give to whoever connects, so that no client of another test has it meanwhile. */
     private static Location.Socket free() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return new Location.Socket("127.0.0.1", socket.getLocalPort());
+        while (true) {
+            int port = ThreadLocalRandom.current().nextInt(10_000, 32_768);
+            try (ServerSocket _ = new ServerSocket(port)) {
+                return new Location.Socket("127.0.0.1", port);
+            } catch (BindException taken) {
+                // the next one
+            }
         }
     }
 
