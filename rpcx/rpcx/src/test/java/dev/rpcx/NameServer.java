@@ -4,6 +4,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.BindException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
@@ -95,18 +96,30 @@ final class NameServer implements AutoCloseable {
      * @param whole all of them, by TCP
      */
     static NameServer cutting(List<Answer> answering, List<Answer> whole) throws IOException {
-        NameServer server = new NameServer(question -> {
-            byte[] cut = message(
-                    question,
-                    answering.stream()
-                            .filter(each -> each.type == question.type)
-                            .toList());
-            cut[2] |= 2;
-            return cut;
-        });
-        ServerSocket streams = new ServerSocket(server.socket.getLocalPort(), 50, InetAddress.getLoopbackAddress());
+        NameServer server;
+        ServerSocket streams;
+        while (true) {
+            server = new NameServer(question -> {
+                byte[] cut = message(
+                        question,
+                        answering.stream()
+                                .filter(each -> each.type == question.type)
+                                .toList());
+                cut[2] |= 2;
+                return cut;
+            });
+            try {
+                streams = new ServerSocket(server.socket.getLocalPort(), 50, InetAddress.getLoopbackAddress());
+                break;
+            } catch (BindException taken) {
+                // by TCP somebody else has the port
+                server.close();
+            }
+        }
+        NameServer cutting = server;
+        ServerSocket taken = streams;
         server.streams = streams;
-        Thread thread = new Thread(() -> server.serve(streams, whole), "name-server-tcp");
+        Thread thread = new Thread(() -> cutting.serve(taken, whole), "name-server-tcp");
         thread.setDaemon(true);
         thread.start();
         return server;

@@ -189,11 +189,12 @@ class StarvedPoolTest {
         platform.handleAll(peer.channel);
         assertThat(limit.limit()).isEqualTo(AdmissionLimit.LEAST);
         peer.errors();
-        // half of the limit and one more, as others were there a moment ago
-        peer.call(AdmissionLimit.LEAST);
+        // all of it, as no other one runs any
+        peer.call(AdmissionLimit.LEAST + 1);
         assertThat(peer.errors()).hasSize(1);
         Peer other = new Peer();
-        other.call(1);
+        // which has the share of two connections all the same
+        other.call(AdmissionLimit.LEAST / 2);
         assertThat(other.errors()).isEmpty();
         other.call(1);
         assertThat(other.errors()).hasSize(1);
