@@ -288,8 +288,8 @@ final class AdmissionLimit {
      * the limit itself is not used up.
      *
      * <p>A connection that runs less than the limit divided by those that run handlers of this method is not refused
-     * for the limit, though others have all of it, so that up to twice as many may run: what others run for long, or
-     * the limit that they bring about by that, takes no place from those who run little. Where there are more
+     * for the limit, though others have all of it, so that two to three times as many may run: what others run for
+     * long, or the limit that they bring about by that, takes no place from those who run little. Where there are more
      * connections than the limit, there is nothing to divide.
      *
      * @param own handlers that the caller's connection runs already
