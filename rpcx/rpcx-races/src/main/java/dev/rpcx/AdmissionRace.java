@@ -19,8 +19,8 @@ import org.openjdk.jcstress.infra.results.IIII_Result;
 @State
 public class AdmissionRace {
     private final AtomicInteger all = new AtomicInteger();
-    private final AdmissionLimit limit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0);
-    private final AdmissionLimit otherLimit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
+    private final AdmissionLimit.Group otherLimit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
     private final AtomicInteger inside = new AtomicInteger();
     private int wrong;
 
@@ -40,7 +40,7 @@ public class AdmissionRace {
         result.r2 = pass(otherLimit);
     }
 
-    private int pass(AdmissionLimit limit) {
+    private int pass(AdmissionLimit.Group limit) {
         if (!limit.enter()) {
             return 0;
         }

@@ -20,9 +20,22 @@ final class Account {
     final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
     private volatile LongSupplier underWay = NOTHING;
 
-    Account(Ledger ledger, Ledger.@Nullable Address address) {
+    private final int group;
+
+    /** One that holds what is no connection's. */
+    Account(Ledger ledger) {
+        this(ledger, null, 0);
+    }
+
+    /** @param group see {@link AdmissionLimit.Group} */
+    Account(Ledger ledger, Ledger.@Nullable Address address, int group) {
         this.ledger = ledger;
         this.address = address;
+        this.group = group;
+    }
+
+    int group() {
+        return group;
     }
 
     /** For an owner who holds some of this now and then. */

@@ -4,6 +4,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How many handlers of one method run at once. By Little's law those that run, divided by those that end in a second,
@@ -24,6 +26,11 @@ import java.util.concurrent.atomic.AtomicLong;
  * time, begun or not, or that were given less than calls take which do not wait, say nothing. Nobody is given more than the usual time,
  * which a twentieth of the calls have at most. Where calls take no longer than ever, no limit is lowered, however many are late.
  *
+ * <p>What is learnt, of how long calls take and are given and of which are late, is what most groups of peers say, each
+ * of which counts for twice the calls of the group in the middle at most; and peers that run less than their group's
+ * part of a limit are not refused for what others run. So one address does not decide for the others. See
+ * {@link Group}.
+ *
  * <p>One method each, because methods wait for different things: one that is overloaded takes no place from the others. Handlers on the
  * event loop need no limit: there is one a loop.
  *
@@ -33,6 +40,12 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class AdmissionLimit {
     static final int LEAST = 4;
+
+    /** What peers run and say is put together in so many groups: see {@link Group}. A power of two. */
+    static final int GROUPS = 16;
+
+    /** No group counts for more calls than so many times those of the group in the middle. */
+    private static final double MOST_OF_MIDDLE = 2;
 
     /** So many calls of a step are all looked at; of those behind them one in {@link #SAMPLED} says enough. */
     private static final int ALL_COUNT = 256;
@@ -87,7 +100,10 @@ final class AdmissionLimit {
 
     private static final int TIME_UNIT_SHIFT = TakenTimes.UNIT_SHIFT;
 
-    /** Of {@link #shares}: the upper bits count those that were late, the lower sum up what part of their time calls took, at most 2. */
+    /**
+     * Of {@link Group#shares}: the upper bits count those that were late, the lower sum up what part of their time
+     * calls took, at most 2.
+     */
     private static final int LATE_SHIFT = 40;
 
     private static final double SHARE_UNIT = 1024;
@@ -140,27 +156,24 @@ final class AdmissionLimit {
 
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Connections that run handlers of this method. */
+    /** Those that have been asked for, by number. */
+    private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(GROUPS);
+
+    /** Groups that run handlers of this method. */
     private final AtomicInteger holders = new AtomicInteger();
 
     private volatile int limit;
 
     // since the last step
     private final AtomicLong ended = new AtomicLong();
-    private final AtomicLong shares = new AtomicLong();
 
     /** As {@link #ended}, of calls that waited for a thread for nearly all of their time and did not begin. */
     private final AtomicLong unbegun = new AtomicLong();
 
-    /**
-     * Those of {@link #ended} that brought no result in time. The lower bits sum up what they were given.
-     */
-    private final AtomicLong undone = new AtomicLong();
-
     /** As {@link #ended}, by how long they took. */
     private final TakenTimes taken = new TakenTimes(MAX_GIVEN_NANOS);
 
-    private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
+    private final Medians medians = new Medians(GROUPS);
     private volatile boolean refused;
     private volatile boolean gap;
 
@@ -275,29 +288,150 @@ final class AdmissionLimit {
         this.caughtUpNanos = nowNanos;
     }
 
-    /** As {@link #enter(int, int)}, of a connection that runs nothing else. */
-    boolean enter() {
-        return enter(0, 0);
+    /** Peers of this number, from 0 to below {@link #GROUPS}. */
+    Group group(int number) {
+        Group known = groups.get(number);
+        if (known != null) {
+            return known;
+        }
+        Group made = new Group();
+        Group before = groups.compareAndExchange(number, null, made);
+        return before == null ? made : before;
     }
 
     /**
-     * A connection may run as many handlers as are still free of all then, and one more: so it comes to half of them, each greedy one more to
-     * a part of what is left, and there is always something left for who runs few. The same holds for a method's handlers and its limit: where
-     * that has sunk, it is shared by connections and not by requests. But a connection that has the method for itself has all of the limit,
-     * until another one is refused. See {@link Ledger} for where that comes from. A connection that is refused over its share says nothing:
-     * the limit itself is not used up.
-     *
-     * <p>A connection that runs less than the limit divided by those that run handlers of this method is not refused
-     * for the limit, though others have all of it, so that two to three times as many may run: what others run for
-     * long, or the limit that they bring about by that, takes no place from those who run little. Where there are more
-     * connections than the limit, there is nothing to divide.
-     *
-     * @param own handlers that the caller's connection runs already
-     * @param ownHere those among them that are of this method; who says 0 and has entered says later when it is 0
-     *     again, by {@link #holdsNone}
-     * @return false if the call has to be refused
+     * What some peers run and say, of one address for the most part, as {@link Ledger} puts them together: what is
+     * learnt is learnt of most groups, so that none of them decides for the others by how much, how long or how hastily
+     * it calls.
      */
-    boolean enter(int own, int ownHere) {
+    final class Group {
+        private final AtomicInteger running = new AtomicInteger();
+
+        // since the last step
+
+        /** As {@link AdmissionLimit#ended}, of those that ended in time and with a result. */
+        private final AtomicLong done = new AtomicLong();
+
+        /** As {@link AdmissionLimit#ended}, of the others. The lower bits sum up what they were given. */
+        private final AtomicLong undone = new AtomicLong();
+
+        private final AtomicLong shares = new AtomicLong();
+        private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
+
+        // of the last step, guarded as that is
+        private long doneSum;
+        private long undoneSum;
+        private long shareSum;
+
+        /** As {@link #enter(int, int)}, of a connection that runs nothing else. */
+        boolean enter() {
+            return enter(0, 0);
+        }
+
+        /**
+         * A connection may run as many handlers as are still free of all then, and one more: so it comes to half of
+         * them, each greedy one more to a part of what is left, and there is always something left for who runs few.
+         * The same holds for a method's handlers and its limit: where that has sunk, it is shared by connections and
+         * not by requests. But a connection that has the method for itself has all of the limit, until another one is
+         * refused. See {@link Ledger} for where that comes from. A connection that is refused over its share says
+         * nothing: the limit itself is not used up.
+         *
+         * <p>Peers that run less than the limit divided by the groups that run handlers of this method are not refused
+         * for the limit, though others have all of it, so that some times as many may run: what others run for long, or
+         * the limit that they bring about by that, takes no place from those who run little.
+         *
+         * @param own handlers that the caller's connection runs already
+         * @param ownHere those among them that are of this method
+         * @return false if the call has to be refused
+         */
+        boolean enter(int own, int ownHere) {
+            if (!AdmissionLimit.this.enter(own, ownHere, running.get())) {
+                return false;
+            }
+            if (running.getAndIncrement() == 0) {
+                holders.incrementAndGet();
+            }
+            return true;
+        }
+
+        /** A call that has entered leaves, and says nothing. */
+        void leave() {
+            if (running.decrementAndGet() == 0) {
+                holders.decrementAndGet();
+            }
+            AdmissionLimit.this.leave();
+        }
+
+        /**
+         * Each that has entered leaves once.
+         *
+         * @param isDone whether the handler brought a result. One that failed or was cancelled in good time says
+         *     nothing: callers decide that
+         */
+        void leave(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
+            if (running.decrementAndGet() == 0) {
+                holders.decrementAndGet();
+            }
+            AdmissionLimit.this.leave(this, beganNanos, deadlineNanos, nowNanos, isDone);
+        }
+
+        /**
+         * A call that has entered leaves, and its handler never began. Where it has waited for a thread for nearly all
+         * of its time, more is taken than can be done, by this method or by others that have the same threads: that is
+         * what a drop is to other limits. It counts as late, and not among those that end, of which the rate says what
+         * can be done. A call whose caller gave up before that says nothing.
+         */
+        void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
+            if (running.decrementAndGet() == 0) {
+                holders.decrementAndGet();
+            }
+            AdmissionLimit.this.leaveUnbegun(this, beganNanos, deadlineNanos, nowNanos);
+        }
+
+        /** A call of this method has been refused: see {@link AdmissionLimit#refused}. */
+        void refused(long nowNanos) {
+            AdmissionLimit.this.refused(nowNanos);
+        }
+
+        /** Of the method. */
+        int limit() {
+            return limit;
+        }
+
+        /** Of the method. */
+        int running() {
+            return AdmissionLimit.this.running.get();
+        }
+
+        private void take() {
+            doneSum = done.getAndSet(0);
+            undoneSum = undone.getAndSet(0);
+            shareSum = shares.getAndSet(0);
+            given.take(USUAL_PART);
+        }
+
+        private long doneCount() {
+            return doneSum >>> COUNT_SHIFT;
+        }
+
+        private long undoneCount() {
+            return undoneSum >>> COUNT_SHIFT;
+        }
+
+        private long endedCount() {
+            return doneCount() + undoneCount();
+        }
+
+        private long lateCount() {
+            return shareSum >>> LATE_SHIFT;
+        }
+
+        private double share() {
+            return (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / given.count();
+        }
+    }
+
+    private boolean enter(int own, int ownHere, int ofGroup) {
         int most = limit;
         int others = running.getAndIncrement() - ownHere;
         int free = most - ownHere - others;
@@ -309,7 +443,7 @@ final class AdmissionLimit {
             refused = true;
         }
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
-        if (isOver && (ownHere + 1L) * (holders.get() + (ownHere == 0 ? 1 : 0)) > most) {
+        if (isOver && !isWithinShare(most, ofGroup, ownHere)) {
             running.decrementAndGet();
             return false;
         }
@@ -319,15 +453,17 @@ final class AdmissionLimit {
             running.decrementAndGet();
             return false;
         }
-        if (ownHere == 0) {
-            holders.incrementAndGet();
-        }
         return true;
     }
 
-    /** A connection that has entered runs no handler of this method any more. */
-    void holdsNone() {
-        holders.decrementAndGet();
+    /** Whether the group runs less than its part, where there are others, and this one no more than is left of that. */
+    private boolean isWithinShare(int most, int ofGroup, int ownHere) {
+        int sharing = holders.get() + (ofGroup == 0 ? 1 : 0);
+        if (sharing < 2) {
+            return false;
+        }
+        int free = most / sharing - ofGroup;
+        return free > 0 && (ownHere <= free || ownHere == ofGroup);
     }
 
     private void share() {
@@ -391,18 +527,12 @@ final class AdmissionLimit {
         return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
     }
 
-    /** A call that has entered leaves, and says nothing. */
-    void leave() {
+    private void leave() {
         all.decrementAndGet();
         running.decrementAndGet();
     }
 
-    /**
-     * Each that has entered leaves once.
-     *
-     * @param isDone whether the handler brought a result. One that failed or was cancelled in good time says nothing: callers decide that
-     */
-    void leave(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
+    private void leave(Group of, long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
         if (!isLearning) {
             leave();
             return;
@@ -424,15 +554,10 @@ final class AdmissionLimit {
             // a call that was begun as its time ran out had none
             return;
         }
-        look(ended, took, givenNanos, nowNanos, isDone);
+        look(of, ended, took, givenNanos, nowNanos, isDone);
     }
 
-    /**
-     * A call that has entered leaves, and its handler never began. Where it has waited for a thread for nearly all of its time, more is taken
-     * than can be done, by this method or by others that have the same threads: that is what a drop is to other limits. It counts as late, and
-     * not among those that end, of which the rate says what can be done. A call whose caller gave up before that says nothing.
-     */
-    void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
+    private void leaveUnbegun(Group of, long beganNanos, long deadlineNanos, long nowNanos) {
         if (!isLearning) {
             leave();
             return;
@@ -444,27 +569,29 @@ final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long waited = nowNanos - beganNanos;
         if (givenNanos >= minGivenNanos && waited >= NEARLY_ALL * givenNanos) {
-            look(unbegun, waited, givenNanos, nowNanos, false);
+            look(of, unbegun, waited, givenNanos, nowNanos, false);
         }
     }
 
     /** @param counted which of the two counts and sums it belongs to */
-    private void look(AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
+    private void look(Group of, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
         long units = Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT;
         long sum = counted.addAndGet(1L << COUNT_SHIFT | units);
         long count = sum >>> COUNT_SHIFT;
+        boolean isLate = !isDone || took >= givenNanos;
         if (counted == ended) {
             taken.add(units, sum & (1L << COUNT_SHIFT) - 1);
-            if (!isDone || took >= givenNanos) {
-                undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
+            if (isLate) {
+                of.undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
+            } else {
+                of.done.addAndGet(1L << COUNT_SHIFT | units);
             }
         }
         if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
             double share = took / (double) held;
-            boolean isLate = !isDone || took >= givenNanos;
-            given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
-            shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
+            of.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
+            of.shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
         }
         if (nowNanos - nextStepNanos >= 0 && count >= LEAST_COUNT && stepping.compareAndSet(false, true)) {
             try {
@@ -500,10 +627,8 @@ final class AdmissionLimit {
         }
         long sum = ended.getAndSet(0);
         long unbegunSum = unbegun.getAndSet(0);
-        long shareSum = shares.getAndSet(0);
-        long undoneSum = undone.getAndSet(0);
-        given.take(USUAL_PART);
         taken.take();
+        takeAll();
         boolean refusing = refused;
         refused = false;
         boolean idle = gap;
@@ -515,8 +640,6 @@ final class AdmissionLimit {
         double elapsed = now - windowBeganNanos;
         windowBeganNanos = now;
         nextStepNanos = now + STEP_NANOS;
-        long counted = given.count();
-        long late = shareSum >>> LATE_SHIFT;
         boolean areMostLate = 2 * late > counted;
         if (unbegunSum != 0 && areMostLate) {
             // whatever the rate is at which the few others end
@@ -531,10 +654,15 @@ final class AdmissionLimit {
             return;
         }
         double took = Math.max(1, mean(sum));
-        learnTime(now, refusing, took, count, elapsed);
+        boolean areMany = medians.size() > 1;
+        if (!areMany) {
+            learnTime(now, refusing, took, count, elapsed);
+        } else if (done > 0) {
+            learnTime(now, refusing, Math.max(1, doneNanos()), done, elapsed);
+        }
         if (counted >= LEAST_COUNT) {
             double roomy = ROOMY * Math.max(needNanos(now), ownMiddleNanos);
-            double usual = Math.max(given.usualNanos(), Math.min(roomy, given.middleNanos()));
+            double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
         }
         // also where none is counted, as it may be more than any call is given by now
@@ -542,17 +670,18 @@ final class AdmissionLimit {
         if (counted == 0) {
             return;
         }
-        double used = Math.max(1 / SHARE_UNIT, (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / counted);
-        boolean isUnhindered = took < UNHINDERED * ownNanos;
+        double used = Math.max(1 / SHARE_UNIT, shareTaken());
+        // of one group nothing else tells whether those that are late were given too little
+        boolean isUnhindered = took < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         mostOwn = areSomeLate ? MOST_OWN : 1;
         double current = count / elapsed;
         // by Little's law, for those that have not ended as well: the first that end are those that take least
         double needed = Math.max(took, running.get() / current);
+        double tookByMost = tookNanos(took);
         // callers choose how long their calls take
-        long trialNanos = (long) Math.min(took, Math.max(PATIENCE_NANOS, usualNanos));
-        long undoneCount = undoneSum >>> COUNT_SHIFT;
-        double done = Math.max(0, count - undoneCount) / elapsed;
+        long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
+        double inTime = doneCount / elapsed;
         if (isCut && now - probeEndNanos < 0) {
             if (late > 0 || used > FAR_FROM_LATE) {
                 return;
@@ -561,8 +690,7 @@ final class AdmissionLimit {
             sinkingFrom = 0;
         } else if (isCut) {
             isCut = false;
-            boolean isMostForNothing = undoneCount > 0 && 2 * undoneCount * mean(undoneSum) > count * given.meanNanos();
-            if (!isMostForNothing && isOfTheirOwn(current, done)) {
+            if (!isMostGivenInVain() && isOfTheirOwn(current, inTime)) {
                 remember(Math.min(mostOwn, used));
                 rememberNeed(now, needed);
                 comeBack();
@@ -573,14 +701,14 @@ final class AdmissionLimit {
         if (areMostLate) {
             if (!isUnhindered && cut(now, took)) {
                 isCut = true;
-                sinkingRate = done;
+                sinkingRate = inTime;
                 sinkingEnds = current;
                 probeEndNanos = now + trialNanos + STEP_NANOS;
             }
             return;
         }
         // what a change has changed is not seen before calls have ended that came after it
-        nextStepNanos = now + Math.max(STEP_NANOS, (long) took);
+        nextStepNanos = now + Math.max(STEP_NANOS, (long) tookByMost);
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
                 sank(now, current, used, needed);
@@ -613,6 +741,140 @@ final class AdmissionLimit {
         }
     }
 
+    // ---- what groups say in a step
+
+    // of the last step, each group up to its bound
+    private double counted;
+    private double late;
+    private double done;
+    private double mostCounted;
+    private double mostEnded;
+
+    /** All that have ended in time. */
+    private long doneCount;
+
+    private void takeAll() {
+        counted = 0;
+        late = 0;
+        done = 0;
+        doneCount = 0;
+        mostCounted = mostOf(true);
+        mostEnded = mostOf(false);
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null) {
+                doneCount += group.doneCount();
+                done += Math.min(mostEnded, group.doneCount());
+                counted += weight(group);
+                late += group.given.count() == 0 ? 0 : group.lateCount() * weight(group) / group.given.count();
+            }
+        }
+    }
+
+    private double weight(Group group) {
+        return Math.min(mostCounted, group.given.count());
+    }
+
+    /** The bound of a group: of two it would be decided by the smaller one, which may be anybody. */
+    private double mostOf(boolean isOfCounted) {
+        medians.clear();
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null) {
+                if (isOfCounted) {
+                    group.take();
+                }
+                long calls = isOfCounted ? group.given.count() : group.endedCount();
+                medians.add(calls, calls == 0 ? 0 : 1);
+            }
+        }
+        return medians.size() > 2 ? MOST_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
+    }
+
+    /** What a call took that ended in time: the mean of the group in the middle. */
+    private double doneNanos() {
+        medians.clear();
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null && group.doneCount() > 0) {
+                medians.add(mean(group.doneSum), Math.min(mostEnded, group.doneCount()));
+            }
+        }
+        return medians.median();
+    }
+
+    /** What a call took that has ended, in time or not: the mean of the group in the middle, if there are some. */
+    private double tookNanos(double ofAll) {
+        medians.clear();
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null && group.endedCount() > 0) {
+                double sum = 0;
+                if (group.doneCount() > 0) {
+                    sum += mean(group.doneSum) * group.doneCount();
+                }
+                if (group.undoneCount() > 0) {
+                    // which ended as their time did, by and large
+                    sum += mean(group.undoneSum) * group.undoneCount();
+                }
+                medians.add(sum / group.endedCount(), Math.min(mostEnded, group.endedCount()));
+            }
+        }
+        return medians.size() > 1 ? Math.max(1, medians.median()) : ofAll;
+    }
+
+    private double usualGivenNanos() {
+        medians.clear();
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null) {
+                medians.add(group.given.usualNanos(), weight(group));
+            }
+        }
+        return medians.median();
+    }
+
+    private double middleGivenNanos() {
+        medians.clear();
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null) {
+                medians.add(group.given.middleNanos(), weight(group));
+            }
+        }
+        return medians.median();
+    }
+
+    private double shareTaken() {
+        medians.clear();
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null && group.given.count() > 0) {
+                medians.add(group.share(), weight(group));
+            }
+        }
+        return medians.median();
+    }
+
+    /** Whether more than half of the time that was given went to calls that brought nothing in time. */
+    private boolean isMostGivenInVain() {
+        double inVain = 0;
+        double ends = 0;
+        double givenNanos = 0;
+        for (int i = 0; i < GROUPS; i++) {
+            Group group = groups.get(i);
+            if (group != null && group.endedCount() > 0) {
+                double counts = Math.min(mostEnded, group.endedCount());
+                ends += counts;
+                inVain += group.undoneCount() == 0
+                        ? 0
+                        : mean(group.undoneSum) * group.undoneCount() * counts / group.endedCount();
+                givenNanos += group.given.meanNanos() * weight(group);
+            }
+        }
+        return inVain > 0 && 2 * inVain > ends * givenNanos / counted;
+    }
+
     /** Of {@link #ended}, or the like, where that is not 0. */
     private static double mean(long sum) {
         return (sum & (1L << COUNT_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT) / (sum >>> COUNT_SHIFT);
@@ -638,7 +900,7 @@ final class AdmissionLimit {
     }
 
     /** As {@link #learn}, in time: callers decide what share of theirs it is. */
-    private void learnTime(long now, boolean refusing, double took, long count, double elapsed) {
+    private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
         // the least of many means of few would be less than any mean of many
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);

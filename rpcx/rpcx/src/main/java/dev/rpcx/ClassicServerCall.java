@@ -41,7 +41,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private boolean entered;
 
     /** Counts the handler; null where it is not counted, and once it is counted no more. Guarded by this until it has begun. */
-    private @Nullable AdmissionLimit admitted;
+    private AdmissionLimit.@Nullable Group admitted;
 
     /** Whether a thread of the call has failed before it could end it: see {@link LostCalls}. */
     private boolean isOrphan;
@@ -104,7 +104,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (method.chain() != null) {
             context.goesOnBy(connection.callThreads.stepsOf(this));
         }
-        this.admitted = method.admission();
+        this.admitted = connection.admission(method);
         this.running = admitted != null;
     }
 
@@ -183,7 +183,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     private void leaveSilently() {
-        AdmissionLimit admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
+        AdmissionLimit.Group admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
         if (admission != null) {
             admission.leave();
         }
@@ -196,7 +196,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     @Override
     public void leaveNow(boolean isDone) {
-        AdmissionLimit admission = admitted;
+        AdmissionLimit.Group admission = admitted;
         if (admission != null) {
             long now = connection.nanoTime();
             admitted = null;
@@ -204,8 +204,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
     }
 
-    private synchronized @Nullable AdmissionLimit takeAdmitted() {
-        AdmissionLimit admission = admitted;
+    private synchronized AdmissionLimit.@Nullable Group takeAdmitted() {
+        AdmissionLimit.Group admission = admitted;
         admitted = null;
         return admission;
     }
@@ -422,7 +422,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private void leaveUnbegun() {
         // before the handler is taken: where this fails, whoever ends the call takes it
         long now = connection.nanoTime();
-        AdmissionLimit admission = takeAdmitted();
+        AdmissionLimit.Group admission = takeAdmitted();
         if (admission == null) {
             return;
         }

@@ -11,7 +11,6 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -252,10 +251,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             return false;
         }
         ClassicServerCall call = null;
-        AdmissionLimit entered = null;
+        AdmissionLimit.Group entered = null;
         boolean isTaken = false;
         try {
-            AdmissionLimit admission = method.admission();
+            AdmissionLimit.Group admission = admission(method);
             if (admission != null && !running.enter(method, admission)) {
                 refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
                 return false;
@@ -275,7 +274,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 }
                 places.release(1);
                 if (entered != null) {
-                    running.left(method, entered);
+                    running.left(method);
                     entered.leave();
                 }
             }
@@ -411,10 +410,16 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
+    /** What this connection's peer runs and says of a method; null for one without a limit. */
+    AdmissionLimit.@Nullable Group admission(ServerMethod method) {
+        AdmissionLimit limit = method.admission();
+        return limit == null ? null : limit.group(account.group());
+    }
+
     private void uncount(ClassicServerCall call) {
         if (call.running) {
             call.running = false;
-            running.left(call.method(), Objects.requireNonNull(call.method().admission()));
+            running.left(call.method());
         }
     }
 

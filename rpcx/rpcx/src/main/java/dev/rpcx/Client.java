@@ -62,7 +62,7 @@ public final class Client implements AutoCloseable {
     private final Ledger ledger = Ledger.ofClient("client");
 
     /** Pays for requests of calls that wait for a connection. */
-    final Account waiting = new Account(ledger, null);
+    final Account waiting = new Account(ledger);
 
     /** One-way calls that have been accepted, and would be lost where the client ended now. */
     private final Set<RPCXFuture<?>> unsent = ConcurrentHashMap.newKeySet();

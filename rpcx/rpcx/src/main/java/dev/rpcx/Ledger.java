@@ -87,6 +87,7 @@ final class Ledger {
     private final int mostConnectionsOfAddress;
     private final AtomicLong[] held = new AtomicLong[KINDS];
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
+    private final AtomicInteger nextGroup = new AtomicInteger();
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
@@ -234,7 +235,7 @@ final class Ledger {
         Address address = key == null
                 ? null
                 : addresses.compute(key, (k, found) -> {
-                    Address is = found == null ? new Address(k) : found;
+                    Address is = found == null ? new Address(k, nextGroup.getAndIncrement()) : found;
                     is.connections.incrementAndGet();
                     return is;
                 });
@@ -252,7 +253,7 @@ final class Ledger {
         }
         boolean isOpen = false;
         try {
-            Account account = new Account(this, address);
+            Account account = new Account(this, address, groupOf(address));
             open.add(account);
             isOpen = true;
             return account;
@@ -264,6 +265,19 @@ final class Ledger {
                 }
             }
         }
+    }
+
+    /**
+     * Connections of one address are of one group as long as there are many addresses. Of few addresses each has some
+     * groups, so that one connection of theirs does not decide for all others.
+     */
+    private int groupOf(@Nullable Address address) {
+        if (address == null) {
+            return nextGroup.getAndIncrement() & AdmissionLimit.GROUPS - 1;
+        }
+        int each = Math.max(1, AdmissionLimit.GROUPS / Math.max(1, addresses.size()));
+        int next = address.opened.getAndIncrement() & AdmissionLimit.GROUPS - 1;
+        return address.group + next % each & AdmissionLimit.GROUPS - 1;
     }
 
     private static @Nullable Object key(@Nullable SocketAddress remote) {
@@ -511,8 +525,14 @@ final class Ledger {
         /** Changed while the map's entry is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
-        Address(Object key) {
+        private final int group;
+
+        /** Connections that there have been. */
+        private final AtomicInteger opened = new AtomicInteger();
+
+        Address(Object key, int group) {
             this.key = key;
+            this.group = group;
         }
 
         private boolean holdsNothing() {

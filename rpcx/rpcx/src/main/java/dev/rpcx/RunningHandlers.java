@@ -44,7 +44,7 @@ final class RunningHandlers {
     }
 
     /** Takes a place for a handler of this method. @return false if the connection, or the server, has none */
-    boolean enter(ServerMethod method, AdmissionLimit limit) {
+    boolean enter(ServerMethod method, AdmissionLimit.Group limit) {
         int at = find(method);
         if (at == ofMethods.length) {
             ofMethods = Arrays.copyOf(ofMethods, 2 * at);
@@ -79,12 +79,8 @@ final class RunningHandlers {
         return at;
     }
 
-    /**
-     * One that has entered counts no more.
-     *
-     * @param limit by which it has entered
-     */
-    void left(ServerMethod method, AdmissionLimit limit) {
+    /** One that has entered counts no more. */
+    void left(ServerMethod method) {
         int at = find(method);
         all--;
         ofMethods[at + 1]--;
@@ -93,7 +89,6 @@ final class RunningHandlers {
             behind.end();
         }
         if (ofMethods[at + 1] == 0) {
-            limit.holdsNone();
             end -= 2;
             ofMethods[at] = ofMethods[end];
             ofMethods[at + 1] = ofMethods[end + 1];

@@ -86,8 +86,7 @@ final class ServerCall extends Outbound
      * and cleared by whoever ends it, under this object's lock where the handler has not begun, and by the last of its
      * threads where {@link CallThreads} runs some.
      */
-    @Nullable
-    AdmissionLimit admitted;
+    AdmissionLimit.@Nullable Group admitted;
 
     /** The two take the items that come with the call, and send those that go back. */
     @Nullable
@@ -584,7 +583,7 @@ final class ServerCall extends Outbound
         onLoop.handling = false;
         List<OwnStage> seen = List.of();
         try {
-            AdmissionLimit counted = admitted;
+            AdmissionLimit.Group counted = admitted;
             if (counted != null && leavesUnlessThreads(false)) {
                 admitted = null;
                 counted.leave();
@@ -770,7 +769,7 @@ final class ServerCall extends Outbound
 
     @Override
     public void leaveNow(boolean isDone) {
-        AdmissionLimit counted = admitted;
+        AdmissionLimit.Group counted = admitted;
         if (counted != null) {
             long now = connection.nanoTime();
             admitted = null;
@@ -782,7 +781,7 @@ final class ServerCall extends Outbound
     private void leaveUnbegun() {
         // before the handler is taken: where this fails, whoever ends the call takes it
         long now = connection.nanoTime();
-        AdmissionLimit counted;
+        AdmissionLimit.Group counted;
         synchronized (this) {
             counted = admitted;
             admitted = null;

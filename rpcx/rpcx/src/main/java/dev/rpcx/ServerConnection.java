@@ -345,7 +345,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if it waits
      */
     boolean enterPostponed(ServerCall call) {
-        AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
+        AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
         if (running.enter(call.method(), admission)) {
             entered(call, admission);
             // how long it waited for its caller to read says nothing about handlers
@@ -521,14 +521,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         boolean more = (head & Wire.MORE) != 0;
-        AdmissionLimit admission = method.admission();
+        AdmissionLimit.Group admission = admission(method);
         ServerCall call = place();
         if (call == null) {
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection or server");
             return;
         }
         long now;
-        AdmissionLimit entered = null;
+        AdmissionLimit.Group entered = null;
         boolean isPlaceUsed = false;
         try {
             if (!hasSlot(slot)
@@ -569,7 +569,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 call.releasePlace();
                 places.release(1);
                 if (entered != null) {
-                    running.left(method, entered);
+                    running.left(method);
                     entered.leave();
                 }
             }
@@ -852,7 +852,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** A request that came in several frames is counted when it is whole. @return false if the call has been refused */
     private boolean admit(ServerCall call) {
-        AdmissionLimit admission = Objects.requireNonNull(call.method().admission());
+        AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
         if (running.enter(call.method(), admission)) {
             entered(call, admission);
             return true;
@@ -873,7 +873,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         refuse(id, RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
     }
 
-    private void entered(ServerCall call, AdmissionLimit admission) {
+    private void entered(ServerCall call, AdmissionLimit.Group admission) {
         call.admitted = admission;
         call.onLoop.running = true;
     }
@@ -892,6 +892,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
+    /** What this connection's peer runs and says of a method; null for one without a limit. */
+    private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
+        AdmissionLimit limit = method.admission();
+        return limit == null ? null : limit.group(account.group());
+    }
+
     private void uncount(ServerCall call) {
         if (!call.hasThreads()) {
             uncountNow(call);
@@ -901,7 +907,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void uncountNow(ServerCall call) {
         if (call.onLoop.running) {
             call.onLoop.running = false;
-            running.left(call.method(), Objects.requireNonNull(call.method().admission()));
+            running.left(call.method());
         }
     }
 

@@ -17,7 +17,7 @@ class AdmissionMemoryTest {
     private static final long QUICK = 320 * UNIT;
     private static final long GIVEN = 2_560 * UNIT;
 
-    private final AdmissionLimit limit = new AdmissionLimit(100, new AtomicInteger(), 0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(100, new AtomicInteger(), 0).group(0);
     private long now;
 
     private void enter(int calls) {

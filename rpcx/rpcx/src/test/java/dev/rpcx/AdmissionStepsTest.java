@@ -28,7 +28,7 @@ class AdmissionStepsTest {
     private static final long GIVEN = 2560 * UNIT;
 
     private final AtomicInteger all = new AtomicInteger();
-    private final AdmissionLimit limit = new AdmissionLimit(MOST, all, 0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(MOST, all, 0).group(0);
     private long now;
 
     /** One call runs throughout: no other is ever alone. */
@@ -881,7 +881,7 @@ class AdmissionStepsTest {
 
     @Test
     void aConnectionRunsAsManyAsAreFreeAndOneMore() {
-        AdmissionLimit fresh = new AdmissionLimit(10, new AtomicInteger(), 0);
+        AdmissionLimit.Group fresh = new AdmissionLimit(10, new AtomicInteger(), 0).group(0);
         int own = 0;
         while (fresh.enter(own, 0)) {
             own++;

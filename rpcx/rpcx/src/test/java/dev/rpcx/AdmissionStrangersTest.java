@@ -6,6 +6,7 @@ import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntUnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -32,6 +33,10 @@ class AdmissionStrangersTest {
     private final PriorityQueue<Event> events = new PriorityQueue<>();
     private final int[] running = new int[HONEST_CONNECTIONS + 100];
     private int number;
+
+    /** Each of the others has an address, and the strangers have one. */
+    private IntUnaryOperator groupOf = connection -> Math.min(connection, HONEST_CONNECTIONS);
+
     private double now;
     private int honest;
     private int refused;
@@ -46,17 +51,16 @@ class AdmissionStrangersTest {
 
     /** @return false if the call was refused */
     private boolean call(int connection, double takes, double given) {
-        if (!limit.enter(running[connection], running[connection])) {
-            limit.refused(nanos(now));
+        AdmissionLimit.Group of = limit.group(groupOf.applyAsInt(connection));
+        if (!of.enter(running[connection], running[connection])) {
+            of.refused(nanos(now));
             return false;
         }
         running[connection]++;
         double began = now;
         at(now + Math.min(takes, given), () -> {
-            if (--running[connection] == 0) {
-                limit.holdsNone();
-            }
-            limit.leave(nanos(began), nanos(began + given), nanos(now), takes < given);
+            running[connection]--;
+            of.leave(nanos(began), nanos(began + given), nanos(now), takes < given);
         });
         return true;
     }
@@ -99,13 +103,22 @@ class AdmissionStrangersTest {
         "300, 0.1, 2, 50, 34, 60, 30",
         "500, 0.05, 2, 80, 64, 120, 60",
         "100, 0.03, 1, 15, 3, 30, 10",
+        // late ones, of as many calls a second as the others'
+        "20, 0.03, 0.32, 20, 2, 2.1, 2",
+        "20, 0.1, 0.32, 1, 0.05, 3.1, 3",
+        "30, 0.1, 0.32, 1, 0.05, 3.1, 3",
+        "50, 0.005, 0.12, 1, 0.05, 1.1, 1",
+        "50, 0.03, 0.11, 1, 0.1, 2.1, 2",
+        "300, 0.1, 0.5, 1, 0.0625, 3, 2.9",
+        "50, 0.1, 0.32, 10, 0.5, 0.2, 0.16",
+        "20, 0.3, 0.92, 10, 1, 0.9, 0.83",
         // quick ones that are given much, and such as end just in time
         "20, 0.03, 1, 60, 20, 0.001, 60",
         "50, 0.1, 2, 30, 10, 9.9, 10",
         // and such as sleep for an hour
         "100, 0.03, 1, 5, 1.7, 3600, 3601",
     })
-    void strangersWithFewConnectionsTakeHardlyAnythingFromOthers(
+    void strangersOfOneAddressTakeHardlyAnythingFromOthers(
             double perSecond,
             double takes,
             double given,
@@ -114,20 +127,24 @@ class AdmissionStrangersTest {
             double strangersTake,
             double strangersGive) {
         at(0, () -> honest(perSecond, takes, given));
-        at(5, () -> strangers(3, together, everySeconds, strangersTake, strangersGive));
+        at(5, () -> strangers(10, together, everySeconds, strangersTake, strangersGive));
         run(200);
         expectRefused(0.1);
     }
 
-    /** More than the limit that they bring about: then only others' own calls say what is too little. */
+    /** As where all come through one proxy: each connection is its own group. */
     @ParameterizedTest
     @CsvSource({
+        "20, 0.03, 1, 12, 4, 30, 5",
         "20, 0.03, 1, 24, 8, 30, 10",
+        "20, 0.005, 0.04, 5, 1.67, 30, 10",
         "50, 0.1, 2, 24, 12, 70, 60",
         "300, 0.1, 2, 50, 34, 60, 30",
         "500, 0.05, 2, 80, 64, 120, 60",
+        "20, 0.1, 0.32, 1, 0.05, 3.1, 3",
+        "50, 0.03, 0.11, 1, 0.1, 2.1, 2",
     })
-    void strangersWithManyConnectionsLeaveOthersMostOfTheirCalls(
+    void strangersOfTheAddressOfAllOthersTakeLittleByTwoConnections(
             double perSecond,
             double takes,
             double given,
@@ -135,10 +152,11 @@ class AdmissionStrangersTest {
             double everySeconds,
             double strangersTake,
             double strangersGive) {
+        groupOf = connection -> connection % AdmissionLimit.GROUPS;
         at(0, () -> honest(perSecond, takes, given));
-        at(5, () -> strangers(50, together, everySeconds, strangersTake, strangersGive));
+        at(5, () -> strangers(2, together, everySeconds, strangersTake, strangersGive));
         run(200);
-        expectRefused(0.2);
+        expectRefused(0.1);
     }
 
     /** Calls of 60 s while a method is quiet must not make the others' time of 10 s too little to count for ever. */
@@ -161,7 +179,7 @@ class AdmissionStrangersTest {
     /** So many work at once, each for a second; calls come thrice as fast as that, and are given three seconds. */
     private void overload(int workers) {
         double wait = limit.running() / (double) workers;
-        call(HONEST_CONNECTIONS + 1 + random.nextInt(20), wait + 1, 3);
+        call(random.nextInt(HONEST_CONNECTIONS), wait + 1, 3);
         at(now + 1.0 / (3 * workers), () -> overload(workers));
     }
 

@@ -34,7 +34,7 @@ class AdmissionTrialTest {
     /** 168 ms. */
     private static final long GIVEN = 2560 * UNIT;
 
-    private final AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(MOST, new AtomicInteger(), 0).group(0);
     private long now;
 
     /** One call runs throughout, and calls are known to take 21 ms. */
@@ -222,7 +222,7 @@ class AdmissionTrialTest {
 
     @Test
     void ofALongPollNothingIsLearnt() {
-        AdmissionLimit fixed = new AdmissionLimit(MOST, new AtomicInteger(), 0, false);
+        AdmissionLimit.Group fixed = new AdmissionLimit(MOST, new AtomicInteger(), 0, false).group(0);
         long second = TimeUnit.SECONDS.toNanos(1);
         for (int i = 1; i <= 100; i++) {
             for (int k = 0; k < 40; k++) {
@@ -356,7 +356,7 @@ class AdmissionTrialTest {
     @ParameterizedTest
     @ValueSource(longs = {0, -1_000_000_000_000_000L, -150_000_000, Long.MAX_VALUE - 150_000_000})
     void itDoesNotMatterWhereTheClockBegins(long begin) {
-        AdmissionLimit some = new AdmissionLimit(100, new AtomicInteger(), begin);
+        AdmissionLimit.Group some = new AdmissionLimit(100, new AtomicInteger(), begin).group(0);
         now = begin;
         assertThat(some.enter()).isTrue();
         end(some, 100, QUICK);
@@ -382,7 +382,7 @@ class AdmissionTrialTest {
     }
 
     /** So many end, all at once, a tenth of a second later. */
-    private void end(AdmissionLimit limit, int calls, long took) {
+    private void end(AdmissionLimit.Group limit, int calls, long took) {
         now += STEP - 1;
         for (int i = 0; i < calls; i++) {
             now += i == calls - 1 ? 1 : 0;
@@ -393,12 +393,12 @@ class AdmissionTrialTest {
 
     // ---- connections
 
-    private static AdmissionLimit ofTen() {
-        return new AdmissionLimit(10, new AtomicInteger(), 0);
+    private static AdmissionLimit.Group ofTen() {
+        return new AdmissionLimit(10, new AtomicInteger(), 0).group(0);
     }
 
     /** Its share of all methods' handlers does not count here. @return how many it runs then */
-    private static int enterAll(AdmissionLimit limit, int own) {
+    private static int enterAll(AdmissionLimit.Group limit, int own) {
         int running = own;
         while (limit.enter(0, running)) {
             running++;
@@ -408,7 +408,7 @@ class AdmissionTrialTest {
 
     @Test
     void aConnectionThatIsAloneHasAllOfALimitAgainAndAgain() {
-        AdmissionLimit ten = ofTen();
+        AdmissionLimit.Group ten = ofTen();
         assertThat(enterAll(ten, 0)).isEqualTo(10);
         leave(ten, 5);
         assertThat(enterAll(ten, 5)).isEqualTo(10);
@@ -416,7 +416,7 @@ class AdmissionTrialTest {
 
     @Test
     void onceAnotherIsRefusedItHasItsShareForTenSteps() {
-        AdmissionLimit ten = ofTen();
+        AdmissionLimit.Group ten = ofTen();
         assertThat(enterAll(ten, 0)).isEqualTo(10);
         assertThat(ten.enter(0, 0)).isFalse();
         leave(ten, 10);
@@ -430,7 +430,7 @@ class AdmissionTrialTest {
 
     @Test
     void thatTimeBeginsAgainWithEachCallOfAnother() {
-        AdmissionLimit ten = ofTen();
+        AdmissionLimit.Group ten = ofTen();
         assertThat(enterAll(ten, 0)).isEqualTo(10);
         assertThat(ten.enter(0, 0)).isFalse();
         leave(ten, 10);
@@ -449,14 +449,14 @@ class AdmissionTrialTest {
         assertThat(enterAll(ten, 0)).isEqualTo(10);
     }
 
-    private static void leave(AdmissionLimit limit, int calls) {
+    private static void leave(AdmissionLimit.Group limit, int calls) {
         for (int i = 0; i < calls; i++) {
             limit.leave();
         }
     }
 
     /** Nine quick calls end, and each tenth of a second a step is due. */
-    private static void quickStep(AdmissionLimit limit, int number) {
+    private static void quickStep(AdmissionLimit.Group limit, int number) {
         long at = number * STEP;
         for (int i = 0; i < 2; i++) {
             assertThat(limit.enter(0, i)).isTrue();

@@ -202,7 +202,7 @@ class EarlyCallsTest {
             // each may have a part of what is left
             List<Charge> others = new ArrayList<>();
             for (int i = 0; i < 30; i++) {
-                Charge one = new Account(client.ledger(), null).charge(Resource.REQUEST_BYTES);
+                Charge one = new Account(client.ledger()).charge(Resource.REQUEST_BYTES);
                 for (long part = client.ledger().most(Resource.REQUEST_BYTES); part > 0; ) {
                     if (!one.add(part)) {
                         part /= 2;

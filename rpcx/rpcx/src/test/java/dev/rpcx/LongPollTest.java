@@ -55,12 +55,13 @@ class LongPollTest {
      * time, behind a second of quick ones.
      */
     private static int limitAfterLateCalls(Object service, String method) {
-        AdmissionLimit limit =
+        AdmissionLimit.Group limit =
                 RegistryServer.registry(service).methods(List.of(), MOST, new AtomicInteger(), 0).stream()
                         .filter(m -> m.name().equals(method))
                         .map(m -> Objects.requireNonNull(m.admission()))
                         .findFirst()
-                        .orElseThrow();
+                        .orElseThrow()
+                        .group(0);
         long second = TimeUnit.SECONDS.toNanos(1);
         enter(limit, 101);
         for (int k = 0; k < 100; k++) {
@@ -75,7 +76,7 @@ class LongPollTest {
         return limit.limit();
     }
 
-    private static void enter(AdmissionLimit limit, int calls) {
+    private static void enter(AdmissionLimit.Group limit, int calls) {
         for (int k = 0; k < calls; k++) {
             assertThat(limit.enter()).isTrue();
         }

@@ -69,7 +69,7 @@ class NoRoomTest {
             assertThat(other.known.await(20, TimeUnit.SECONDS)).isTrue();
             ClientCluster cluster = client.clusters.values().iterator().next();
             await().until(() -> List.of(cluster.chooser().all).stream().allMatch(each -> each.ready() != null));
-            Account full = new Account(client.ledger(), null);
+            Account full = new Account(client.ledger());
             long all = client.ledger().most(Resource.FRAME_BYTES);
             assertThat(full.take(Resource.FRAME_BYTES, all)).isTrue();
             List<CompletableFuture<String>> made = new ArrayList<>();
@@ -101,7 +101,7 @@ class NoRoomTest {
     void aServerThatCannotBeHeardForWantOfRoomDoesNotCountAsOutOfReach() throws Exception {
         try (RawServer listening = new RawServer();
                 Client client = Client.builder().circuitBreaker(0.1).build()) {
-            Account full = new Account(client.ledger(), null);
+            Account full = new Account(client.ledger());
             long all = client.ledger().most(Resource.FRAME_BYTES);
             assertThat(full.take(Resource.FRAME_BYTES, all)).isTrue();
             Calls calls = client.create(Calls.class, "127.0.0.1", listening.port());

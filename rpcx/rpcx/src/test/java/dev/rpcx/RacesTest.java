@@ -252,8 +252,8 @@ class RacesTest {
             @Override
             public void run() {
                 AtomicInteger all = new AtomicInteger();
-                AdmissionLimit one = new AdmissionLimit(AdmissionLimit.LEAST, all, 0);
-                AdmissionLimit other = new AdmissionLimit(AdmissionLimit.LEAST, all, 0);
+                AdmissionLimit.Group one = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
+                AdmissionLimit.Group other = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
                 AtomicInteger inside = new AtomicInteger();
                 for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
                     expect(one.enter(), "refused below the limit");
@@ -278,7 +278,7 @@ class RacesTest {
         });
     }
 
-    private static void enterAndLeave(AdmissionLimit limit, AtomicInteger inside) {
+    private static void enterAndLeave(AdmissionLimit.Group limit, AtomicInteger inside) {
         if (limit.enter()) {
             expect(inside.incrementAndGet() == 1, "more than the limit");
             inside.decrementAndGet();

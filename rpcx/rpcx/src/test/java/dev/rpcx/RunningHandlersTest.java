@@ -27,7 +27,7 @@ class RunningHandlersTest {
     private final Ledger ledger = new Ledger("ledger under test", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final RunningHandlers running = new RunningHandlers(account, () -> 0);
-    private final AdmissionLimit limit = new AdmissionLimit(100, new AtomicInteger(), 0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(100, new AtomicInteger(), 0).group(0);
 
     private static final ServerMethod METHOD =
             Objects.requireNonNull(Server.builder(RegistryServer.registry(new Service()))
@@ -71,13 +71,13 @@ class RunningHandlersTest {
         for (int number = 1; number <= 1_000; number++) {
             methods.add(method(number));
         }
-        AdmissionLimit many = new AdmissionLimit(10_000, new AtomicInteger(), 0);
+        AdmissionLimit.Group many = new AdmissionLimit(10_000, new AtomicInteger(), 0).group(0);
         for (int i = 0; i < 2; i++) {
             methods.forEach(each -> assertThat(running.enter(each, many)).isTrue());
             assertThat(running.room()).isBetween(1_000, 2_048);
-            methods.subList(0, 900).forEach(each -> running.left(each, many));
+            methods.subList(0, 900).forEach(running::left);
             assertThat(running.room()).as("100 run").isLessThanOrEqualTo(400);
-            methods.subList(900, 1_000).forEach(each -> running.left(each, many));
+            methods.subList(900, 1_000).forEach(running::left);
             assertThat(running.room()).isLessThanOrEqualTo(32);
             assertThat(running.all()).isZero();
         }
@@ -90,7 +90,7 @@ class RunningHandlersTest {
         SplittableRandom random = new SplittableRandom(seed);
         int most = 4;
         List<ServerMethod> methods = new ArrayList<>();
-        List<AdmissionLimit> limits = new ArrayList<>();
+        List<AdmissionLimit.Group> limits = new ArrayList<>();
         int[] entered = new int[200];
         for (int i = 0; i < entered.length; i++) {
             methods.add(method(1 + 17 * i));
@@ -104,10 +104,10 @@ class RunningHandlersTest {
             // now few of them run, now many
             int of = random.nextInt(i / 2_000 % 2 == 0 ? entered.length : 5);
             ServerMethod method = methods.get(of);
-            AdmissionLimit own = limits.get(of);
+            AdmissionLimit.Group own = limits.get(of);
             if (entered[of] > 0 && random.nextInt(100) < (i / 4_000 % 2 == 0 ? 30 : 70)) {
                 own.leave();
-                running.left(method, own);
+                running.left(method);
                 entered[of]--;
                 all--;
             } else {
@@ -128,13 +128,13 @@ class RunningHandlersTest {
         assertThat(running.enter(second, limit)).isTrue();
         running.connectionGone();
         account.close();
-        running.left(first, limit);
+        running.left(first);
         assertThat(ledger.held(Resource.ORPHANS)).isEqualTo(1);
         assertThat(running.enter(first, limit))
                 .as("begun after its connection's end")
                 .isTrue();
-        running.left(first, limit);
-        running.left(second, limit);
+        running.left(first);
+        running.left(second);
         assertThat(ledger.audit()).isEmpty();
     }
 
@@ -150,7 +150,7 @@ class RunningHandlersTest {
         RunningHandlers again = new RunningHandlers(now, () -> 0);
         // of four places two are free for whoever runs three already: one too few
         AtomicInteger all = new AtomicInteger(2);
-        AdmissionLimit few = new AdmissionLimit(4, all, 0);
+        AdmissionLimit.Group few = new AdmissionLimit(4, all, 0).group(0);
         assertThat(again.enter(method(1), few)).isFalse();
         all.set(1);
         assertThat(again.enter(method(1), few)).isTrue();
@@ -168,8 +168,8 @@ class RunningHandlersTest {
     void whoWasThereBeforeHasAsMuchBesideWhatIsLeftBehindAsBesideOneThatStays(boolean isLeft) {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         AtomicInteger all = new AtomicInteger();
-        AdmissionLimit ofOne = new AdmissionLimit(8, all, 0, false);
-        AdmissionLimit ofOther = new AdmissionLimit(8, all, 0, false);
+        AdmissionLimit.Group ofOne = new AdmissionLimit(8, all, 0, false).group(0);
+        AdmissionLimit.Group ofOther = new AdmissionLimit(8, all, 0, false).group(0);
         RunningHandlers before = of(address);
         RunningHandlers one = of(address);
         assertThat(entered(one, ofOne)).isEqualTo(5);
@@ -188,7 +188,7 @@ class RunningHandlersTest {
             RunningHandlers again = of(address);
             for (int k = 0; k < 3; k++) {
                 // a limit of its own, so that only the places of all methods count
-                entered += again.enter(method(1), new AdmissionLimit(8, all, 0, false)) ? 1 : 0;
+                entered += again.enter(method(1), new AdmissionLimit(8, all, 0, false).group(0)) ? 1 : 0;
             }
             again.connectionGone();
             assertThat(entered).isLessThanOrEqualTo(5);
@@ -200,7 +200,7 @@ class RunningHandlersTest {
         return new RunningHandlers(Objects.requireNonNull(ledger.open(address)), () -> 0);
     }
 
-    private static int entered(RunningHandlers by, AdmissionLimit limit) {
+    private static int entered(RunningHandlers by, AdmissionLimit.Group limit) {
         ServerMethod called = method(1);
         int entered = 0;
         while (entered < 20 && by.enter(called, limit)) {
@@ -210,13 +210,13 @@ class RunningHandlersTest {
     }
 
     /** Places of all methods do not matter here: there is any number of them. */
-    private static AdmissionLimit ofMethod(int most) {
-        return new AdmissionLimit(most, new AtomicInteger(-1_000), 0);
+    private static AdmissionLimit.Group ofMethod(int most) {
+        return new AdmissionLimit(most, new AtomicInteger(-1_000), 0).group(0);
     }
 
     @Test
     void aConnectionHasItsShareOfEachMethodWhereAnotherIsThere() {
-        AdmissionLimit ten = ofMethod(10);
+        AdmissionLimit.Group ten = ofMethod(10);
         assertThat(ten.enter()).as("another connection's").isTrue();
         ServerMethod called = method(1);
         int entered = 0;
@@ -224,14 +224,14 @@ class RunningHandlersTest {
             entered++;
         }
         assertThat(entered).isEqualTo(5);
-        AdmissionLimit others = ofMethod(10);
+        AdmissionLimit.Group others = ofMethod(10);
         assertThat(others.enter()).isTrue();
         assertThat(running.enter(method(2), others)).as("of another method").isTrue();
     }
 
     @Test
     void aHandlerThatHasLeftIsInNoShare() {
-        AdmissionLimit two = ofMethod(2);
+        AdmissionLimit.Group two = ofMethod(2);
         two.enter();
         two.enter();
         ServerMethod called = method(1);
@@ -241,7 +241,7 @@ class RunningHandlersTest {
         for (int i = 0; i < 10; i++) {
             assertThat(running.enter(called, two)).isTrue();
             two.leave();
-            running.left(called, two);
+            running.left(called);
             assertThat(running.all()).isZero();
         }
     }

@@ -189,8 +189,8 @@ class StarvedPoolTest {
         platform.handleAll(peer.channel);
         assertThat(limit.limit()).isEqualTo(AdmissionLimit.LEAST);
         peer.errors();
-        // all of it, as no other one runs any
-        peer.call(AdmissionLimit.LEAST + 1);
+        // half of the limit and one more, as others were there a moment ago
+        peer.call(AdmissionLimit.LEAST);
         assertThat(peer.errors()).hasSize(1);
         Peer other = new Peer();
         // which has the share of two connections all the same

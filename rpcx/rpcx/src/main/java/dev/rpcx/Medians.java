@@ -1,0 +1,51 @@
+package dev.rpcx;
+
+/** The value in the middle of a few, each of which has a weight. One thread at a time. */
+final class Medians {
+    private final double[] values;
+    private final double[] weights;
+    private int size;
+    private double all;
+
+    Medians(int most) {
+        values = new double[most];
+        weights = new double[most];
+    }
+
+    void clear() {
+        size = 0;
+        all = 0;
+    }
+
+    /** @param weight 0 for a value that is not there */
+    void add(double value, double weight) {
+        if (weight <= 0) {
+            return;
+        }
+        int at = size++;
+        while (at > 0 && values[at - 1] > value) {
+            values[at] = values[at - 1];
+            weights[at] = weights[at - 1];
+            at--;
+        }
+        values[at] = value;
+        weights[at] = weight;
+        all += weight;
+    }
+
+    int size() {
+        return size;
+    }
+
+    /** The first value that reaches half of all weight; 0 where there is none. */
+    double median() {
+        double below = 0;
+        for (int i = 0; i < size; i++) {
+            below += weights[i];
+            if (2 * below >= all) {
+                return values[i];
+            }
+        }
+        return 0;
+    }
+}
