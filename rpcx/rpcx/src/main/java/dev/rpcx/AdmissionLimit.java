@@ -393,12 +393,12 @@ final class AdmissionLimit {
             AdmissionLimit.this.refused(nowNanos);
         }
 
-        /** Of the method. */
+        /** How many handlers of the method may run. */
         int limit() {
             return limit;
         }
 
-        /** Of the method. */
+        /** How many handlers of the method run. */
         int running() {
             return AdmissionLimit.this.running.get();
         }

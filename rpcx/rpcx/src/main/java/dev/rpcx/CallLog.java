@@ -201,7 +201,7 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** Of one subscriber. */
+    /** The subscription of one subscriber. */
     private record LoggedSubscription(Logged<?> to, Flow.Subscription subscription)
             implements Flow.Subscription, Watched {
         @Override

@@ -36,7 +36,7 @@ final class Stages {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
     }
 
-    /** Of a stage that has ended, as {@link #isDone} says. */
+    /** Says whether a stage has brought null. The stage has ended, as {@link #isDone} says. */
     static boolean hasBroughtNull(CompletionStage<?> stage) {
         CompletableFuture<?> done = (CompletableFuture<?>) stage;
         return !done.isCompletedExceptionally() && done.join() == null;

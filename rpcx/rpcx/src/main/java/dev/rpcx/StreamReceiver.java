@@ -59,8 +59,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private final @Nullable Charge stream;
 
     /**
-     * Of the subscriber's call, in which it is told; null for none, and once the subscriber has its last word. Whoever
-     * keeps the subscription keeps nothing of that call. Guarded by this.
+     * The context of the subscriber's call, in which it is told; null for none, and once the subscriber has its last
+     * word. Whoever keeps the subscription keeps nothing of that call. Guarded by this.
      */
     private @Nullable CallContext context;
 

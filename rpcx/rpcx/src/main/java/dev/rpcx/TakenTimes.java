@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * some hundreds of looks say enough of any number of calls, and those that take most of the time are all seen.
  */
 final class TakenTimes {
-    /** Of what is added, in ns. */
+    /** A unit of time is two to the power of this, in nanoseconds. */
     static final int UNIT_SHIFT = 16;
 
     private static final int LOOKS = 256;

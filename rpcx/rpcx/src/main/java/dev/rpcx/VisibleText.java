@@ -22,7 +22,7 @@ public final class VisibleText {
         0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF
     };
 
-    /** Of one error, those that are suppressed among them. */
+    /** At most so many causes of one error are looked at, those that are suppressed among them. */
     private static final int MAX_CAUSES = 50;
 
     private static final int MAX_CAUSE_LENGTH = 10_000;

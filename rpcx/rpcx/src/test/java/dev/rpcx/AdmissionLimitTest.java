@@ -43,7 +43,7 @@ class AdmissionLimitTest {
         /** Attackers have one address. */
         final AdmissionLimit.Group limit = limits.group(HONEST_ADDRESSES);
 
-        /** Of the next call of the others. */
+        /** The address of the others' next call is this one modulo their number. */
         private int address;
 
         private final Random random = new Random(1);

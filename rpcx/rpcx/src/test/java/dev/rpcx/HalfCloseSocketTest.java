@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.Unpooled;
@@ -34,7 +35,7 @@ class HalfCloseSocketTest {
     /** More than the peer's system takes for a program that does not read, less than the system here takes. */
     private static final int BYTES = 200_000;
 
-    /** The system's own clock says when it has sent something last, and 500 ms count as now. */
+    /** The system's own clock says when it has sent something last; anything within 500 ms counts as now. */
     private static final int SILENT_MILLIS = 700;
 
     private final Clock clock = new Clock();
@@ -115,6 +116,11 @@ class HalfCloseSocketTest {
         assertThat(ledger.audit()).isEmpty();
     }
 
+    /** Waits until the system itself says that it has sent nothing for long. */
+    private void awaitSilence() {
+        await().until(() -> ((EpollSocketChannel) channel).tcpInfo().lastDataSent() >= SILENT_MILLIS);
+    }
+
     private void pass(long millis) {
         clock.now += TimeUnit.MILLISECONDS.toNanos(millis);
         loop.runNow();
@@ -133,7 +139,7 @@ class HalfCloseSocketTest {
 
     @Test
     void aPeerThatTakesNothingHasTwoSecondsHoweverMuchItsOwnerAllows() throws Exception {
-        Thread.sleep(SILENT_MILLIS);
+        awaitSilence();
         assertThat(looks()).isEqualTo(4);
     }
 
@@ -145,7 +151,7 @@ class HalfCloseSocketTest {
             pass(500);
             assertThat(channel.isOpen()).isTrue();
         }
-        Thread.sleep(SILENT_MILLIS);
+        awaitSilence();
         // one more where the system has heard of what was read last only now
         assertThat(looks()).isBetween(20, 21);
     }

@@ -182,7 +182,7 @@ class OwnEndsTest {
     private final Client client = client(false);
     private final Remote remote = client.create(Remote.class, "peer", 1);
 
-    /** Of the call: its argument, the call that it was made in, and its connections. */
+    /** What the call may keep: its argument, the call that it was made in, and its connections. */
     private final List<WeakReference<Object>> held = new ArrayList<>();
 
     private Client client(boolean isClassic) {

@@ -29,9 +29,10 @@ final class ConsulAgent {
 
     private final URI base;
     private final @Nullable AclToken token;
+
     /**
-     * Of the thread that asks, which makes it: its threads have what they inherit of that one, and nothing of whoever
-     * was first to need an agent.
+     * The thread that asks makes it: the client's threads inherit from that one, and nothing from whoever was first to
+     * need an agent.
      */
     private @Nullable HttpClient client;
 
