@@ -20,22 +20,24 @@ final class Account {
     final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
     private volatile LongSupplier underWay = NOTHING;
 
-    private final int group;
+    /** Counts the connections of an address, or those that have none. */
+    private final int number;
 
     /** One that holds what is no connection's. */
     Account(Ledger ledger) {
         this(ledger, null, 0);
     }
 
-    /** @param group see {@link AdmissionLimit.Group} */
-    Account(Ledger ledger, Ledger.@Nullable Address address, int group) {
+    /** @param number counts the connections of this address, or those that have none */
+    Account(Ledger ledger, Ledger.@Nullable Address address, int number) {
         this.ledger = ledger;
         this.address = address;
-        this.group = group;
+        this.number = number;
     }
 
+    /** The group of peers that a call of this connection is of, if it comes now; see {@link AddressGroups}. */
     int group() {
-        return group;
+        return ledger.groups().groupOf(address == null ? number : address.place, number);
     }
 
     /** For an owner who holds some of this now and then. */

@@ -1,10 +1,12 @@
 package dev.rpcx;
 
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,10 +43,7 @@ import org.jspecify.annotations.Nullable;
 final class AdmissionLimit {
     static final int LEAST = 4;
 
-    /** What peers run and say is put together in so many groups: see {@link Group}. A power of two. */
-    static final int GROUPS = 16;
-
-    /** No group counts for more calls than so many times those of the group in the middle. */
+    /** No group, and no address, counts for more calls than so many times those of the one in the middle. */
     private static final double MOST_OF_MIDDLE = 2;
 
     /** So many calls of a step are all looked at; of those behind them one in {@link #SAMPLED} says enough. */
@@ -101,7 +100,7 @@ final class AdmissionLimit {
     private static final int TIME_UNIT_SHIFT = TakenTimes.UNIT_SHIFT;
 
     /**
-     * Of {@link Group#shares}: the upper bits count those that were late, the lower sum up what part of their time
+     * Of {@link Said#shares}: the upper bits count those that were late, the lower sum up what part of their time
      * calls took, at most 2.
      */
     private static final int LATE_SHIFT = 40;
@@ -157,7 +156,10 @@ final class AdmissionLimit {
     private final AtomicInteger running = new AtomicInteger();
 
     /** Those that have been asked for, by number. */
-    private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(GROUPS);
+    private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
+
+    /** How many groups belong together, as those of one address: see {@link AddressGroups#each}. */
+    private final IntSupplier together;
 
     /** Groups that run handlers of this method. */
     private final AtomicInteger holders = new AtomicInteger();
@@ -173,7 +175,7 @@ final class AdmissionLimit {
     /** As {@link #ended}, by how long they took. */
     private final TakenTimes taken = new TakenTimes(MAX_GIVEN_NANOS);
 
-    private final Medians medians = new Medians(GROUPS);
+    private final Medians medians = new Medians(AddressGroups.COUNT);
     private volatile boolean refused;
     private volatile boolean gap;
 
@@ -270,13 +272,17 @@ final class AdmissionLimit {
      * @param all how many run, shared by the methods of one server
      */
     AdmissionLimit(int most, AtomicInteger all, long nowNanos) {
-        this(most, all, nowNanos, true);
+        this(most, all, nowNanos, true, () -> 1);
     }
 
-    /** @param isLearning false for a limit that stays what it is */
-    AdmissionLimit(int most, AtomicInteger all, long nowNanos, boolean isLearning) {
+    /**
+     * @param isLearning false for a limit that stays what it is
+     * @param together how many groups belong to one address, from the first on
+     */
+    AdmissionLimit(int most, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier together) {
         this.most = most;
         this.isLearning = isLearning;
+        this.together = together;
         this.all = all;
         this.limit = most;
         this.windowBeganNanos = nowNanos;
@@ -288,7 +294,7 @@ final class AdmissionLimit {
         this.caughtUpNanos = nowNanos;
     }
 
-    /** Peers of this number, from 0 to below {@link #GROUPS}. */
+    /** Peers of this number, from 0 to below {@link AddressGroups#COUNT}. */
     Group group(int number) {
         Group known = groups.get(number);
         if (known != null) {
@@ -307,21 +313,8 @@ final class AdmissionLimit {
     final class Group {
         private final AtomicInteger running = new AtomicInteger();
 
-        // since the last step
-
-        /** As {@link AdmissionLimit#ended}, of those that ended in time and with a result. */
-        private final AtomicLong done = new AtomicLong();
-
-        /** As {@link AdmissionLimit#ended}, of the others. The lower bits sum up what they were given. */
-        private final AtomicLong undone = new AtomicLong();
-
-        private final AtomicLong shares = new AtomicLong();
-        private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
-
-        // of the last step, guarded as that is
-        private long doneSum;
-        private long undoneSum;
-        private long shareSum;
+        /** Null where nothing is learnt. */
+        private final @Nullable Said said = isLearning ? new Said() : null;
 
         /** As {@link #enter(int, int)}, of a connection that runs nothing else. */
         boolean enter() {
@@ -337,8 +330,9 @@ final class AdmissionLimit {
          * nothing: the limit itself is not used up.
          *
          * <p>Peers that run less than the limit divided by the groups that run handlers of this method are not refused
-         * for the limit, though others have all of it, so that some times as many may run: what others run for long, or
-         * the limit that they bring about by that, takes no place from those who run little.
+         * for the limit, though others have all of it: what others run for long, or the limit that they bring about by
+         * that, takes no place from those who run little. So up to 3.4 times a limit may run, where one of 16 groups
+         * after the other comes while those before it run their parts.
          *
          * @param own handlers that the caller's connection runs already
          * @param ownHere those among them that are of this method
@@ -372,7 +366,7 @@ final class AdmissionLimit {
             if (running.decrementAndGet() == 0) {
                 holders.decrementAndGet();
             }
-            AdmissionLimit.this.leave(this, beganNanos, deadlineNanos, nowNanos, isDone);
+            AdmissionLimit.this.leave(said, beganNanos, deadlineNanos, nowNanos, isDone);
         }
 
         /**
@@ -385,7 +379,7 @@ final class AdmissionLimit {
             if (running.decrementAndGet() == 0) {
                 holders.decrementAndGet();
             }
-            AdmissionLimit.this.leaveUnbegun(this, beganNanos, deadlineNanos, nowNanos);
+            AdmissionLimit.this.leaveUnbegun(said, beganNanos, deadlineNanos, nowNanos);
         }
 
         /** A call of this method has been refused: see {@link AdmissionLimit#refused}. */
@@ -402,10 +396,35 @@ final class AdmissionLimit {
         int running() {
             return AdmissionLimit.this.running.get();
         }
+    }
+
+    /** What the calls of a group said since the last step, and then of that step. */
+    private static final class Said {
+        // any thread
+
+        /** As {@link AdmissionLimit#ended}, of those that ended in time and with a result. */
+        private final AtomicLong done = new AtomicLong();
+
+        /** As {@link AdmissionLimit#ended}, of the others. The lower bits sum up what they were given. */
+        private final AtomicLong undone = new AtomicLong();
+
+        private final AtomicInteger unbegun = new AtomicInteger();
+        private final AtomicLong shares = new AtomicLong();
+        private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
+
+        // of the last step, guarded as that is
+        private long doneSum;
+        private long undoneSum;
+        private long shareSum;
+
+        private long countNow() {
+            return (done.get() >>> COUNT_SHIFT) + (undone.get() >>> COUNT_SHIFT) + unbegun.get();
+        }
 
         private void take() {
             doneSum = done.getAndSet(0);
             undoneSum = undone.getAndSet(0);
+            unbegun.set(0);
             shareSum = shares.getAndSet(0);
             given.take(USUAL_PART);
         }
@@ -428,6 +447,17 @@ final class AdmissionLimit {
 
         private double share() {
             return (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / given.count();
+        }
+
+        /** What those took that ended in time. */
+        private double doneNanos() {
+            return mean(doneSum);
+        }
+
+        /** What those took that ended, in time or not. */
+        private double tookNanos() {
+            // what was not in time ended as its time did, by and large
+            return (sum(doneSum) + sum(undoneSum)) / endedCount();
         }
     }
 
@@ -463,7 +493,8 @@ final class AdmissionLimit {
             return false;
         }
         int free = most / sharing - ofGroup;
-        return free > 0 && (ownHere <= free || ownHere == ofGroup);
+        // it may run some that it began in another group
+        return free > 0 && (ownHere <= free || ownHere >= ofGroup);
     }
 
     private void share() {
@@ -532,8 +563,8 @@ final class AdmissionLimit {
         running.decrementAndGet();
     }
 
-    private void leave(Group of, long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
-        if (!isLearning) {
+    private void leave(@Nullable Said said, long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
+        if (said == null) {
             leave();
             return;
         }
@@ -554,11 +585,11 @@ final class AdmissionLimit {
             // a call that was begun as its time ran out had none
             return;
         }
-        look(of, ended, took, givenNanos, nowNanos, isDone);
+        look(said, ended, took, givenNanos, nowNanos, isDone);
     }
 
-    private void leaveUnbegun(Group of, long beganNanos, long deadlineNanos, long nowNanos) {
-        if (!isLearning) {
+    private void leaveUnbegun(@Nullable Said said, long beganNanos, long deadlineNanos, long nowNanos) {
+        if (said == null) {
             leave();
             return;
         }
@@ -569,29 +600,32 @@ final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long waited = nowNanos - beganNanos;
         if (givenNanos >= minGivenNanos && waited >= NEARLY_ALL * givenNanos) {
-            look(of, unbegun, waited, givenNanos, nowNanos, false);
+            look(said, unbegun, waited, givenNanos, nowNanos, false);
         }
     }
 
     /** @param counted which of the two counts and sums it belongs to */
-    private void look(Group of, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
+    private void look(Said said, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
         long units = Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT;
         long sum = counted.addAndGet(1L << COUNT_SHIFT | units);
         long count = sum >>> COUNT_SHIFT;
         boolean isLate = !isDone || took >= givenNanos;
+        if (counted == unbegun) {
+            said.unbegun.incrementAndGet();
+        } else if (isLate) {
+            said.undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
+        } else {
+            said.done.addAndGet(1L << COUNT_SHIFT | units);
+        }
         if (counted == ended) {
             taken.add(units, sum & (1L << COUNT_SHIFT) - 1);
-            if (isLate) {
-                of.undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
-            } else {
-                of.done.addAndGet(1L << COUNT_SHIFT | units);
-            }
         }
-        if (givenNanos >= minGivenNanos && (count <= ALL_COUNT || count % SAMPLED == 0)) {
+        long ofGroup = said.countNow();
+        if (givenNanos >= minGivenNanos && (ofGroup <= ALL_COUNT || ofGroup % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
             double share = took / (double) held;
-            of.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
-            of.shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
+            said.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
+            said.shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
         }
         if (nowNanos - nextStepNanos >= 0 && count >= LEAST_COUNT && stepping.compareAndSet(false, true)) {
             try {
@@ -654,13 +688,14 @@ final class AdmissionLimit {
             return;
         }
         double took = Math.max(1, mean(sum));
-        boolean areMany = medians.size() > 1;
+        boolean areMany = groupsEnded > 1;
+        double tookByMost = areMany ? Math.max(1, tookNanos()) : took;
         if (!areMany) {
             learnTime(now, refusing, took, count, elapsed);
         } else if (done > 0) {
             learnTime(now, refusing, Math.max(1, doneNanos()), done, elapsed);
         }
-        if (counted >= LEAST_COUNT) {
+        if (countedCalls >= LEAST_COUNT) {
             double roomy = ROOMY * Math.max(needNanos(now), ownMiddleNanos);
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
@@ -672,16 +707,15 @@ final class AdmissionLimit {
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
         // of one group nothing else tells whether those that are late were given too little
-        boolean isUnhindered = took < UNHINDERED * ownNanos && !(areMany && areMostLate);
+        boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         mostOwn = areSomeLate ? MOST_OWN : 1;
         double current = count / elapsed;
         // by Little's law, for those that have not ended as well: the first that end are those that take least
-        double needed = Math.max(took, running.get() / current);
-        double tookByMost = tookNanos(took);
+        double needed = Math.max(tookByMost, running.get() / current);
         // callers choose how long their calls take
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
-        double inTime = doneCount / elapsed;
+        double inTime = doneCalls / elapsed;
         if (isCut && now - probeEndNanos < 0) {
             if (late > 0 || used > FAR_FROM_LATE) {
                 return;
@@ -699,7 +733,7 @@ final class AdmissionLimit {
             sinkingFrom = 0;
         }
         if (areMostLate) {
-            if (!isUnhindered && cut(now, took)) {
+            if (!isUnhindered && cut(now, tookByMost)) {
                 isCut = true;
                 sinkingRate = inTime;
                 sinkingEnds = current;
@@ -720,14 +754,15 @@ final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        adapt(refusing, areSomeLate, used, current * usualNanos);
+        // a flood of quick calls ends often, and long ones hardly: of others it would be as many as take the same time
+        adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == most) {
             refusingSteps = 0;
             sinkingFrom = 0;
             return;
         }
         if (sinkingFrom == 0 || limit > sinkingFrom) {
-            sinkingFrom = Math.min(before, current * took);
+            sinkingFrom = Math.min(before, current * tookByMost);
             sinkingRate = current;
         }
         if (limit <= sinkingFrom / 2) {
@@ -743,117 +778,128 @@ final class AdmissionLimit {
 
     // ---- what groups say in a step
 
-    // of the last step, each group up to its bound
-    private double counted;
-    private double late;
-    private double done;
-    private double mostCounted;
-    private double mostEnded;
+    /** One of what each group said, as a number. */
+    private interface Of {
+        double value(Said said);
+    }
 
-    /** All that have ended in time. */
-    private long doneCount;
+    private final double[] counts = new double[AddressGroups.COUNT];
+
+    /** For how many calls each group counts among those whose time counts, those that have ended, and ended in time. */
+    private final double[] weights = new double[AddressGroups.COUNT];
+
+    private final double[] endedWeights = new double[AddressGroups.COUNT];
+    private final double[] doneWeights = new double[AddressGroups.COUNT];
+
+    // sums of these
+    private double counted;
+    private double done;
+
+    /** Part of {@link #counted}. */
+    private double late;
+
+    // of all calls
+    private long countedCalls;
+    private long doneCalls;
+    private int groupsEnded;
 
     private void takeAll() {
-        counted = 0;
+        int each = together.getAsInt();
         late = 0;
-        done = 0;
-        doneCount = 0;
-        mostCounted = mostOf(true);
-        mostEnded = mostOf(false);
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null) {
-                doneCount += group.doneCount();
-                done += Math.min(mostEnded, group.doneCount());
-                counted += weight(group);
-                late += group.given.count() == 0 ? 0 : group.lateCount() * weight(group) / group.given.count();
+        countedCalls = 0;
+        doneCalls = 0;
+        groupsEnded = 0;
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            Said said = said(i);
+            if (said != null) {
+                said.take();
+                countedCalls += said.given.count();
+                doneCalls += said.doneCount();
+                groupsEnded += said.endedCount() > 0 ? 1 : 0;
+            }
+        }
+        counted = weigh(weights, each, said -> said.given.count());
+        weigh(endedWeights, each, Said::endedCount);
+        done = weigh(doneWeights, each, Said::doneCount);
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            if (weights[i] > 0) {
+                Said said = Objects.requireNonNull(said(i));
+                late += said.lateCount() * weights[i] / said.given.count();
             }
         }
     }
 
-    private double weight(Group group) {
-        return Math.min(mostCounted, group.given.count());
+    private @Nullable Said said(int group) {
+        Group known = groups.get(group);
+        return known == null ? null : known.said;
     }
 
-    /** The bound of a group: of two it would be decided by the smaller one, which may be anybody. */
-    private double mostOf(boolean isOfCounted) {
-        medians.clear();
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null) {
-                if (isOfCounted) {
-                    group.take();
-                }
-                long calls = isOfCounted ? group.given.count() : group.endedCount();
-                medians.add(calls, calls == 0 ? 0 : 1);
+    /** By calls, up to the bound of a group among those of its address, and of an address. @return the sum */
+    private double weigh(double[] weights, int each, Of calls) {
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            Said said = said(i);
+            counts[i] = said == null ? 0 : calls.value(said);
+        }
+        for (int first = 0; first < AddressGroups.COUNT; first += each) {
+            double most = bound(counts, first, first + each);
+            double sum = 0;
+            for (int i = first; i < first + each; i++) {
+                weights[i] = Math.min(most, counts[i]);
+                sum += weights[i];
             }
+            counts[first / each] = sum;
+        }
+        int addresses = AddressGroups.COUNT / each;
+        double most = bound(counts, 0, addresses);
+        double all = 0;
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            double ofAddress = counts[i / each];
+            if (ofAddress > most) {
+                weights[i] *= most / ofAddress;
+            }
+            all += weights[i];
+        }
+        return all;
+    }
+
+    /** Of two it would be decided by the smaller one, which may be anybody. */
+    private double bound(double[] counts, int begin, int end) {
+        medians.clear();
+        for (int i = begin; i < end; i++) {
+            medians.add(counts[i], counts[i] == 0 ? 0 : 1);
         }
         return medians.size() > 2 ? MOST_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
     }
 
-    /** What a call took that ended in time: the mean of the group in the middle. */
-    private double doneNanos() {
+    /** What the group in the middle says. */
+    private double median(double[] weights, Of value) {
         medians.clear();
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null && group.doneCount() > 0) {
-                medians.add(mean(group.doneSum), Math.min(mostEnded, group.doneCount()));
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            if (weights[i] > 0) {
+                medians.add(value.value(Objects.requireNonNull(said(i))), weights[i]);
             }
         }
         return medians.median();
     }
 
-    /** What a call took that has ended, in time or not: the mean of the group in the middle, if there are some. */
-    private double tookNanos(double ofAll) {
-        medians.clear();
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null && group.endedCount() > 0) {
-                double sum = 0;
-                if (group.doneCount() > 0) {
-                    sum += mean(group.doneSum) * group.doneCount();
-                }
-                if (group.undoneCount() > 0) {
-                    // which ended as their time did, by and large
-                    sum += mean(group.undoneSum) * group.undoneCount();
-                }
-                medians.add(sum / group.endedCount(), Math.min(mostEnded, group.endedCount()));
-            }
-        }
-        return medians.size() > 1 ? Math.max(1, medians.median()) : ofAll;
+    private double doneNanos() {
+        return median(doneWeights, Said::doneNanos);
+    }
+
+    private double tookNanos() {
+        return median(endedWeights, Said::tookNanos);
     }
 
     private double usualGivenNanos() {
-        medians.clear();
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null) {
-                medians.add(group.given.usualNanos(), weight(group));
-            }
-        }
-        return medians.median();
+        return median(weights, said -> said.given.usualNanos());
     }
 
     private double middleGivenNanos() {
-        medians.clear();
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null) {
-                medians.add(group.given.middleNanos(), weight(group));
-            }
-        }
-        return medians.median();
+        return median(weights, said -> said.given.middleNanos());
     }
 
     private double shareTaken() {
-        medians.clear();
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null && group.given.count() > 0) {
-                medians.add(group.share(), weight(group));
-            }
-        }
-        return medians.median();
+        return median(weights, Said::share);
     }
 
     /** Whether more than half of the time that was given went to calls that brought nothing in time. */
@@ -861,15 +907,12 @@ final class AdmissionLimit {
         double inVain = 0;
         double ends = 0;
         double givenNanos = 0;
-        for (int i = 0; i < GROUPS; i++) {
-            Group group = groups.get(i);
-            if (group != null && group.endedCount() > 0) {
-                double counts = Math.min(mostEnded, group.endedCount());
-                ends += counts;
-                inVain += group.undoneCount() == 0
-                        ? 0
-                        : mean(group.undoneSum) * group.undoneCount() * counts / group.endedCount();
-                givenNanos += group.given.meanNanos() * weight(group);
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            if (endedWeights[i] > 0) {
+                Said said = Objects.requireNonNull(said(i));
+                ends += endedWeights[i];
+                inVain += sum(said.undoneSum) * endedWeights[i] / said.endedCount();
+                givenNanos += said.given.meanNanos() * weights[i];
             }
         }
         return inVain > 0 && 2 * inVain > ends * givenNanos / counted;
@@ -877,7 +920,11 @@ final class AdmissionLimit {
 
     /** Of {@link #ended}, or the like, where that is not 0. */
     private static double mean(long sum) {
-        return (sum & (1L << COUNT_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT) / (sum >>> COUNT_SHIFT);
+        return sum(sum) / (sum >>> COUNT_SHIFT);
+    }
+
+    private static double sum(long sum) {
+        return (sum & (1L << COUNT_SHIFT) - 1) * (double) (1L << TIME_UNIT_SHIFT);
     }
 
     /**

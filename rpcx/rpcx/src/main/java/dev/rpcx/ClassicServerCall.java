@@ -87,6 +87,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             ClassicServerConnection connection,
             Account account,
             ServerMethod method,
+            AdmissionLimit.@Nullable Group admitted,
             ClassicWire.Request request,
             Charge requestBytes,
             long beganNanos,
@@ -104,7 +105,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (method.chain() != null) {
             context.goesOnBy(connection.callThreads.stepsOf(this));
         }
-        this.admitted = connection.admission(method);
+        this.admitted = admitted;
         this.running = admitted != null;
     }
 

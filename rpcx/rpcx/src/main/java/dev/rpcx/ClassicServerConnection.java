@@ -261,7 +261,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             }
             entered = admission;
             long now = nanoTime();
-            call = new ClassicServerCall(this, account, method, request, charge, now, now + callNanos);
+            call = new ClassicServerCall(this, account, method, entered, request, charge, now, now + callNanos);
             watchDue(callNanos);
             calls.put(call.id(), call);
             mostPlaces = Math.max(mostPlaces, places.held());
@@ -411,7 +411,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     /** What this connection's peer runs and says of a method; null for one without a limit. */
-    AdmissionLimit.@Nullable Group admission(ServerMethod method) {
+    private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
         AdmissionLimit limit = method.admission();
         return limit == null ? null : limit.group(account.group());
     }

@@ -68,6 +68,8 @@ final class Ledger {
     /** Who would be refused gives back so many: some 100 µs of an event loop. */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
+    private static final int NO_PLACE = -1;
+
     private static final int KINDS = Resource.values().length;
 
     /** Every server's and client's that is reachable, for tests. */
@@ -87,7 +89,11 @@ final class Ledger {
     private final int mostConnectionsOfAddress;
     private final AtomicLong[] held = new AtomicLong[KINDS];
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
-    private final AtomicInteger nextGroup = new AtomicInteger();
+    private final AddressGroups groups = new AddressGroups();
+
+    /** Connections without an address that there have been. */
+    private final AtomicInteger opened = new AtomicInteger();
+
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
@@ -235,7 +241,7 @@ final class Ledger {
         Address address = key == null
                 ? null
                 : addresses.compute(key, (k, found) -> {
-                    Address is = found == null ? new Address(k, nextGroup.getAndIncrement()) : found;
+                    Address is = found == null ? new Address(k) : found;
                     is.connections.incrementAndGet();
                     return is;
                 });
@@ -253,7 +259,9 @@ final class Ledger {
         }
         boolean isOpen = false;
         try {
-            Account account = new Account(this, address, groupOf(address));
+            Account account = address == null
+                    ? new Account(this, null, opened.getAndIncrement())
+                    : new Account(this, address, numberIn(address));
             open.add(account);
             isOpen = true;
             return account;
@@ -267,17 +275,18 @@ final class Ledger {
         }
     }
 
-    /**
-     * Connections of one address are of one group as long as there are many addresses. Of few addresses each has some
-     * groups, so that one connection of theirs does not decide for all others.
-     */
-    private int groupOf(@Nullable Address address) {
-        if (address == null) {
-            return nextGroup.getAndIncrement() & AdmissionLimit.GROUPS - 1;
+    /** A connection of an address, which has a place from the first one on. */
+    private int numberIn(Address address) {
+        synchronized (groups) {
+            if (address.place == NO_PLACE) {
+                address.place = groups.take();
+            }
+            return address.opened++;
         }
-        int each = Math.max(1, AdmissionLimit.GROUPS / Math.max(1, addresses.size()));
-        int next = address.opened.getAndIncrement() & AdmissionLimit.GROUPS - 1;
-        return address.group + next % each & AdmissionLimit.GROUPS - 1;
+    }
+
+    AddressGroups groups() {
+        return groups;
     }
 
     private static @Nullable Object key(@Nullable SocketAddress remote) {
@@ -308,8 +317,15 @@ final class Ledger {
         });
     }
 
-    private static @Nullable Address forgettable(Address address) {
-        return address.connections.get() == 0 && address.holdsNothing() ? null : address;
+    private @Nullable Address forgettable(Address address) {
+        if (address.connections.get() != 0 || !address.holdsNothing()) {
+            return address;
+        }
+        if (address.place != NO_PLACE) {
+            groups.give(address.place);
+            address.place = NO_PLACE;
+        }
+        return null;
     }
 
     /** @return false if that would be too much; nothing is changed then */
@@ -525,14 +541,14 @@ final class Ledger {
         /** Changed while the map's entry is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
-        private final int group;
+        /** In {@link AddressGroups}, from before its first account is there until it is forgotten. */
+        int place = NO_PLACE;
 
         /** Connections that there have been. */
-        private final AtomicInteger opened = new AtomicInteger();
+        private int opened;
 
-        Address(Object key, int group) {
+        Address(Object key) {
             this.key = key;
-            this.group = group;
         }
 
         private boolean holdsNothing() {

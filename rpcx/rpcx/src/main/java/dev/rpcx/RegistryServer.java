@@ -161,8 +161,14 @@ public final class RegistryServer {
      * The published methods, numbered from 1 in the order of registration.
      *
      * @param running counts the handlers of all of them, off the event loops
+     * @param groups of who calls them
      */
-    List<ServerMethod> methods(List<Interceptor> interceptors, int maxRunning, AtomicInteger running, long nowNanos) {
+    List<ServerMethod> methods(
+            List<Interceptor> interceptors,
+            int maxRunning,
+            AtomicInteger running,
+            AddressGroups groups,
+            long nowNanos) {
         List<ServerMethod> numbered = new ArrayList<>();
         for (Published entry : methods.values()) {
             Codecs codecs = Codecs.standard(entry.type);
@@ -193,7 +199,8 @@ public final class RegistryServer {
                                     running,
                                     nowNanos,
                                     // how long a stream takes that comes from a caller, that caller decides
-                                    !entry.isLongPoll && items == null)));
+                                    !entry.isLongPoll && items == null,
+                                    groups::each)));
         }
         return numbered;
     }

@@ -137,6 +137,7 @@ public final class Server implements AutoCloseable {
                 builder.interceptors,
                 builder.maxRunning,
                 running,
+                ledger.groups(),
                 platform.ticker().nanoTime());
         byNumber = methods.toArray(new ServerMethod[0]);
         for (ServerMethod method : methods) {

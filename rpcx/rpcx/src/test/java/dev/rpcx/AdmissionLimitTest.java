@@ -664,11 +664,12 @@ class AdmissionLimitTest {
             double modest = service.capacity() / (4 * greedy);
             perSecond[greedy] = modest;
             service.offer(perSecond, 5);
-            service.offer(perSecond, 20);
-            assertThat(service.goodOf[greedy] / 20.0)
+            service.offer(perSecond, 100);
+            // also where it is of the same group as one of the greedy
+            assertThat(service.goodOf[greedy] / 100.0)
                     .as("in time a second beside %s greedy connections; limit %s", greedy, service.limit.limit())
-                    .isGreaterThan(0.9 * modest);
-            assertThat(service.good / 20.0).isGreaterThan(0.95 * service.capacity());
+                    .isGreaterThan(0.85 * modest);
+            assertThat(service.good / 100.0).isGreaterThan(0.95 * service.capacity());
         }
     }
 

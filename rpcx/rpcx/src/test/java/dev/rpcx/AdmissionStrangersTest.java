@@ -2,6 +2,11 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.Map;
+import java.util.Objects;
 import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
@@ -29,13 +34,17 @@ class AdmissionStrangersTest {
     }
 
     private final SplittableRandom random = new SplittableRandom(1);
-    private final AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0);
+    private final Ledger ledger = new Ledger("a server of this test", Map.of(), Map.of(), Integer.MAX_VALUE);
+    private final AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0, true, ledger.groups()::each);
     private final PriorityQueue<Event> events = new PriorityQueue<>();
     private final int[] running = new int[HONEST_CONNECTIONS + 100];
     private int number;
 
+    /** Opened when they are called by first. */
+    private final Account[] accounts = new Account[running.length];
+
     /** Each of the others has an address, and the strangers have one. */
-    private IntUnaryOperator groupOf = connection -> Math.min(connection, HONEST_CONNECTIONS);
+    private IntUnaryOperator addressOf = connection -> Math.min(connection, HONEST_CONNECTIONS);
 
     private double now;
     private int honest;
@@ -49,9 +58,24 @@ class AdmissionStrangersTest {
         return (long) (seconds * TimeUnit.SECONDS.toNanos(1));
     }
 
+    private Account account(int connection) {
+        Account known = accounts[connection];
+        if (known != null) {
+            return known;
+        }
+        byte[] address = {10, 0, 0, (byte) addressOf.applyAsInt(connection)};
+        try {
+            Account opened = ledger.open(new InetSocketAddress(InetAddress.getByAddress(address), 1));
+            accounts[connection] = Objects.requireNonNull(opened);
+            return opened;
+        } catch (UnknownHostException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** @return false if the call was refused */
     private boolean call(int connection, double takes, double given) {
-        AdmissionLimit.Group of = limit.group(groupOf.applyAsInt(connection));
+        AdmissionLimit.Group of = limit.group(account(connection).group());
         if (!of.enter(running[connection], running[connection])) {
             of.refused(nanos(now));
             return false;
@@ -152,9 +176,42 @@ class AdmissionStrangersTest {
             double everySeconds,
             double strangersTake,
             double strangersGive) {
-        groupOf = connection -> connection % AdmissionLimit.GROUPS;
+        addressOf = connection -> 0;
         at(0, () -> honest(perSecond, takes, given));
         at(5, () -> strangers(2, together, everySeconds, strangersTake, strangersGive));
+        run(200);
+        expectRefused(0.1);
+    }
+
+    /** As where others come from a few addresses, by some connections each, and a stranger by ten from its own. */
+    @ParameterizedTest
+    @CsvSource({
+        "2, 20, 0.03, 1, 6, 4, 30, 5",
+        "2, 50, 0.1, 2, 24, 12, 70, 60",
+        "2, 50, 0.03, 0.11, 1, 0.1, 2.1, 2",
+        "3, 20, 0.03, 1, 12, 4, 30, 5",
+        "3, 20, 0.005, 0.04, 5, 1.67, 30, 10",
+        "3, 50, 0.1, 2, 24, 12, 70, 60",
+        "3, 20, 0.1, 0.32, 1, 0.05, 3.1, 3",
+        "3, 50, 0.03, 0.11, 1, 0.1, 2.1, 2",
+        "4, 20, 0.03, 1, 12, 4, 30, 5",
+        "4, 300, 0.1, 2, 50, 34, 60, 30",
+        "4, 500, 0.05, 2, 80, 64, 120, 60",
+        "4, 20, 0.1, 0.32, 1, 0.05, 3.1, 3",
+        "4, 50, 0.03, 0.11, 1, 0.1, 2.1, 2",
+    })
+    void strangersOfOneOfFewAddressesTakeLittleFromTheOthers(
+            int addresses,
+            double perSecond,
+            double takes,
+            double given,
+            int together,
+            double everySeconds,
+            double strangersTake,
+            double strangersGive) {
+        addressOf = connection -> connection < HONEST_CONNECTIONS ? connection % addresses : addresses;
+        at(0, () -> honest(perSecond, takes, given));
+        at(5, () -> strangers(10, together, everySeconds, strangersTake, strangersGive));
         run(200);
         expectRefused(0.1);
     }

@@ -222,7 +222,7 @@ class AdmissionTrialTest {
 
     @Test
     void ofALongPollNothingIsLearnt() {
-        AdmissionLimit.Group fixed = new AdmissionLimit(MOST, new AtomicInteger(), 0, false).group(0);
+        AdmissionLimit.Group fixed = new AdmissionLimit(MOST, new AtomicInteger(), 0, false, () -> 1).group(0);
         long second = TimeUnit.SECONDS.toNanos(1);
         for (int i = 1; i <= 100; i++) {
             for (int k = 0; k < 40; k++) {

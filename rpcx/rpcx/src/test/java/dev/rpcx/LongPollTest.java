@@ -56,7 +56,9 @@ class LongPollTest {
      */
     private static int limitAfterLateCalls(Object service, String method) {
         AdmissionLimit.Group limit =
-                RegistryServer.registry(service).methods(List.of(), MOST, new AtomicInteger(), 0).stream()
+                RegistryServer.registry(service)
+                        .methods(List.of(), MOST, new AtomicInteger(), new AddressGroups(), 0)
+                        .stream()
                         .filter(m -> m.name().equals(method))
                         .map(m -> Objects.requireNonNull(m.admission()))
                         .findFirst()

@@ -168,8 +168,8 @@ class RunningHandlersTest {
     void whoWasThereBeforeHasAsMuchBesideWhatIsLeftBehindAsBesideOneThatStays(boolean isLeft) {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         AtomicInteger all = new AtomicInteger();
-        AdmissionLimit.Group ofOne = new AdmissionLimit(8, all, 0, false).group(0);
-        AdmissionLimit.Group ofOther = new AdmissionLimit(8, all, 0, false).group(0);
+        AdmissionLimit.Group ofOne = new AdmissionLimit(8, all, 0, false, () -> 1).group(0);
+        AdmissionLimit.Group ofOther = new AdmissionLimit(8, all, 0, false, () -> 1).group(0);
         RunningHandlers before = of(address);
         RunningHandlers one = of(address);
         assertThat(entered(one, ofOne)).isEqualTo(5);
@@ -188,7 +188,7 @@ class RunningHandlersTest {
             RunningHandlers again = of(address);
             for (int k = 0; k < 3; k++) {
                 // a limit of its own, so that only the places of all methods count
-                entered += again.enter(method(1), new AdmissionLimit(8, all, 0, false).group(0)) ? 1 : 0;
+                entered += again.enter(method(1), new AdmissionLimit(8, all, 0, false, () -> 1).group(0)) ? 1 : 0;
             }
             again.connectionGone();
             assertThat(entered).isLessThanOrEqualTo(5);
