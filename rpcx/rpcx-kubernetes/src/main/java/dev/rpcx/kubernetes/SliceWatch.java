@@ -295,6 +295,12 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         if (!isToBeTold || isClosed()) {
             return;
         }
+        long wait = toldNanos + TOGETHER_NANOS - System.nanoTime();
+        if (wait > 0) {
+            // this one comes late, and the reader has told meanwhile
+            later(this::foundLater, wait);
+            return;
+        }
         try {
             found();
         } catch (Throwable e) {
