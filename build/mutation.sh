@@ -15,7 +15,7 @@ parts() {
   cat <<'PARTS'
 charge    Charge,Account,Ledger,Ledger$*,RetryBudget                 ChargeTest,LedgerTest,RetryBudgetTest,ClaimsTest
 slots     CallSlots                                                  CallSlotsAloneTest,ClientWireTest,OrphanSlotsTest
-admission AdmissionLimit,AdmissionLimit$*,AddressGroups,Medians,GivenTimes,TakenTimes AdmissionStepsTest,AdmissionTrialTest,AdmissionStrangersTest,AddressGroupsTest,GivenTimesTest,TakenTimesTest
+admission AdmissionLimit,AdmissionLimit$*,AddressGroups,Medians,GivenTimes,TakenTimes AdmissionStepsTest,AdmissionTrialTest,AdmissionStrangersTest,AdmissionSharesTest,AddressGroupsTest,MediansTest,GivenTimesTest,TakenTimesTest
 numbers   Varint,WireError,ProtoFields                               VarintTest,WireErrorTest
 streams   StreamSender*,StreamReceiver*,Serial                       StreamSenderTest,StreamReceiverTest,SerialTest
 wire      WireConnection*,Outbound*                                  WireFramesTest,WireConnectionTest,WireHereTest,UnfinishedFramesTest,OutboundTest

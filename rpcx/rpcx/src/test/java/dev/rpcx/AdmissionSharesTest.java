@@ -1,0 +1,116 @@
+package dev.rpcx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What groups of peers may run of one method where others have all of its limit. */
+class AdmissionSharesTest {
+    private static final int LIMIT = 12;
+
+    private final AtomicInteger all = new AtomicInteger();
+    private final AdmissionLimit limit = new AdmissionLimit(1_000, all, 0);
+    private final AdmissionLimit.Group full = limit.group(0);
+    private final AdmissionLimit.Group other = limit.group(7);
+    private final AdmissionLimit.Group third = limit.group(15);
+
+    /** As when calls have been late: what it has learnt is not looked at here. */
+    @BeforeEach
+    void sink() throws ReflectiveOperationException {
+        var field = AdmissionLimit.class.getDeclaredField("limit");
+        field.setAccessible(true);
+        field.setInt(limit, LIMIT);
+        // by as many connections
+        assertThat(entering(full)).isEqualTo(LIMIT);
+    }
+
+    /** @return how many single calls of as many connections are let in, one after the other */
+    private static int entering(AdmissionLimit.Group group) {
+        int entered = 0;
+        while (entered < 100 && group.enter()) {
+            entered++;
+        }
+        return entered;
+    }
+
+    @Test
+    void aGroupHasItsPartThoughOthersHaveAll() {
+        assertThat(entering(other)).isEqualTo(LIMIT / 2);
+        assertThat(entering(third)).isEqualTo(LIMIT / 3);
+        assertThat(entering(full)).isZero();
+        assertThat(limit.running()).isEqualTo(LIMIT + LIMIT / 2 + LIMIT / 3).isEqualTo(all.get());
+    }
+
+    @Test
+    void eachOf16GroupsThatComesAfterTheOthersHasAsManyAsThereAreThen() {
+        int running = LIMIT;
+        for (int i = 1; i < AddressGroups.COUNT; i++) {
+            int entered = entering(limit.group(i));
+            assertThat(entered).as("group %s", i).isEqualTo(LIMIT / (i + 1));
+            // one that has no part runs nothing, and shares with nobody
+            running += entered;
+        }
+        assertThat(limit.running()).isEqualTo(running).isLessThan((int) (3.4 * LIMIT));
+    }
+
+    @Test
+    void groupsThatRunNothingAnyMoreLeaveTheirPartToOthers() {
+        assertThat(other.enter()).isTrue();
+        assertThat(third.enter()).isTrue();
+        other.leave();
+        assertThat(entering(third)).isEqualTo(LIMIT / 2 - 1);
+        assertThat(third.enter()).isFalse();
+        third.leave(0, 10, 5, true);
+        assertThat(third.enter()).isTrue();
+        third.leaveUnbegun(0, 10, 5);
+        assertThat(third.enter()).isTrue();
+        assertThat(third.enter()).isFalse();
+    }
+
+    @Test
+    void groupsThatEndWithAResultOrUnbegunShareNoMore() {
+        assertThat(other.enter()).isTrue();
+        other.leave(0, 10, 5, true);
+        assertThat(other.enter()).isTrue();
+        other.leaveUnbegun(0, 10, 5);
+        assertThat(entering(third)).isEqualTo(LIMIT / 2);
+    }
+
+    @Test
+    void oneConnectionHasAllOfItsGroupsPartWhereItIsAlone() {
+        for (int i = 0; i < LIMIT / 2; i++) {
+            assertThat(other.enter(i, i)).as("call %s", i).isTrue();
+        }
+        assertThat(other.enter(LIMIT / 2, LIMIT / 2)).isFalse();
+    }
+
+    @Test
+    void oneThatRunsMoreThanIsLeftOfItsGroupsPartLeavesThatToTheOthers() {
+        for (int i = 0; i < 4; i++) {
+            assertThat(other.enter(i, i)).isTrue();
+        }
+        assertThat(other.enter()).as("another connection").isTrue();
+        assertThat(other.enter(4, 4))
+                .as("the one with four, where one more is left")
+                .isFalse();
+        assertThat(other.enter(1, 1)).as("the other one").isTrue();
+        assertThat(other.enter()).as("none is left").isFalse();
+    }
+
+    /** An address has other groups when others come or go: what it runs already counts where it was. */
+    @Test
+    void aConnectionThatHasComeToAnotherGroupBeginsThere() {
+        assertThat(other.enter(20, 20)).isTrue();
+        assertThat(other.enter(21, 21)).isTrue();
+    }
+
+    @Test
+    void aGroupAloneHasTheLimitAndNoMore() {
+        assertThat(full.enter()).isFalse();
+        full.leave();
+        assertThat(full.enter()).isTrue();
+        assertThat(full.enter()).isFalse();
+    }
+}
