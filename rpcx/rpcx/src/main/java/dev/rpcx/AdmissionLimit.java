@@ -52,6 +52,7 @@ final class AdmissionLimit {
     private static final int SAMPLED = 16;
 
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long LOOK_NANOS = STEP_NANOS / 8;
 
     /** Fewer calls than this say nothing. */
     private static final int LEAST_COUNT = 8;
@@ -124,7 +125,7 @@ final class AdmissionLimit {
      */
     private static final double ROOMY = 4;
 
-    /** In one step the usual time rises no more than so much: a few calls with much time may come together. It sinks at once. */
+    /** In one step the usual time rises no more than so much: a few calls with much time may come together. Of many calls it sinks at once. */
     private static final double MAX_RISE = 1.25;
 
     /** A call that brought no result was late if it took this part of its time: its caller's clock and this one differ a little. */
@@ -183,6 +184,9 @@ final class AdmissionLimit {
     private volatile int sharedSteps;
 
     private volatile long nextStepNanos;
+
+    /** A step that is due waits for this, as few of those that run handlers have spoken when it was looked at last. */
+    private volatile long nextLookNanos;
 
     /** When the limit was raised last because nothing was left to do. */
     private volatile long caughtUpNanos;
@@ -258,6 +262,10 @@ final class AdmissionLimit {
     private long heldSinceNanos;
 
     private long heldEnds;
+
+    /** In the last step. */
+    private boolean wereMostLate;
+
     private long heldWindowNanos = Long.MIN_VALUE;
 
     private boolean isProbe;
@@ -287,6 +295,7 @@ final class AdmissionLimit {
         this.limit = most;
         this.windowBeganNanos = nowNanos;
         this.nextStepNanos = nowNanos + STEP_NANOS;
+        this.nextLookNanos = nowNanos;
         this.memoryEndNanos = nowNanos + MEMORY_NANOS;
         this.timeMemoryEndNanos = nowNanos + MEMORY_NANOS;
         this.cutNanos = nowNanos;
@@ -474,6 +483,10 @@ final class AdmissionLimit {
         }
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
         if (isOver && !isWithinShare(most, ofGroup, ownHere)) {
+            if (!refused && most < this.most) {
+                // also over a share alone: those who share a limit leave a part of it free
+                refused = true;
+            }
             running.decrementAndGet();
             return false;
         }
@@ -549,7 +562,10 @@ final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        double patience = Math.min(MOST_PATIENCE_NANOS, ROOMY * needNanos(nowNanos));
+        // in an overload that has not been cut enough they end when their time is over
+        double need = needNanos(nowNanos);
+        double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
+        double patience = Math.min(MOST_PATIENCE_NANOS, longest);
         return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, patience);
     }
 
@@ -627,9 +643,14 @@ final class AdmissionLimit {
             said.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
             said.shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
         }
-        if (nowNanos - nextStepNanos >= 0 && count >= LEAST_COUNT && stepping.compareAndSet(false, true)) {
+        boolean isDue = nowNanos - nextStepNanos >= 0 && nowNanos - nextLookNanos >= 0;
+        if (isDue && count >= LEAST_COUNT && stepping.compareAndSet(false, true)) {
             try {
-                step(nowNanos);
+                if (haveMostSpoken(nowNanos)) {
+                    step(nowNanos);
+                } else {
+                    nextLookNanos = nowNanos + LOOK_NANOS;
+                }
             } finally {
                 stepping.set(false);
             }
@@ -675,6 +696,7 @@ final class AdmissionLimit {
         windowBeganNanos = now;
         nextStepNanos = now + STEP_NANOS;
         boolean areMostLate = 2 * late > counted;
+        wereMostLate = areMostLate;
         if (unbegunSum != 0 && areMostLate) {
             // whatever the rate is at which the few others end
             if (cut(now, mean(unbegunSum))) {
@@ -698,7 +720,7 @@ final class AdmissionLimit {
         if (countedCalls >= LEAST_COUNT) {
             double roomy = ROOMY * Math.max(needNanos(now), ownMiddleNanos);
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
-            usualNanos = (long) Math.min(MAX_RISE * usualNanos, usual);
+            usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
         // also where none is counted, as it may be more than any call is given by now
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
@@ -715,7 +737,9 @@ final class AdmissionLimit {
         double needed = Math.max(tookByMost, running.get() / current);
         // callers choose how long their calls take
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
-        double inTime = doneCalls / elapsed;
+        // what is refused under a lower limit is that of whoever calls most: fewer of theirs say nothing of the others
+        double ends = endedByMost / elapsed;
+        double inTime = done / elapsed;
         if (isCut && now - probeEndNanos < 0) {
             if (late > 0 || used > FAR_FROM_LATE) {
                 return;
@@ -724,7 +748,7 @@ final class AdmissionLimit {
             sinkingFrom = 0;
         } else if (isCut) {
             isCut = false;
-            if (!isMostGivenInVain() && isOfTheirOwn(current, inTime)) {
+            if (!isMostGivenInVain() && isOfTheirOwn(ends, inTime)) {
                 remember(Math.min(mostOwn, used));
                 rememberNeed(now, needed);
                 comeBack();
@@ -736,7 +760,7 @@ final class AdmissionLimit {
             if (!isUnhindered && cut(now, tookByMost)) {
                 isCut = true;
                 sinkingRate = inTime;
-                sinkingEnds = current;
+                sinkingEnds = ends;
                 probeEndNanos = now + trialNanos + STEP_NANOS;
             }
             return;
@@ -745,7 +769,7 @@ final class AdmissionLimit {
         nextStepNanos = now + Math.max(STEP_NANOS, (long) tookByMost);
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
-                sank(now, current, used, needed);
+                sank(now, ends, used, needed);
             }
             return;
         }
@@ -763,13 +787,13 @@ final class AdmissionLimit {
         }
         if (sinkingFrom == 0 || limit > sinkingFrom) {
             sinkingFrom = Math.min(before, current * tookByMost);
-            sinkingRate = current;
+            sinkingRate = ends;
         }
         if (limit <= sinkingFrom / 2) {
-            sank(now, current, used, needed);
+            sank(now, ends, used, needed);
         } else if (refusing && ++refusingSteps % PROBE_STEPS == 0 && limit >= 2 * LEAST) {
             sinkingFrom = limit;
-            sinkingRate = current;
+            sinkingRate = ends;
             isProbe = true;
             limit /= 2;
             probeEndNanos = now + trialNanos + STEP_NANOS;
@@ -783,6 +807,9 @@ final class AdmissionLimit {
         double value(Said said);
     }
 
+    /** Of {@link #counts}: somebody who has said nothing, though handlers run. */
+    private static final double SILENT = -1;
+
     private final double[] counts = new double[AddressGroups.COUNT];
 
     /** For how many calls each group counts among those whose time counts, those that have ended, and ended in time. */
@@ -793,6 +820,7 @@ final class AdmissionLimit {
 
     // sums of these
     private double counted;
+    private double endedByMost;
     private double done;
 
     /** Part of {@link #counted}. */
@@ -800,28 +828,31 @@ final class AdmissionLimit {
 
     // of all calls
     private long countedCalls;
-    private long doneCalls;
     private int groupsEnded;
 
     private void takeAll() {
         int each = together.getAsInt();
         late = 0;
         countedCalls = 0;
-        doneCalls = 0;
         groupsEnded = 0;
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             Said said = said(i);
             if (said != null) {
                 said.take();
                 countedCalls += said.given.count();
-                doneCalls += said.doneCount();
                 groupsEnded += said.endedCount() > 0 ? 1 : 0;
             }
         }
         counted = weigh(weights, each, said -> said.given.count());
-        weigh(endedWeights, each, Said::endedCount);
-        done = weigh(doneWeights, each, Said::doneCount);
+        endedByMost = weigh(endedWeights, each, Said::endedCount);
+        done = 0;
         for (int i = 0; i < AddressGroups.COUNT; i++) {
+            doneWeights[i] = 0;
+            if (endedWeights[i] > 0) {
+                Said said = Objects.requireNonNull(said(i));
+                doneWeights[i] = endedWeights[i] * said.doneCount() / said.endedCount();
+                done += doneWeights[i];
+            }
             if (weights[i] > 0) {
                 Said said = Objects.requireNonNull(said(i));
                 late += said.lateCount() * weights[i] / said.given.count();
@@ -834,20 +865,43 @@ final class AdmissionLimit {
         return known == null ? null : known.said;
     }
 
+    /**
+     * Whether enough calls have ended, where those that run handlers and have said nothing yet count as well: otherwise
+     * whoever calls often would speak alone, in one step after the other. They are waited for as long as calls may take.
+     */
+    private boolean haveMostSpoken(long now) {
+        if (now - nextStepNanos >= Math.max(PATIENCE_NANOS, usualNanos)) {
+            return true;
+        }
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            Group group = groups.get(i);
+            Said said = said(i);
+            long calls = said == null ? 0 : said.countNow();
+            counts[i] = calls == 0 && group != null && group.running.get() > 0 ? SILENT : calls;
+        }
+        return weigh(weights, together.getAsInt()) >= LEAST_COUNT;
+    }
+
     /** By calls, up to the bound of a group among those of its address, and of an address. @return the sum */
     private double weigh(double[] weights, int each, Of calls) {
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             Said said = said(i);
             counts[i] = said == null ? 0 : calls.value(said);
         }
+        return weigh(weights, each);
+    }
+
+    private double weigh(double[] weights, int each) {
         for (int first = 0; first < AddressGroups.COUNT; first += each) {
             double most = bound(counts, first, first + each);
             double sum = 0;
+            boolean isSilent = false;
             for (int i = first; i < first + each; i++) {
-                weights[i] = Math.min(most, counts[i]);
+                weights[i] = Math.min(most, Math.max(0, counts[i]));
                 sum += weights[i];
+                isSilent |= counts[i] == SILENT;
             }
-            counts[first / each] = sum;
+            counts[first / each] = sum == 0 && isSilent ? SILENT : sum;
         }
         int addresses = AddressGroups.COUNT / each;
         double most = bound(counts, 0, addresses);
@@ -866,7 +920,7 @@ final class AdmissionLimit {
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
         for (int i = begin; i < end; i++) {
-            medians.add(counts[i], counts[i] == 0 ? 0 : 1);
+            medians.add(Math.max(0, counts[i]), counts[i] == 0 ? 0 : 1);
         }
         return medians.size() > 2 ? MOST_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
     }
@@ -916,6 +970,14 @@ final class AdmissionLimit {
             }
         }
         return inVain > 0 && 2 * inVain > ends * givenNanos / counted;
+    }
+
+    /** Of few calls a minority of the groups is most of them now and then. */
+    private double gradually(double usual, double elapsed) {
+        double change = Math.pow(MAX_RISE, Math.max(1, elapsed / STEP_NANOS));
+        boolean areFew = countedCalls < SMOOTHED && usualNanos < MAX_GIVEN_NANOS;
+        double least = areFew ? usualNanos / change : 0;
+        return Math.min(MAX_GIVEN_NANOS, Math.max(least, Math.min(change * usualNanos, usual)));
     }
 
     /** Of {@link #ended}, or the like, where that is not 0. */

@@ -49,6 +49,7 @@ class AdmissionStrangersTest {
     private double now;
     private int honest;
     private int refused;
+    private int good;
 
     private void at(double time, Runnable what) {
         events.add(new Event(time, number++, what));
@@ -84,6 +85,7 @@ class AdmissionStrangersTest {
         double began = now;
         at(now + Math.min(takes, given), () -> {
             running[connection]--;
+            good += connection < HONEST_CONNECTIONS && takes < given ? 1 : 0;
             of.leave(nanos(began), nanos(began + given), nanos(now), takes < given);
         });
         return true;
@@ -235,9 +237,21 @@ class AdmissionStrangersTest {
 
     /** So many work at once, each for a second; calls come thrice as fast as that, and are given three seconds. */
     private void overload(int workers) {
-        double wait = limit.running() / (double) workers;
+        double wait = Math.max(0, limit.running() - (workers - 1)) / (double) workers;
         call(random.nextInt(HONEST_CONNECTIONS), wait + 1, 3);
         at(now + 1.0 / (3 * workers), () -> overload(workers));
+    }
+
+    /** They end at a rate that says nothing of what the others' calls need. */
+    @ParameterizedTest
+    @CsvSource({"1000, 1", "0.002, 1", "0.01, 4", "0.0005, 1", "0.05, 1"})
+    void quickCallsOfAStrangerKeepNoOverloadFromBeingCut(double everySeconds, int together) {
+        at(0, () -> overload(8));
+        at(5, () -> strangers(10, together, everySeconds, 0.001, 60));
+        run(60);
+        good = 0;
+        run(160);
+        assertThat(good / 100.0).as("in time a second; limit %s", limit.limit()).isGreaterThan(0.8 * 8);
     }
 
     /** Ten that take 20 s, ten late ones, and five that hold what is left for an hour, before anybody else comes. */
