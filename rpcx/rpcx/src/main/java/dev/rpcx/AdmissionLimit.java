@@ -125,7 +125,10 @@ final class AdmissionLimit {
      */
     private static final double ROOMY = 4;
 
-    /** In one step the usual time rises no more than so much: a few calls with much time may come together. Of many calls it sinks at once. */
+    /**
+     * In one step the usual time rises no more than so much: a few calls with much time may come together. Of many calls
+     * it sinks at once.
+     */
     private static final double MAX_RISE = 1.25;
 
     /** A call that brought no result was late if it took this part of its time: its caller's clock and this one differ a little. */
@@ -867,10 +870,11 @@ final class AdmissionLimit {
 
     /**
      * Whether enough calls have ended, where those that run handlers and have said nothing yet count as well: otherwise
-     * whoever calls often would speak alone, in one step after the other. They are waited for as long as calls may take.
+     * whoever calls often would speak alone, in one step after the other. They are waited for, though not for long:
+     * their calls may be long ones.
      */
     private boolean haveMostSpoken(long now) {
-        if (now - nextStepNanos >= Math.max(PATIENCE_NANOS, usualNanos)) {
+        if (now - nextStepNanos >= PATIENCE_NANOS) {
             return true;
         }
         for (int i = 0; i < AddressGroups.COUNT; i++) {
@@ -948,8 +952,20 @@ final class AdmissionLimit {
         return median(weights, said -> said.given.usualNanos());
     }
 
+    /**
+     * By the time that is given, as of one group's calls, as long as hardly any is late: those who give little are many
+     * and have little of it. In overload by calls, since those who give much would have the limit serve them alone.
+     */
     private double middleGivenNanos() {
-        return median(weights, said -> said.given.middleNanos());
+        boolean areSomeLate = SOME_LATE * late >= counted;
+        medians.clear();
+        for (int i = 0; i < AddressGroups.COUNT; i++) {
+            if (weights[i] > 0) {
+                GivenTimes given = Objects.requireNonNull(said(i)).given;
+                medians.add(given.middleNanos(), areSomeLate ? weights[i] : weights[i] * given.meanNanos());
+            }
+        }
+        return medians.median();
     }
 
     private double shareTaken() {

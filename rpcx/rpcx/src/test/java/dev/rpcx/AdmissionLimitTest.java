@@ -655,6 +655,26 @@ class AdmissionLimitTest {
         }
     }
 
+    /** What is refused over a share leaves a part of the limit free, and is refused for the limit all the same. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 8, MAX_CONNECTIONS})
+    void anOverloadByManyConnectionsIsServedAsWellAsByOne(int connections) {
+        for (int seed = 1; seed <= 3; seed++) {
+            Service service = new Service(28, 78.3, 1355);
+            service.isVaried = true;
+            service.random.setSeed(seed);
+            double[] perSecond = new double[connections];
+            Arrays.fill(perSecond, 0.5 * service.capacity() / connections);
+            service.offer(perSecond, 30);
+            Arrays.fill(perSecond, 3.1 * service.capacity() / connections);
+            service.offer(perSecond, 30);
+            service.offer(perSecond, 60);
+            assertThat(service.good / 60.0)
+                    .as("in time a second; late %s, limit %s", service.late, service.limit.limit())
+                    .isGreaterThan(0.92 * service.capacity());
+        }
+    }
+
     @Test
     void whereALimitHasSunkConnectionsShareItAndNotRequests() {
         for (int greedy : new int[] {1, 3, 8}) {

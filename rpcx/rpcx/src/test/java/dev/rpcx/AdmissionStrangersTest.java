@@ -254,6 +254,51 @@ class AdmissionStrangersTest {
         assertThat(good / 100.0).as("in time a second; limit %s", limit.limit()).isGreaterThan(0.8 * 8);
     }
 
+    /** No stranger is there: some addresses have short calls, and the others long ones, which are given more time. */
+    @ParameterizedTest
+    @CsvSource({
+        // addresses, calls a second of each, short ones and their time in ms, long ones and theirs, the pause in ms
+        "6, 76, 12.5, 31, 125, 250, 1300",
+        "2, 230, 4.5, 15, 45, 90, 200",
+        "3, 115, 8.5, 89, 85, 170, 3100",
+        "5, 42, 66, 799, 660, 1320, 2400",
+    })
+    void aPauseOfTheProcessLeavesNoLimitBehind(
+            int addresses,
+            double perSecond,
+            double shortWorks,
+            double shortGiven,
+            double longWorks,
+            double longGiven,
+            double pause) {
+        addressOf = connection -> connection % addresses;
+        for (int i = 0; i < addresses; i++) {
+            int address = i;
+            double[] works = i % 3 == 0 ? new double[] {shortWorks, shortGiven} : new double[] {longWorks, longGiven};
+            at(0, () -> calls(address + addresses * random.nextInt(7), perSecond, works[0] / 1000, works[1] / 1000));
+        }
+        run(60);
+        assertThat(refused).as("of %s, before", honest).isZero();
+        pauseBegins = 60;
+        pauseEnds = 60 + pause / 1000;
+        run(90);
+        honest = 0;
+        refused = 0;
+        run(200);
+        expectRefused(0.05);
+    }
+
+    private double pauseBegins;
+    private double pauseEnds;
+
+    /** Each takes some third more or less than the others, and those that begin in a pause end behind it. */
+    private void calls(int connection, double perSecond, double works, double given) {
+        double wait = now >= pauseBegins ? Math.max(0, pauseEnds - now) : 0;
+        honest++;
+        refused += call(connection, wait + works * (0.7 + 0.6 * random.nextDouble()), given) ? 0 : 1;
+        at(now - Math.log(1 - random.nextDouble()) / perSecond, () -> calls(connection, perSecond, works, given));
+    }
+
     /** Ten that take 20 s, ten late ones, and five that hold what is left for an hour, before anybody else comes. */
     @Test
     void whoHoldsALimitForLongDoesSoForTenSecondsAtMost() {
