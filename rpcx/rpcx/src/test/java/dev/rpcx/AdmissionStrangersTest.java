@@ -230,23 +230,35 @@ class AdmissionStrangersTest {
         refused = 0;
         // of a second, each, though eight is what may run at once: most are late
         int before = limit.limit();
-        at(301, () -> overload(8));
+        at(301, () -> overload(8, 1, 3, 3, false));
         run(330);
         assertThat(limit.limit()).as("an overload is seen").isLessThan(before);
     }
 
-    /** So many work at once, each for a second; calls come thrice as fast as that, and are given three seconds. */
-    private void overload(int workers) {
-        double wait = Math.max(0, limit.running() - (workers - 1)) / (double) workers;
-        call(random.nextInt(HONEST_CONNECTIONS), wait + 1, 3);
-        at(now + 1.0 / (3 * workers), () -> overload(workers));
+    /** So many work at once, each for so long; calls come some times as fast as that, by chance or evenly. */
+    private void overload(int workers, double works, double times, double given, boolean isByChance) {
+        double wait = Math.max(0, limit.running() - (workers - 1)) * works / workers;
+        double part = isByChance ? 0.8 + 0.4 * random.nextDouble() : 1;
+        call(random.nextInt(HONEST_CONNECTIONS), (wait + works) * part, given);
+        double pause = (isByChance ? -Math.log(1 - random.nextDouble()) : 1) * works / (times * workers);
+        at(now + pause, () -> overload(workers, works, times, given, isByChance));
+    }
+
+    /** They end when their time is over, and that is no reason to let more of them in. */
+    @Test
+    void anOverloadFromTheFirstCallIsCutThoughCallsHaveMuchTime() {
+        at(0, () -> overload(25, 0.41, 5.2, 9.3, true));
+        run(60);
+        good = 0;
+        run(160);
+        assertThat(good / 100.0).as("in time a second; limit %s", limit.limit()).isGreaterThan(0.9 * 25 / 0.41);
     }
 
     /** They end at a rate that says nothing of what the others' calls need. */
     @ParameterizedTest
     @CsvSource({"1000, 1", "0.002, 1", "0.01, 4", "0.0005, 1", "0.05, 1"})
     void quickCallsOfAStrangerKeepNoOverloadFromBeingCut(double everySeconds, int together) {
-        at(0, () -> overload(8));
+        at(0, () -> overload(8, 1, 3, 3, false));
         at(5, () -> strangers(10, together, everySeconds, 0.001, 60));
         run(60);
         good = 0;
