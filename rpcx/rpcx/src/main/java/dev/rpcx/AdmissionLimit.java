@@ -126,8 +126,8 @@ final class AdmissionLimit {
     private static final double ROOMY = 4;
 
     /**
-     * In one step the usual time rises no more than so much: a few calls with much time may come together. Of many calls
-     * it sinks at once.
+     * In one step the usual time rises no more than so much: a few calls with much time may come together. Of many
+     * calls it sinks at once.
      */
     private static final double MAX_RISE = 1.25;
 
@@ -265,11 +265,10 @@ final class AdmissionLimit {
     private long heldSinceNanos;
 
     private long heldEnds;
+    private long heldWindowNanos = Long.MIN_VALUE;
 
     /** In the last step. */
     private boolean wereMostLate;
-
-    private long heldWindowNanos = Long.MIN_VALUE;
 
     private boolean isProbe;
 
@@ -338,8 +337,8 @@ final class AdmissionLimit {
          * them, each greedy one more to a part of what is left, and there is always something left for who runs few.
          * The same holds for a method's handlers and its limit: where that has sunk, it is shared by connections and
          * not by requests. But a connection that has the method for itself has all of the limit, until another one is
-         * refused. See {@link Ledger} for where that comes from. A connection that is refused over its share says
-         * nothing: the limit itself is not used up.
+         * refused. See {@link Ledger} for where that comes from. A connection that is refused over its share is
+         * refused for the limit, where there is one: those who share it leave a part of it free.
          *
          * <p>Peers that run less than the limit divided by the groups that run handlers of this method are not refused
          * for the limit, though others have all of it: what others run for long, or the limit that they bring about by
