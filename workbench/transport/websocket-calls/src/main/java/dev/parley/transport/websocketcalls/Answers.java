@@ -6,10 +6,15 @@ import dev.parley.spi.Contract;
 import dev.parley.spi.Handler;
 import dev.parley.spi.Operation;
 import dev.parley.spi.Transport;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Answers messages in the order in which their handlers finish, each on a virtual thread. Thread-safe. */
 public final class Answers implements AutoCloseable {
@@ -22,6 +27,9 @@ public final class Answers implements AutoCloseable {
     private final Contract contract;
     private final Handler handler;
     private final ExecutorService requests = Executors.newVirtualThreadPerTaskExecutor();
+
+    /** Clients that may be told that this server closes. Weak, since a library may not tell of each end of a connection. */
+    private final Set<Incoming> clients = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     public Answers(Contract contract, Handler handler) {
         this.contract = contract;
@@ -41,6 +49,7 @@ public final class Answers implements AutoCloseable {
     public final class Incoming {
         private final Peer peer;
         private final StringBuilder parts = new StringBuilder();
+        private final AtomicBoolean hasLeft = new AtomicBoolean();
 
         private Incoming(Peer peer) {
             this.peer = peer;
@@ -62,13 +71,21 @@ public final class Answers implements AutoCloseable {
             try {
                 requests.execute(() -> answer(peer, text));
             } catch (RejectedExecutionException e) {
+                goodbye();
+            }
+        }
+
+        private void goodbye() {
+            if (hasLeft.compareAndSet(false, true)) {
                 peer.close(GOING_AWAY, "closing");
             }
         }
     }
 
     public Incoming incoming(Peer peer) {
-        return new Incoming(peer);
+        Incoming incoming = new Incoming(peer);
+        clients.add(incoming);
+        return incoming;
     }
 
     private void answer(Peer peer, String text) {
@@ -103,16 +120,39 @@ public final class Answers implements AutoCloseable {
         return handler.handle(operation, operation.request().cast(request));
     }
 
-    /** Gives calls under way {@link Transport.Server#GRACE}, then interrupts them. */
+    /**
+     * Gives calls under way {@link Transport.Server#GRACE}, then interrupts them, and tells each client that the server
+     * goes away, for which it has as long again.
+     *
+     * <p>A connection that only ends is not enough: the client of java.net.http (JDK 25.0.3) loses that end where it
+     * comes while a message is given to its listener, and then takes the connection for open.
+     */
     @Override
     public void close() {
-        requests.shutdown();
+        end(requests);
+        List<Incoming> told;
+        synchronized (clients) {
+            told = List.copyOf(clients);
+        }
+        ExecutorService goodbyes = Executors.newVirtualThreadPerTaskExecutor();
+        told.forEach(client -> goodbyes.execute(() -> {
+            try {
+                client.goodbye();
+            } catch (RuntimeException e) {
+                System.getLogger(Answers.class.getName()).log(System.Logger.Level.DEBUG, "a client is gone", e);
+            }
+        }));
+        end(goodbyes);
+    }
+
+    private static void end(ExecutorService tasks) {
+        tasks.shutdown();
         try {
-            if (!requests.awaitTermination(Transport.Server.GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
-                requests.shutdownNow();
+            if (!tasks.awaitTermination(Transport.Server.GRACE.toMillis(), TimeUnit.MILLISECONDS)) {
+                tasks.shutdownNow();
             }
         } catch (InterruptedException e) {
-            requests.shutdownNow();
+            tasks.shutdownNow();
             Thread.currentThread().interrupt();
         }
     }
