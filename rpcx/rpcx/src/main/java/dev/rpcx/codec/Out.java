@@ -579,13 +579,13 @@ public final class Out {
         return width;
     }
 
-    /** Null where Protobuf has none. */
     private CodecException tooDeep() {
         return new CodecException(
                 CodecException.Code.TOO_DEEP,
                 name() + ": more than " + limits.depth() + " messages inside each other, entries of maps among them");
     }
 
+    /** What is thrown for a null where Protobuf has none. */
     CodecException nullValue(int tag, String what) {
         MessageCodec codec = current;
         return new CodecException(
