@@ -388,7 +388,7 @@ public final class CallContext {
             call.leaveNow(isDone);
         } catch (Throwable t) {
             // the thread is counted back all the same
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 

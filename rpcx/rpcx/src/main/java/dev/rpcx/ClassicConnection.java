@@ -510,7 +510,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         } catch (Throwable t) {
             // a timer whose task throws comes never again, and nobody would find a peer that is gone
             SocketQueue.closeNow(channel);
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 

@@ -273,7 +273,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
                 throw t;
             }
             // whoever has the result ends the call
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 
@@ -314,7 +314,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             own = context.giveUp();
         } catch (Throwable noMemory) {
             // nobody can take the call from its stage a second time: it is over all the same
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
         // first: whoever is told ends the stage, of which this looks whether it is open
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
@@ -398,7 +398,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
                 told = context.cancel();
             } finally {
                 // also where there is no memory to tell anybody else
-                Threads.interrupt(runner);
+                ThreadTools.interrupt(runner);
             }
         }
         if (!hasBegun) {

@@ -128,7 +128,7 @@ public final class Client implements AutoCloseable {
                     ClientMethod.class,
                     ClientMethod.Async.class,
                     ClassicMethod.class,
-                    Threads.class)) {
+                    ThreadTools.class)) {
                 lookup.ensureInitialized(each);
             }
         } catch (IllegalAccessException e) {

@@ -410,7 +410,7 @@ final class ClientAddress extends Route {
                     lookSoon();
                 } catch (Throwable e) {
                     // the call waits for this attempt alone, unless another one asks
-                    Threads.report(e);
+                    ThreadTools.report(e);
                 }
             }
             return isAdded;

@@ -301,7 +301,7 @@ final class ClientCall extends Outbound {
         Thread caller = Thread.currentThread();
         waiter = caller;
         // with a stream to send there is more to do than to wait for the reply
-        mayRead = upload == null && !Threads.isVirtual(caller);
+        mayRead = upload == null && !ThreadTools.isVirtual(caller);
         connection.sendCall(this);
     }
 
@@ -412,7 +412,7 @@ final class ClientCall extends Outbound {
         try {
             connection.onKept();
         } catch (Throwable noMemory) {
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
     }
 
@@ -982,7 +982,7 @@ final class ClientCall extends Outbound {
             call.losesSlot(this, outcome);
         } catch (Throwable noMemory) {
             // the call ends all the same
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
     }
 

@@ -474,7 +474,7 @@ public final class Server implements AutoCloseable {
         try {
             one.run();
         } catch (Throwable t) {
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 

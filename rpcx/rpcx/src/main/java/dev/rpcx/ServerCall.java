@@ -543,7 +543,7 @@ final class ServerCall extends Outbound
                 throw t;
             }
             // whoever has the result ends the call
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 
@@ -591,7 +591,7 @@ final class ServerCall extends Outbound
             seen = context().giveUp();
         } catch (Throwable noMemory) {
             // nobody can take the call from its stage a second time: it is over all the same
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
@@ -900,7 +900,7 @@ final class ServerCall extends Outbound
                 told = context().cancel();
             } finally {
                 // also where there is no memory to tell anybody else
-                Threads.interrupt(runner);
+                ThreadTools.interrupt(runner);
             }
         }
         if (!hasEntered) {

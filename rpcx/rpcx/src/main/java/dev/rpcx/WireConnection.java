@@ -578,7 +578,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 message.lost();
             } catch (Throwable e) {
                 // as above: those behind it have to be told nevertheless
-                Threads.report(e);
+                ThreadTools.report(e);
             }
         }
     }
