@@ -31,7 +31,7 @@ PACKAGE = {room: f"dev.rpcx.internal.{room}" for room in ORDER} | {"base": "dev.
 # client and server know nothing of each other, and the server nothing of discovery
 FORBIDDEN = {("server", "client"), ("server", "discovery")}
 TABLE = """
-base      Complaint Given MemoryReserve ProtoFields Varint WireFault
+base      CallbackFailures Complaint Given MemoryReserve ProtoFields Varint WireFault ThreadTools ThrowableText
 api       CallContext Choice Endpoint Endpoints Interceptor LongPoll Metadata Method OneWay RPCXClient RPCXException RPCXFuture RPCXServer
 api       RouteBy RunOn VisibleText
 ledger    Account AddressGroups Charge Claim Claims LeftBehind Ledger Leftover Resource Uncharged
@@ -39,7 +39,7 @@ io        CloseWatch DnsAddresses DnsNames HalfClose KeyPairs LoopTasks LoopThre
 io        SocketQueue TcpKeepAlive TlsRecords WriteTurn
 wire      ClassicConnection ClassicFrames ClassicWire FaultyPipe KeepAlive MethodDictionary Outbound Outbox Settings Turns Wire
 wire      WireConnection WireError
-call      BoundFuture ClassicParameter MethodShape Names PublishedMethod Serial StreamReceiver StreamSender Streams Token UsedTokens
+call      WatchedStream BoundFuture ClassicParameter MethodShape Names PublishedMethod Serial StreamReceiver StreamSender Streams Token UsedTokens
 discovery DnsQuestion DnsWatch EndpointsDns EndpointsFixed SharedWatch
 client    AnswerTimes AsyncCall Backoff BoundPublisher CallSlots Chooser CircuitBreaker ClassicClientConnection ClassicMethod ClientAddress
 client    ClientCall ClientCluster ClientConnection ClientMethod ClientProxy ClientStream Coming Health Hedge LeftConnections Openings

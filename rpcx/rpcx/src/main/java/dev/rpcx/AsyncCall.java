@@ -1,16 +1,11 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
-import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /** Whoever waits for a call without blocking. Told on the event loop, once the slot is free. */
 abstract class AsyncCall {
     private static final RPCXException UNTOLD = RPCXException.noRoom("no memory was left when the call ended");
-
-    /** What a peer sends may have the same callback fail again and again. */
-    static final Complaint FAILURES =
-            new Complaint(System.getLogger(AsyncCall.class.getName()), InstantSource.system());
 
     final ClientMethod method;
 
@@ -80,7 +75,7 @@ abstract class AsyncCall {
                 MemoryReserve.use();
             }
             endAgain(value, error);
-            told(e);
+            CallbackFailures.log(e);
         } finally {
             LoopThread.forgetInterrupt();
         }
@@ -105,11 +100,6 @@ abstract class AsyncCall {
         } catch (Throwable stillNoMemory) {
             return false;
         }
-    }
-
-    /** The user's code, told of the end of a call, has thrown this. */
-    static void told(Throwable thrown) {
-        FAILURES.log("a callback has failed, which changes nothing for its call", thrown);
     }
 
     abstract void succeed(@Nullable Object value);

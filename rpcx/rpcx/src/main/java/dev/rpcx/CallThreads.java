@@ -122,7 +122,7 @@ final class CallThreads {
             try {
                 wantsToKnow.run();
             } catch (Throwable t) {
-                AsyncCall.told(t);
+                CallbackFailures.log(t);
             }
         });
     }

@@ -226,8 +226,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         } catch (Throwable t) {
             // an Error too: a class that cannot be initialised is its caller's affair, and not this thread's
             fail(refusal(
-                    ServerCall.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "the request cannot be read: " + RPCXException.wireWords(t)));
+                    ThrowableText.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
+                    "the request cannot be read: " + ThrowableText.wireWords(t)));
             return;
         }
         if (!enter()) {
@@ -477,7 +477,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
                     ServerMethod.unsendable(e));
             return;
         } catch (Throwable t) {
-            unsendable(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(t));
+            unsendable(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + ThrowableText.wireWords(t));
             return;
         }
         int bytes = frame.length - ClassicFrames.LENGTH_BYTES;

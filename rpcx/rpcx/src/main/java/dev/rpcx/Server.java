@@ -226,7 +226,7 @@ public final class Server implements AutoCloseable {
             // such as without a descriptor left for them
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
-                    host + ":" + port + ": cannot listen: " + RPCXException.message(e),
+                    host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
                     RPCXException.Executed.NOT_EXECUTED,
                     e);
         }
@@ -235,7 +235,7 @@ public final class Server implements AutoCloseable {
     private String whyNot(Throwable failure) {
         return failure instanceof UnresolvedAddressException
                 ? "the host " + host + " does not resolve (expected: a name or an address of this machine)"
-                : RPCXException.message(failure);
+                : ThrowableText.message(failure);
     }
 
     private void accept(Channel channel) {

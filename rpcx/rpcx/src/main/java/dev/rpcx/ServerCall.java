@@ -676,18 +676,10 @@ final class ServerCall extends Outbound
         return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
     }
 
-    /** Says whether what was not read now may be read another time. */
-    static boolean isOfMemory(Throwable e) {
-        return e instanceof OutOfMemoryError
-                || e instanceof CodecException refused
-                        && (refused.code() == CodecException.Code.NO_MEMORY
-                                || refused.getCause() instanceof OutOfMemoryError);
-    }
-
     static RPCXException unreadable(Throwable e) {
         return new RPCXException(
-                isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                "the request cannot be read: " + RPCXException.wireWords(e),
+                ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
+                "the request cannot be read: " + ThrowableText.wireWords(e),
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
@@ -861,7 +853,7 @@ final class ServerCall extends Outbound
             return;
         } catch (Throwable e) {
             encode(unsendable(
-                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(e)));
+                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + ThrowableText.wireWords(e)));
             return;
         }
         if (body.readableBytes() > connection.maxBytesTaken()) {

@@ -1565,7 +1565,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (call.onLoop.abandoned || isClosed()) {
             begins.opened();
-            if (publisher instanceof CallLog.Watched watched) {
+            if (publisher instanceof WatchedStream watched) {
                 // a log may block
                 callThreads.tellIfPossible(call, List.of(() -> watched.ended(null)));
             }

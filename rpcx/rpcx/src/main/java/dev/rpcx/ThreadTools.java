@@ -3,6 +3,7 @@ package dev.rpcx;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -17,8 +18,19 @@ final class ThreadTools {
 
     private ThreadTools() {}
 
-    /** Has this class initialized now: a class whose initializer fails, at the end of a stack, stays unusable. */
-    static void prepare() {}
+    /**
+     * Has these classes initialized now. A class whose initializer fails stays unusable in its process, and the first
+     * to need one of them may be a thread whose stack or memory is nearly at its end.
+     */
+    static void prepare(List<Class<?>> classes) {
+        try {
+            for (Class<?> each : classes) {
+                Class.forName(each.getName(), true, each.getClassLoader());
+            }
+        } catch (ClassNotFoundException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
 
     private static @Nullable MethodHandle isVirtual() {
         if (Runtime.version().feature() < 21) {

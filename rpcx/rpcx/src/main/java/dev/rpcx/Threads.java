@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.channel.EventLoop;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
@@ -18,7 +19,7 @@ class Threads {
     private static final long IDLE_MILLIS = 10_000;
 
     static {
-        ThreadTools.prepare();
+        ThreadTools.prepare(List.of(CallbackFailures.class, ThrowableText.class));
     }
 
     /** The context class loader of handlers: that of the thread which has built the server. */
