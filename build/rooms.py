@@ -46,7 +46,7 @@ client    ClientCall ClientCluster ClientConnection ClientMethod ClientProxy Cli
 client    OverdueCallers RefusalBudget RetryBudget Route RouteKey
 server    AdmissionLimit Awaited CallCharges CallList CallThreads ClassicServerCall ClassicServerConnection ConnectionThreads DueSoon
 server    FloodGuard GivenTimes LostCalls Medians OnLoop OwnStage PackageScan PoolShares PostponedCalls RunningHandlers ServedConnection
-server    ServerCall ServerConnection ServerMethod ServiceIndex Sniffer Stages TakenTimes Threads TurnHeap UnfinishedMessage
+server    ServerPlatform ServerCall ServerConnection ServerMethod ServiceIndex Sniffer Stages TakenTimes Threads TurnHeap UnfinishedMessage
 server    VirtualWorkers WorkerPool
 door      CallLog Client RegistryServer Server Tls Tokens
 """

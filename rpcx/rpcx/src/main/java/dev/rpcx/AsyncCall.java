@@ -4,14 +4,10 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /** Whoever waits for a call without blocking. Told on the event loop, once the slot is free. */
-abstract class AsyncCall {
+abstract class AsyncCall extends LoopThread.Untold {
     private static final RPCXException UNTOLD = RPCXException.noRoom("no memory was left when the call ended");
 
     final ClientMethod method;
-
-    /** Link of those that could not be told yet. {@link LoopThread} alone writes it. */
-    @Nullable
-    AsyncCall nextUntold;
 
     /** As in the slot that it was sent with, which may be another call's by now: what was left of its time. */
     private long givenNanos;
@@ -92,7 +88,7 @@ abstract class AsyncCall {
         }
     }
 
-    /** @return false if there is still no memory for it */
+    @Override
     final boolean endUntold() {
         try {
             endAnyway(null, UNTOLD);

@@ -63,7 +63,7 @@ public final class Server implements AutoCloseable {
     /** When the connections were last asked for places that they do not use. */
     private final AtomicLong reclaimedNanos;
 
-    private final Platform platform;
+    private final ServerPlatform platform;
     private final int eventLoops;
     private final boolean inProcess;
     private final boolean classic;
@@ -658,7 +658,7 @@ public final class Server implements AutoCloseable {
         private Duration keepAlive = Duration.ofSeconds(60);
         private Duration maxCallTime = Duration.ofHours(1);
         private boolean inProcess;
-        private Platform platform = Platform.MACHINE;
+        private ServerPlatform platform = ServerPlatform.HOST;
         private boolean classic;
         private int maxConnections = standardConnections(Runtime.getRuntime().maxMemory());
         private int maxConnectionsPerAddress;
@@ -693,7 +693,7 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        Builder platform(Platform given) {
+        Builder platform(ServerPlatform given) {
             platform = given;
             return this;
         }

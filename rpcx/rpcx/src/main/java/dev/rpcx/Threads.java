@@ -81,8 +81,8 @@ class Threads {
     /** On the event loop, which has those of the server that it serves at hand. */
     private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
-        if (here != null && here.workersOf == this && here.workers != null) {
-            return here.workers;
+        if (here != null && here.workersOf == this && here.workers instanceof VirtualWorkers known) {
+            return known;
         }
         VirtualWorkers own = workers.get(loop);
         if (own == null) {

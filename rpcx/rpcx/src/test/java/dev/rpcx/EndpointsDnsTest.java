@@ -615,11 +615,6 @@ class EndpointsDnsTest {
             }
 
             @Override
-            public Threads threads(int poolSize) {
-                return MACHINE.threads(poolSize);
-            }
-
-            @Override
             public Ticker ticker() {
                 return MACHINE.ticker();
             }
