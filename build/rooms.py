@@ -30,26 +30,7 @@ ORDER = ["base", "api", "ledger", "io", "wire", "call", "discovery", "client", "
 PACKAGE = {room: f"dev.rpcx.internal.{room}" for room in ORDER} | {"base": "dev.rpcx.internal", "api": FLAT, "door": FLAT}
 # client and server know nothing of each other, and the server nothing of discovery
 FORBIDDEN = {("server", "client"), ("server", "discovery")}
-TABLE = """
-base      Complaint Given MemoryReserve ProtoFields Varint WireFault
-api       CallContext Choice Endpoint Endpoints Interceptor LongPoll Metadata Method OneWay RPCXClient RPCXException RPCXFuture RPCXServer
-api       RouteBy RunOn VisibleText
-ledger    Account AddressGroups Charge Claim Claims LeftBehind Ledger Leftover Resource Uncharged
-io        CloseWatch DnsAddresses DnsNames HalfClose KeyPairs LoopTasks LoopThread Loops OwedTime OwnThreads Platform ReadTurn SharedLoops
-io        SocketQueue TcpKeepAlive TlsRecords WriteTurn
-wire      ClassicConnection ClassicFrames ClassicWire FaultyPipe KeepAlive MethodDictionary Outbound Outbox Settings Turns Wire
-wire      WireConnection WireError
-call      BoundFuture ClassicParameter MethodShape Names PublishedMethod Serial StreamReceiver StreamSender Streams Token UsedTokens
-discovery DnsQuestion DnsWatch EndpointsDns EndpointsFixed SharedWatch
-client    AnswerTimes AsyncCall Backoff BoundPublisher CallSlots Chooser CircuitBreaker ClassicClientConnection ClassicMethod ClientAddress
-client    ClientCall ClientCluster ClientConnection ClientMethod ClientProxy ClientStream Coming Health Hedge LeftConnections Openings
-client    OverdueCallers RefusalBudget RetryBudget Route RouteKey
-server    AdmissionLimit Awaited CallCharges CallList CallThreads ClassicServerCall ClassicServerConnection ConnectionThreads DueSoon
-server    FloodGuard GivenTimes LostCalls Medians OnLoop OwnStage PackageScan PoolShares PostponedCalls RunningHandlers ServedConnection
-server    ServerCall ServerConnection ServerMethod ServiceIndex Sniffer Stages TakenTimes Threads TurnHeap UnfinishedMessage
-server    VirtualWorkers WorkerPool
-door      CallLog Client RegistryServer Server Tls Tokens
-"""
+TABLE = "\n".join(line for line in (HOME / TEST.replace("/java", "/resources/dev/rpcx/rooms.txt")).read_text().splitlines() if not line.startswith("#"))
 # types that the cuts make: known to --apply once they are there
 MADE = {"ThreadTools": "base", "CallbackFailures": "base", "ThrowableText": "base", "Failures": "call", "TimedContext": "call",
         "CurrentCall": "call", "CallInvocation": "call", "HandledCall": "call", "Chain": "call", "CallFuture": "call", "WatchedStream": "call",

@@ -1,22 +1,13 @@
 package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
-import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /** Whoever waits for a call without blocking. Told on the event loop, once the slot is free. */
-abstract class AsyncCall {
+abstract class AsyncCall extends LoopThread.Untold {
     private static final RPCXException UNTOLD = RPCXException.noRoom("no memory was left when the call ended");
 
-    /** What a peer sends may have the same callback fail again and again. */
-    static final Complaint FAILURES =
-            new Complaint(System.getLogger(AsyncCall.class.getName()), InstantSource.system());
-
     final ClientMethod method;
-
-    /** Link of those that could not be told yet. {@link LoopThread} alone writes it. */
-    @Nullable
-    AsyncCall nextUntold;
 
     /** As in the slot that it was sent with, which may be another call's by now: what was left of its time. */
     private long givenNanos;
@@ -80,7 +71,7 @@ abstract class AsyncCall {
                 MemoryReserve.use();
             }
             endAgain(value, error);
-            told(e);
+            CallbackFailures.log(e);
         } finally {
             LoopThread.forgetInterrupt();
         }
@@ -97,7 +88,7 @@ abstract class AsyncCall {
         }
     }
 
-    /** @return false if there is still no memory for it */
+    @Override
     final boolean endUntold() {
         try {
             endAnyway(null, UNTOLD);
@@ -105,11 +96,6 @@ abstract class AsyncCall {
         } catch (Throwable stillNoMemory) {
             return false;
         }
-    }
-
-    /** The user's code, told of the end of a call, has thrown this. */
-    static void told(Throwable thrown) {
-        FAILURES.log("a callback has failed, which changes nothing for its call", thrown);
     }
 
     abstract void succeed(@Nullable Object value);

@@ -60,7 +60,7 @@ final class Awaited extends Stages.Waiter {
     @Override
     public void accept(@Nullable Object value, @Nullable Throwable thrown) {
         // a thread whose stack is nearly at its end fails here, where nothing has been taken: the call ends at its time
-        Threads.reserveStack(RESERVED_FRAMES);
+        ThreadTools.reserveStack(RESERVED_FRAMES);
         Call waiting = take();
         if (waiting == null) {
             return;
@@ -177,7 +177,7 @@ final class Awaited extends Stages.Waiter {
             }
         } catch (Throwable noMemory) {
             // the call is over all the same, and nobody else would give back what it has handed over
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
         if (hook == null || left == null) {
             account.give(Resource.OBJECT_BYTES, charged);

@@ -128,7 +128,7 @@ public final class CallContext {
         Given.notNull(calls, "calls", "what makes them");
         CallContext outer = CURRENT.get();
         Ticker ticker = outer == null ? Ticker.systemTicker() : outer.ticker;
-        long deadline = ticker.nanoTime() + Client.Builder.checked("time", time).toNanos();
+        long deadline = ticker.nanoTime() + Given.callTime("time", time).toNanos();
         if (outer != null && outer.deadlineNanos - deadline < 0) {
             deadline = outer.deadlineNanos;
         }
@@ -388,7 +388,7 @@ public final class CallContext {
             call.leaveNow(isDone);
         } catch (Throwable t) {
             // the thread is counted back all the same
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 

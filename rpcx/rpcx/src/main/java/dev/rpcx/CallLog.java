@@ -91,21 +91,8 @@ public final class CallLog implements Interceptor {
         return new LoggedStream<>(stream, named, context, begin);
     }
 
-    /** A server's stream, or its subscription to it, whose end may come from the server itself. */
-    interface Watched {
-        /** @param why what its caller is told; null where nobody waits for it any more */
-        void ended(@Nullable Throwable why);
-    }
-
-    /** Tells a stream that is never subscribed to, or a subscription before it is cancelled, how it has ended. */
-    static void ended(Object streamOrSubscription, @Nullable Throwable why) {
-        if (streamOrSubscription instanceof Watched watched) {
-            watched.ended(why);
-        }
-    }
-
     /** The same stream, of which each subscription has its line when it ends. */
-    private final class LoggedStream<T> implements Flow.Publisher<T>, Watched {
+    private final class LoggedStream<T> implements Flow.Publisher<T>, WatchedStream {
         private final Flow.Publisher<T> stream;
         private final Named named;
         private final @Nullable CallContext context;
@@ -203,7 +190,7 @@ public final class CallLog implements Interceptor {
 
     /** The subscription of one subscriber. */
     private record LoggedSubscription(Logged<?> to, Flow.Subscription subscription)
-            implements Flow.Subscription, Watched {
+            implements Flow.Subscription, WatchedStream {
         @Override
         public void request(long items) {
             subscription.request(items);
@@ -284,7 +271,7 @@ public final class CallLog implements Interceptor {
             text(line, "outcome", RPCXException.Code.CANCELLED.name());
         } else {
             text(line, "outcome", RPCXException.Code.HANDLER_FAILED.name());
-            text(line, "error", RPCXException.words(t));
+            text(line, "error", ThrowableText.words(t));
         }
     }
 

@@ -111,7 +111,7 @@ final class CallSlots {
                     call.trim();
                 } catch (Throwable e) {
                     // where there is no memory for a smaller buffer; the next one may free some
-                    Threads.report(e);
+                    ThreadTools.report(e);
                 }
             }
             return count == made.get() - retired.get();

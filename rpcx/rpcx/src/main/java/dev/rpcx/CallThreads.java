@@ -113,7 +113,7 @@ final class CallThreads {
         try {
             tell(call, List.copyOf(told));
         } catch (Throwable noMemory) {
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
     }
 
@@ -122,7 +122,7 @@ final class CallThreads {
             try {
                 wantsToKnow.run();
             } catch (Throwable t) {
-                AsyncCall.told(t);
+                CallbackFailures.log(t);
             }
         });
     }
@@ -206,7 +206,7 @@ final class CallThreads {
 
         /** Counts its thread. Where this fails, such as at the end of a stack, nothing is counted. */
         Counted begin() {
-            Threads.reserveStack(RESERVED_FRAMES);
+            ThreadTools.reserveStack(RESERVED_FRAMES);
             context.beginThread();
             return this;
         }
@@ -320,7 +320,7 @@ final class CallThreads {
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(this, invocation, step);
             // all that may fail comes before its thread is counted, and nothing between that and handing it over
-            Threads.reserveStack(RESERVED_FRAMES);
+            ThreadTools.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
                     unbegun = new HashSet<>(2);
@@ -357,7 +357,7 @@ final class CallThreads {
 
         @Override
         public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable {
-            Threads.reserveStack(RESERVED_FRAMES);
+            ThreadTools.reserveStack(RESERVED_FRAMES);
             if (!context.enterHandlerOnThread()) {
                 throw CallContext.hasEnded();
             }
@@ -400,7 +400,7 @@ final class CallThreads {
                 all.forEach(LaterStep::takeBack);
             } catch (Throwable noMemory) {
                 // what is left finds, when a thread comes to it, that the call has ended
-                Threads.report(noMemory);
+                ThreadTools.report(noMemory);
             }
         }
 

@@ -66,7 +66,7 @@ final class Charge implements Memory {
     public boolean take(long bytes) {
         if (held >= pauseAt) {
             pauseAt = held + PAUSE_BYTES;
-            Threads.letOthersRun();
+            ThreadTools.letOthersRun();
         }
         return add(bytes);
     }

@@ -155,7 +155,7 @@ final class Claim {
             }
         } catch (Throwable t) {
             // it is the fault of this connection, and not of the one that asks for room
-            Threads.report(t);
+            ThreadTools.report(t);
         } finally {
             if (hold == chosen) {
                 close();

@@ -271,9 +271,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     @Override
     public final void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-        if (event == WireConnection.NO_ROOM) {
+        if (event == SocketQueue.NO_ROOM) {
             memoryWanted = "no room for the begin of a record whose end has not come";
-        } else if (event == WireConnection.PART) {
+        } else if (event == SocketQueue.PART) {
             heardNanos = nanoTime();
         }
         ctx.fireUserEventTriggered(event);
@@ -282,7 +282,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private void noteMemory(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
             MemoryReserve.use();
-            memoryWanted = RPCXException.message(thrown);
+            memoryWanted = ThrowableText.message(thrown);
         }
     }
 
@@ -510,7 +510,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         } catch (Throwable t) {
             // a timer whose task throws comes never again, and nobody would find a peer that is gone
             SocketQueue.closeNow(channel);
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 

@@ -176,7 +176,7 @@ final class ClassicMethod {
             // an Error too: otherwise the future would never end
             future.fail(new RPCXException(
                     RPCXException.Code.INVALID,
-                    "the result cannot be read: " + RPCXException.words(e),
+                    "the result cannot be read: " + ThrowableText.words(e),
                     RPCXException.Executed.EXECUTED,
                     e));
         }

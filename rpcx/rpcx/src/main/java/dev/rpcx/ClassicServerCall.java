@@ -226,8 +226,8 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         } catch (Throwable t) {
             // an Error too: a class that cannot be initialised is its caller's affair, and not this thread's
             fail(refusal(
-                    ServerCall.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "the request cannot be read: " + RPCXException.wireWords(t)));
+                    ThrowableText.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
+                    "the request cannot be read: " + ThrowableText.wireWords(t)));
             return;
         }
         if (!enter()) {
@@ -273,7 +273,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
                 throw t;
             }
             // whoever has the result ends the call
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 
@@ -314,7 +314,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             own = context.giveUp();
         } catch (Throwable noMemory) {
             // nobody can take the call from its stage a second time: it is over all the same
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
         // first: whoever is told ends the stage, of which this looks whether it is open
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
@@ -398,7 +398,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
                 told = context.cancel();
             } finally {
                 // also where there is no memory to tell anybody else
-                Threads.interrupt(runner);
+                ThreadTools.interrupt(runner);
             }
         }
         if (!hasBegun) {
@@ -477,7 +477,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
                     ServerMethod.unsendable(e));
             return;
         } catch (Throwable t) {
-            unsendable(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(t));
+            unsendable(RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + ThrowableText.wireWords(t));
             return;
         }
         int bytes = frame.length - ClassicFrames.LENGTH_BYTES;

@@ -570,7 +570,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         try {
             SocketQueue.closeNow(channel);
-            Threads.report(thrown);
+            ThreadTools.report(thrown);
         } finally {
             watchAway();
         }
@@ -847,7 +847,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 abandon(call);
             } catch (Throwable t) {
                 // such as a timer that cannot be set: the others come to their end all the same
-                Threads.report(t);
+                ThreadTools.report(t);
             }
         }
     }

@@ -11,7 +11,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.handler.ssl.SslHandler;
-import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -46,10 +45,6 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Client implements AutoCloseable {
-    /** Also for what is watched for clients: {@link DnsWatch}. */
-    static final SharedLoops SOCKETS = new SharedLoops(false);
-
-    private static final SharedLoops IN_PROCESS = new SharedLoops(true);
 
     private final Duration callTimeout;
     private final int connections;
@@ -59,7 +54,7 @@ public final class Client implements AutoCloseable {
     private final Platform platform;
 
     /** All that servers make this client hold. */
-    private final Ledger ledger = Ledger.ofClient("client");
+    private final Ledger ledger = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
 
     /** Pays for requests of calls that wait for a connection. */
     final Account waiting = new Account(ledger);
@@ -115,25 +110,17 @@ public final class Client implements AutoCloseable {
     private final Complaint oneWays = new Complaint(System.getLogger(Client.class.getName()), InstantSource.system());
     private volatile boolean closed;
 
-    // A class whose initializer fails stays unusable in its process. The first to need one of these may be a call of a
-    // thread whose stack is nearly at its end.
     static {
-        try {
-            MethodHandles.Lookup lookup = MethodHandles.lookup();
-            for (Class<?> each : List.of(
-                    CallContext.class,
-                    RPCXException.class,
-                    RPCXFuture.class,
-                    AsyncCall.class,
-                    ClientMethod.class,
-                    ClientMethod.Async.class,
-                    ClassicMethod.class,
-                    Threads.class)) {
-                lookup.ensureInitialized(each);
-            }
-        } catch (IllegalAccessException e) {
-            throw new ExceptionInInitializerError(e);
-        }
+        ThreadTools.prepare(List.of(
+                CallContext.class,
+                RPCXException.class,
+                RPCXFuture.class,
+                AsyncCall.class,
+                CallbackFailures.class,
+                ThrowableText.class,
+                ClientMethod.class,
+                ClientMethod.Async.class,
+                ClassicMethod.class));
     }
 
     private Client(Builder builder) {
@@ -150,7 +137,7 @@ public final class Client implements AutoCloseable {
         faults = builder.faults;
         interceptors = List.copyOf(builder.interceptors);
         platform = builder.platform;
-        shared = builder.eventLoops != null ? null : builder.inProcess ? IN_PROCESS : SOCKETS;
+        shared = builder.eventLoops != null ? null : builder.inProcess ? SharedLoops.IN_PROCESS : SharedLoops.SOCKETS;
         loops = shared == null
                 ? platform.loops(Objects.requireNonNull(builder.eventLoops), Loops.CLIENT, builder.inProcess)
                 : shared.take();
@@ -668,7 +655,7 @@ public final class Client implements AutoCloseable {
 
         /** Time of a call without streams whose method does not say otherwise: 1 µs to an hour; standard 10 s. */
         public Builder callTimeout(Duration time) {
-            callTimeout = checked("callTimeout", time);
+            callTimeout = Given.callTime("callTimeout", time);
             return this;
         }
 
@@ -679,8 +666,8 @@ public final class Client implements AutoCloseable {
          * a host that is gone is noticed within four times this.
          */
         public Builder keepAlive(Duration time) {
-            keepAlive =
-                    micros(Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h"));
+            keepAlive = Given.micros(
+                    Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h"));
             return this;
         }
 
@@ -714,7 +701,7 @@ public final class Client implements AutoCloseable {
 
         /** Time to connect and to be greeted by the server: up to an hour; standard 3 s. */
         public Builder connectTimeout(Duration time) {
-            connectTimeout = checked("connectTimeout", time);
+            connectTimeout = Given.callTime("connectTimeout", time);
             return this;
         }
 
@@ -806,15 +793,6 @@ public final class Client implements AutoCloseable {
                 throw new IllegalArgumentException("faults on the classic wire (expected: the native one)");
             }
             return new Client(this);
-        }
-
-        static Duration checked(String name, Duration time) {
-            return micros(Given.time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));
-        }
-
-        /** What the wire has no room for is cut off. */
-        private static Duration micros(Duration time) {
-            return Duration.ofNanos(time.toNanos() / 1000 * 1000);
         }
     }
 }

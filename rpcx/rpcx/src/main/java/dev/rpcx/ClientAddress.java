@@ -410,7 +410,7 @@ final class ClientAddress extends Route {
                     lookSoon();
                 } catch (Throwable e) {
                     // the call waits for this attempt alone, unless another one asks
-                    Threads.report(e);
+                    ThreadTools.report(e);
                 }
             }
             return isAdded;
@@ -497,7 +497,9 @@ final class ClientAddress extends Route {
         Coming<C> failed = new Coming<>();
         String why = failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
                 + " ms: "
-                + (lastFailure == null ? "" : VisibleText.line(RPCXException.message(lastFailure), Route.MAX_WHY));
+                + (lastFailure == null
+                        ? ""
+                        : VisibleText.line(ThrowableText.message(lastFailure), ThrowableText.MAX_WHY));
         failed.completeExceptionally(
                 RPCXException.isNoRoom(lastFailure)
                         ? RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED)

@@ -301,7 +301,7 @@ final class ClientCall extends Outbound {
         Thread caller = Thread.currentThread();
         waiter = caller;
         // with a stream to send there is more to do than to wait for the reply
-        mayRead = upload == null && !Threads.isVirtual(caller);
+        mayRead = upload == null && !ThreadTools.isVirtual(caller);
         connection.sendCall(this);
     }
 
@@ -412,7 +412,7 @@ final class ClientCall extends Outbound {
         try {
             connection.onKept();
         } catch (Throwable noMemory) {
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
     }
 
@@ -531,7 +531,7 @@ final class ClientCall extends Outbound {
         try {
             given.write(anew);
         } catch (Throwable e) {
-            AsyncCall.told(e);
+            CallbackFailures.log(e);
             return;
         } finally {
             LoopThread.forgetInterrupt();
@@ -852,7 +852,7 @@ final class ClientCall extends Outbound {
                         ? RPCXException.noRoom("no memory is left for what came back")
                         : new RPCXException(
                                 RPCXException.Code.INVALID,
-                                "what came back cannot be taken: " + RPCXException.words(failure),
+                                "what came back cannot be taken: " + ThrowableText.words(failure),
                                 type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
                                 failure),
                 isFinal(type, more));
@@ -982,7 +982,7 @@ final class ClientCall extends Outbound {
             call.losesSlot(this, outcome);
         } catch (Throwable noMemory) {
             // the call ends all the same
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
     }
 
@@ -1037,7 +1037,7 @@ final class ClientCall extends Outbound {
                 sender.cancel();
             } catch (Throwable e) {
                 // the user's subscription: the call is over in any case
-                AsyncCall.told(e);
+                CallbackFailures.log(e);
             }
         }
     }

@@ -554,7 +554,7 @@ final class ClientConnection extends WireConnection {
                 call.onFailure(head & Wire.TYPE_MASK, more, e);
             } else {
                 // the call has ended, and its slot may be another one's
-                Threads.report(e);
+                ThreadTools.report(e);
             }
         }
     }
@@ -1045,7 +1045,7 @@ final class ClientConnection extends WireConnection {
                     call.complete(!call.begun ? left : isSent ? lost : unsent, true);
                 }
             } catch (Throwable e) {
-                Threads.report(e);
+                ThreadTools.report(e);
             }
         }
     }

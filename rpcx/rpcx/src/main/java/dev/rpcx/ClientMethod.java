@@ -665,7 +665,7 @@ final class ClientMethod {
                         call.cancel(
                                 serial,
                                 RPCXException.Code.CANCELLED,
-                                "the stream to send has failed: " + RPCXException.words(thrown),
+                                "the stream to send has failed: " + ThrowableText.words(thrown),
                                 thrown);
                     }
 
@@ -719,7 +719,7 @@ final class ClientMethod {
         try {
             return new RPCXException(
                     RPCXException.Code.INVALID,
-                    "the result cannot be read: " + RPCXException.words(e),
+                    "the result cannot be read: " + ThrowableText.words(e),
                     RPCXException.Executed.EXECUTED,
                     e);
         } catch (Throwable noMemory) {

@@ -66,7 +66,7 @@ final class ClientProxy implements InvocationHandler {
             checkResult(type, method);
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
                     ? standard.toNanos()
-                    : Client.Builder.checked("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
+                    : Given.callTime("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
                             .toNanos();
             checkHedge(method, marked, timeoutNanos);
             methods.put(
@@ -220,7 +220,7 @@ final class ClientProxy implements InvocationHandler {
                 return thrown;
             }
         }
-        return failed(RPCXException.words(thrown), thrown);
+        return failed(ThrowableText.words(thrown), thrown);
     }
 
     private static RPCXException failed(String how, @Nullable Throwable cause) {

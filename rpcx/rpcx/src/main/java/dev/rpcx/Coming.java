@@ -45,7 +45,7 @@ class Coming<C> extends CompletableFuture<C> {
             waiter.ended(connected, failure);
         } catch (Throwable e) {
             // the other calls hear of it all the same
-            AsyncCall.told(e);
+            CallbackFailures.log(e);
         }
     }
 

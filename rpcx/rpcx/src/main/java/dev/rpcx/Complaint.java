@@ -48,7 +48,7 @@ final class Complaint {
         try {
             logger.log(System.Logger.Level.WARNING, text, why);
         } catch (Throwable e) {
-            Threads.report(e);
+            ThreadTools.report(e);
         }
     }
 }

@@ -88,9 +88,6 @@ sealed interface DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;
         private static final int MAX_NAME_BYTES = 253;
 
-        /** Characters that are told of a record that cannot be read. */
-        private static final int MAX_WHY = 500;
-
         /** Priority, weight and port. */
         private static final int FIXED_BYTES = 6;
 
@@ -169,8 +166,8 @@ sealed interface DnsQuestion {
 
         /** What is said of a record may have its bytes in it. */
         private static UnknownHostException unreadable(RuntimeException why) {
-            return new UnknownHostException(
-                    "an SRV record that cannot be read: " + VisibleText.line(RPCXException.message(why), MAX_WHY));
+            return new UnknownHostException("an SRV record that cannot be read: "
+                    + VisibleText.line(ThrowableText.message(why), ThrowableText.MAX_WHY));
         }
 
         private static List<Endpoint> weighed(List<Endpoint> found, List<Integer> weights) {

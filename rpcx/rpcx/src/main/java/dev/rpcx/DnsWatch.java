@@ -51,10 +51,10 @@ final class DnsWatch implements Endpoints.Watch {
     private boolean hasFound;
 
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener) {
-        this(asked, listener, Client.SOCKETS.take().group.next());
+        this(asked, listener, SharedLoops.SOCKETS.take().group.next());
     }
 
-    /** @param loop of {@link Client#SOCKETS}, which has been taken for this watch; given back where that fails */
+    /** @param loop of {@link SharedLoops#SOCKETS}, which has been taken for this watch; given back where that fails */
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
         this.listener = listener;
@@ -63,7 +63,7 @@ final class DnsWatch implements Endpoints.Watch {
         try {
             names = asked.question().names(loop, asked.nameServers());
         } catch (Throwable e) {
-            Client.SOCKETS.giveBack();
+            SharedLoops.SOCKETS.giveBack();
             throw e;
         }
     }
@@ -147,7 +147,7 @@ final class DnsWatch implements Endpoints.Watch {
             try {
                 loop.execute(this::end);
             } finally {
-                Client.SOCKETS.giveBack();
+                SharedLoops.SOCKETS.giveBack();
             }
         }
     }

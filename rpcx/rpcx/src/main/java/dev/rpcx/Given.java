@@ -54,4 +54,14 @@ final class Given {
         }
         return time;
     }
+
+    /** A time that a call, or an attempt to connect, may take. */
+    static Duration callTime(String name, Duration time) {
+        return micros(time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));
+    }
+
+    /** What the wire has no room for is cut off. */
+    static Duration micros(Duration time) {
+        return Duration.ofNanos(time.toNanos() / 1000 * 1000);
+    }
 }

@@ -158,7 +158,7 @@ final class HalfClose {
             step.run();
         } catch (Throwable t) {
             SocketQueue.closeNow(channel);
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 

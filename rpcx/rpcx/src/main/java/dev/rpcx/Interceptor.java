@@ -137,7 +137,7 @@ public interface Interceptor {
         try {
             watching.run();
         } catch (Throwable t) {
-            AsyncCall.told(t);
+            CallbackFailures.log(t);
         }
     }
 

@@ -157,10 +157,10 @@ final class Ledger {
         return live(made);
     }
 
-    /** A client's: it chooses its peers, so their number has no limit. */
-    static Ledger ofClient(String owner) {
-        Map<Resource, Long> most = ofHeap(Wire.MAX_MESSAGE_BYTES);
-        Map<Resource, Long> mostOfConnection = ofConnection(Wire.MAX_MESSAGE_BYTES);
+    /** A client's: it chooses its peers, so their number has no limit. @param maxMessageBytes that a peer may send */
+    static Ledger ofClient(String owner, int maxMessageBytes) {
+        Map<Resource, Long> most = ofHeap(maxMessageBytes);
+        Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
         // replies come because they were asked for, and are lost when they are refused: more than what a server gives
         // to strangers
         most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);

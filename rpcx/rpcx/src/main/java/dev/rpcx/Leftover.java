@@ -36,7 +36,7 @@ final class Leftover extends PhantomReference<Object> {
     /** Gives back what is held. A second time does nothing. */
     void end() {
         // a thread whose stack is nearly at its end fails here, where nothing is over: the collector finds it then
-        Threads.reserveStack(RESERVED_FRAMES);
+        ThreadTools.reserveStack(RESERVED_FRAMES);
         synchronized (this) {
             if (isOver) {
                 return;

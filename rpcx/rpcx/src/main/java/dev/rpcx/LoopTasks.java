@@ -54,7 +54,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     @Override
     public boolean offer(Runnable task) {
         if (!isPolled) {
-            Threads.reserveStack(START_FRAMES);
+            ThreadTools.reserveStack(START_FRAMES);
         }
         return tasks.offer(task);
     }

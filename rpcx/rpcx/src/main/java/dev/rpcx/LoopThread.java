@@ -18,16 +18,25 @@ final class LoopThread extends FastThreadLocalThread {
     @Nullable
     CallContext context;
 
-    /** Those of the loop at one server; see {@link Threads}. */
+    /** What runs the handlers of the loop at one server, which alone writes this and the next. */
     @Nullable
-    VirtualWorkers workers;
+    Object workers;
 
-    /** The server's, whose {@link #workers} those are. */
+    /** The owner of {@link #workers}. */
     @Nullable
-    Threads workersOf;
+    Object workersOf;
 
-    /** Calls that are over, and whose callers could not be told for want of memory; linked by {@link AsyncCall#nextUntold}. */
-    private @Nullable AsyncCall untold;
+    /** Calls that are over, and whose callers could not be told for want of memory. */
+    private @Nullable Untold untold;
+
+    /** A call whose caller may have to be told later of its end. */
+    abstract static class Untold {
+        /** Link of those that could not be told yet. {@link LoopThread} alone writes it. */
+        private @Nullable Untold nextUntold;
+
+        /** @return false if there is still no memory for it */
+        abstract boolean endUntold();
+    }
 
     LoopThread(Runnable task, String name) {
         super(task, name);
@@ -45,7 +54,7 @@ final class LoopThread extends FastThreadLocalThread {
     }
 
     /** Keeps a call until there is memory to tell its caller of its end. On this thread, as what follows. */
-    void tellLater(AsyncCall call) {
+    void tellLater(Untold call) {
         call.nextUntold = untold;
         untold = call;
     }
@@ -56,7 +65,7 @@ final class LoopThread extends FastThreadLocalThread {
 
     /** Tells those who could not be told before, as many as there is memory for. */
     void tellUntold() {
-        for (AsyncCall call = untold; call != null; call = untold) {
+        for (Untold call = untold; call != null; call = untold) {
             // first: what it is told may end other calls
             untold = call.nextUntold;
             call.nextUntold = null;

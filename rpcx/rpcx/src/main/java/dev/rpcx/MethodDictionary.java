@@ -15,9 +15,12 @@ final class MethodDictionary {
     private static final int SCHEMA = 4;
     private static final int SHAPE = 5;
 
+    /** The {@link MethodShape} of a method of which the other side says nothing. */
+    static final int UNKNOWN_SHAPE = 0;
+
     /** Told of each entry. */
     interface Reader {
-        /** @param shape {@link MethodShape#UNKNOWN} where the server does not say */
+        /** @param shape {@link #UNKNOWN_SHAPE} where the server does not say */
         void entry(String publishedName, int number, int shape);
     }
 
@@ -64,7 +67,7 @@ final class MethodDictionary {
         long number = 0;
         String service = "";
         String method = "";
-        int shape = MethodShape.UNKNOWN;
+        int shape = UNKNOWN_SHAPE;
         while (in.readerIndex() < end) {
             int tag = ProtoFields.tag(in);
             switch (tag) {

@@ -13,9 +13,6 @@ import org.jspecify.annotations.Nullable;
  * both have in common. Source: rpcx/spec/wire.md, "Methods".
  */
 final class MethodShape {
-    /** Nothing is known of the other side. */
-    static final int UNKNOWN = 0;
-
     private static final int KNOWN = 1 << 31;
     private static final int TAKES_STREAM = 1 << 30;
     private static final int BRINGS_STREAM = 1 << 29;
@@ -72,7 +69,7 @@ final class MethodShape {
      * @param looksAtResult false for a call whose result nobody reads
      */
     static @Nullable String difference(int client, int server, boolean looksAtResult) {
-        if (client == UNKNOWN || server == UNKNOWN || client == server) {
+        if (client == MethodDictionary.UNKNOWN_SHAPE || server == MethodDictionary.UNKNOWN_SHAPE || client == server) {
             return null;
         }
         if (((client ^ server) & TAKES_STREAM) != 0) {

@@ -11,11 +11,8 @@ import org.jspecify.annotations.Nullable;
  * dropped on any path leaks nothing; the event loop copies it into the pooled buffer that goes to the socket.
  */
 abstract class Outbound {
-    /**
-     * A message up to this is not charged while its place is: there are as many as there are places, and charging would
-     * cost more than it saves.
-     */
-    static final int SMALL_BYTES = 4 * 1024;
+    /** A message up to this is not charged while its place is. */
+    static final int SMALL_BYTES = Uncharged.SMALL_BYTES;
 
     /** A body above this is not kept for the next call: a burst of large messages must not stay in memory. Fits 100 000 characters. */
     static final int KEPT_BYTES = 128 * 1024;

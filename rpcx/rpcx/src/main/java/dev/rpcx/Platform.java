@@ -5,9 +5,9 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 
 /**
- * What a client or a server takes from the machine it runs on: event loops, threads for handlers, time and chance.
- * Nothing else of that kind is used on connections and calls, so that a simulation that stands in for these four
- * decides every interleaving.
+ * What a client or a server takes from the machine it runs on: event loops, time and chance; a server also the threads
+ * of {@code ServerPlatform}. Nothing else of that kind is used on connections and calls, so that a simulation that
+ * stands in for these four decides every interleaving.
  */
 interface Platform {
     /** The machine itself. */
@@ -15,11 +15,6 @@ interface Platform {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
             return new Loops(count, name, inProcess);
-        }
-
-        @Override
-        public Threads threads(int poolSize) {
-            return new Threads(poolSize);
         }
 
         @Override
@@ -34,8 +29,6 @@ interface Platform {
     };
 
     Loops loops(int count, String name, boolean inProcess);
-
-    Threads threads(int poolSize);
 
     /**
      * The same as that of the loops. Its times count from its own beginning: they do not compare with

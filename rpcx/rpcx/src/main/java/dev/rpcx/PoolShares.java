@@ -277,7 +277,7 @@ final class PoolShares {
             }
         } catch (Throwable noMemory) {
             // all that waits is there still, for whoever comes next
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
         for (Task task : refused) {
             refuse(task, noThread);
@@ -288,7 +288,7 @@ final class PoolShares {
         try {
             task.refused(noThread);
         } catch (Throwable t) {
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 

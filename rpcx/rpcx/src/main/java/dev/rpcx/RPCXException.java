@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import dev.rpcx.codec.CodecException;
 import java.util.Objects;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
@@ -209,30 +208,6 @@ public final class RPCXException extends RuntimeException {
             t = cause;
         }
         return t;
-    }
-
-    /** What a user's exception says of itself, or its class where its own methods fail. */
-    static String words(Throwable e) {
-        try {
-            return String.valueOf(e instanceof CodecException ? e.getMessage() : e);
-        } catch (Throwable again) {
-            return e.getClass().getName();
-        }
-    }
-
-    /** What a peer is told of a value that could not be read or written here: no names of classes. */
-    static String wireWords(Throwable e) {
-        return e instanceof CodecException ? message(e) : "it has failed over it";
-    }
-
-    /** An exception's message, or its class where it has none or its own methods fail. */
-    static String message(Throwable e) {
-        try {
-            String message = e.getMessage();
-            return message == null ? e.getClass().getName() : message;
-        } catch (Throwable again) {
-            return e.getClass().getName();
-        }
     }
 
     @Override

@@ -92,7 +92,7 @@ public final class RegistryServer {
         } catch (InvocationTargetException e) {
             Throwable thrown = e.getCause() == null ? e : e.getCause();
             throw new IllegalArgumentException(
-                    type.getName() + ": its constructor has failed: " + RPCXException.words(thrown), thrown);
+                    type.getName() + ": its constructor has failed: " + ThrowableText.words(thrown), thrown);
         } catch (NoSuchMethodException e) {
             throw new IllegalArgumentException(
                     type.getName() + ": cannot be made (expected: a constructor without parameters, or an object)", e);

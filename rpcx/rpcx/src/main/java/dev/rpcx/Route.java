@@ -17,9 +17,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
 abstract class Route {
-    /** Characters that a call's error takes from the failure of an attempt to connect, or of a registry. */
-    static final int MAX_WHY = 500;
-
     private final Client client;
     private final RetryBudget budget = new RetryBudget();
 
@@ -586,7 +583,7 @@ abstract class Route {
 
         FailureLine(Throwable failure) {
             super(failure);
-            this.line = VisibleText.line(RPCXException.message(failure), MAX_WHY);
+            this.line = VisibleText.line(ThrowableText.message(failure), ThrowableText.MAX_WHY);
             this.isVisible = VisibleText.isOf(failure);
         }
     }

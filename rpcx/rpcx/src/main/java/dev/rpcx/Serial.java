@@ -142,7 +142,7 @@ final class Serial implements Executor, Runnable {
         try {
             signal.run();
         } catch (Throwable t) {
-            AsyncCall.told(t);
+            CallbackFailures.log(t);
         } finally {
             LoopThread.forgetInterrupt();
         }

@@ -63,7 +63,7 @@ public final class Server implements AutoCloseable {
     /** When the connections were last asked for places that they do not use. */
     private final AtomicLong reclaimedNanos;
 
-    private final Platform platform;
+    private final ServerPlatform platform;
     private final int eventLoops;
     private final boolean inProcess;
     private final boolean classic;
@@ -226,7 +226,7 @@ public final class Server implements AutoCloseable {
             // such as without a descriptor left for them
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
-                    host + ":" + port + ": cannot listen: " + RPCXException.message(e),
+                    host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
                     RPCXException.Executed.NOT_EXECUTED,
                     e);
         }
@@ -235,7 +235,7 @@ public final class Server implements AutoCloseable {
     private String whyNot(Throwable failure) {
         return failure instanceof UnresolvedAddressException
                 ? "the host " + host + " does not resolve (expected: a name or an address of this machine)"
-                : RPCXException.message(failure);
+                : ThrowableText.message(failure);
     }
 
     private void accept(Channel channel) {
@@ -474,7 +474,7 @@ public final class Server implements AutoCloseable {
         try {
             one.run();
         } catch (Throwable t) {
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 
@@ -658,7 +658,7 @@ public final class Server implements AutoCloseable {
         private Duration keepAlive = Duration.ofSeconds(60);
         private Duration maxCallTime = Duration.ofHours(1);
         private boolean inProcess;
-        private Platform platform = Platform.MACHINE;
+        private ServerPlatform platform = ServerPlatform.HOST;
         private boolean classic;
         private int maxConnections = standardConnections(Runtime.getRuntime().maxMemory());
         private int maxConnectionsPerAddress;
@@ -693,7 +693,7 @@ public final class Server implements AutoCloseable {
             return this;
         }
 
-        Builder platform(Platform given) {
+        Builder platform(ServerPlatform given) {
             platform = given;
             return this;
         }

@@ -543,7 +543,7 @@ final class ServerCall extends Outbound
                 throw t;
             }
             // whoever has the result ends the call
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 
@@ -591,7 +591,7 @@ final class ServerCall extends Outbound
             seen = context().giveUp();
         } catch (Throwable noMemory) {
             // nobody can take the call from its stage a second time: it is over all the same
-            Threads.report(noMemory);
+            ThreadTools.report(noMemory);
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
@@ -676,18 +676,10 @@ final class ServerCall extends Outbound
         return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
     }
 
-    /** Says whether what was not read now may be read another time. */
-    static boolean isOfMemory(Throwable e) {
-        return e instanceof OutOfMemoryError
-                || e instanceof CodecException refused
-                        && (refused.code() == CodecException.Code.NO_MEMORY
-                                || refused.getCause() instanceof OutOfMemoryError);
-    }
-
     static RPCXException unreadable(Throwable e) {
         return new RPCXException(
-                isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                "the request cannot be read: " + RPCXException.wireWords(e),
+                ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
+                "the request cannot be read: " + ThrowableText.wireWords(e),
                 RPCXException.Executed.NOT_EXECUTED);
     }
 
@@ -861,7 +853,7 @@ final class ServerCall extends Outbound
             return;
         } catch (Throwable e) {
             encode(unsendable(
-                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + RPCXException.wireWords(e)));
+                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + ThrowableText.wireWords(e)));
             return;
         }
         if (body.readableBytes() > connection.maxBytesTaken()) {
@@ -900,7 +892,7 @@ final class ServerCall extends Outbound
                 told = context().cancel();
             } finally {
                 // also where there is no memory to tell anybody else
-                Threads.interrupt(runner);
+                ThreadTools.interrupt(runner);
             }
         }
         if (!hasEntered) {

@@ -1385,7 +1385,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     giveUp(call);
                 } catch (Throwable t) {
                     // this one ends as it can, and the others all the same
-                    Threads.report(t);
+                    ThreadTools.report(t);
                     giveUp(call);
                 }
             }
@@ -1565,7 +1565,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         if (call.onLoop.abandoned || isClosed()) {
             begins.opened();
-            if (publisher instanceof CallLog.Watched watched) {
+            if (publisher instanceof WatchedStream watched) {
                 // a log may block
                 callThreads.tellIfPossible(call, List.of(() -> watched.ended(null)));
             }
@@ -1781,7 +1781,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
         } catch (Throwable t) {
             // such as a stack at its end: the call's place and its count come back all the same
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 
@@ -2110,7 +2110,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         try {
             abandon(call);
         } catch (Throwable t) {
-            Threads.report(t);
+            ThreadTools.report(t);
         }
     }
 
@@ -2146,7 +2146,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                         cancelBehind(call);
                     } catch (Throwable t) {
                         // the others are cancelled all the same
-                        Threads.report(t);
+                        ThreadTools.report(t);
                     }
                 }
                 call = following;

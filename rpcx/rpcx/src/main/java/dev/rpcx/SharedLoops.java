@@ -8,6 +8,12 @@ import org.jspecify.annotations.Nullable;
  * has given them back, since a program that makes a client for each call makes the next one soon. Thread-safe.
  */
 final class SharedLoops {
+    /** Those of clients, and of what is watched for them. */
+    static final SharedLoops SOCKETS = new SharedLoops(false);
+
+    /** Those of clients within the process of their server. */
+    static final SharedLoops IN_PROCESS = new SharedLoops(true);
+
     private static final int MOST = 4;
 
     /** As long as grpc-java keeps its shared ones. */

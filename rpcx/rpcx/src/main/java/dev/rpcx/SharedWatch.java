@@ -89,7 +89,7 @@ final class SharedWatch implements Endpoints.Listener {
                 LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
             } catch (Throwable e) {
                 // the application's logging is no affair of the other listeners
-                Threads.report(e);
+                ThreadTools.report(e);
             }
         }
     }

@@ -15,6 +15,15 @@ import org.jspecify.annotations.Nullable;
  * both wires have one. Event loop only.
  */
 final class SocketQueue {
+    /**
+     * An event of {@link TlsRecords}, which ends the connection for want of room. Here, so that no class is loaded for
+     * it.
+     */
+    static final Object NO_ROOM = new Object();
+
+    /** Another one: a part of a record has come, and its end may still come in time. */
+    static final Object PART = new Object();
+
     private final Channel channel;
     private final EventLoop loop;
     private final Claim claim;
@@ -93,7 +102,7 @@ final class SocketQueue {
             return;
         }
         long bytes = bytes();
-        if (bytes <= Outbound.SMALL_BYTES) {
+        if (bytes <= Uncharged.SMALL_BYTES) {
             claim.release();
             if (bytes == 0) {
                 return;
@@ -129,7 +138,7 @@ final class SocketQueue {
     /** The queue is shorter than before. */
     void shortened() {
         long bytes = bytes();
-        if (bytes <= Outbound.SMALL_BYTES) {
+        if (bytes <= Uncharged.SMALL_BYTES) {
             claim.release();
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());

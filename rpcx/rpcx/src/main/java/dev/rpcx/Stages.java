@@ -322,7 +322,7 @@ final class Stages {
                     told.accept(value, thrown);
                 } catch (Throwable e) {
                     // the others hear of it all the same
-                    Threads.report(e);
+                    ThreadTools.report(e);
                 }
             }
             Leftover left;

@@ -526,8 +526,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             return Objects.requireNonNull(value, "nothing, and a stream has no null");
         } catch (Throwable e) {
             throw new RPCXException(
-                    ServerCall.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "an item cannot be read: " + RPCXException.words(e),
+                    ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
+                    "an item cannot be read: " + ThrowableText.words(e),
                     RPCXException.Executed.EXECUTED,
                     e);
         }
@@ -614,7 +614,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
         } catch (Throwable e) {
             // the stream is over in any case; what else goes by the same thread goes on
-            AsyncCall.told(e);
+            CallbackFailures.log(e);
         } finally {
             CallContext.swap(before);
             LoopThread.forgetInterrupt();

@@ -163,7 +163,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                     ? null
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
-        if (publisher instanceof CallLog.Watched watched) {
+        if (publisher instanceof WatchedStream watched) {
             // a log may block, and this thread may be the event loop
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
@@ -181,7 +181,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
         if (isOver) {
             // nobody wants its items, and it is not counted any more
-            CallLog.ended(publisher, null);
+            WatchedStream.ended(publisher, null);
             return;
         }
         try {
@@ -457,7 +457,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             failing = true;
         }
         if (to != null) {
-            CallLog.ended(to, why);
+            WatchedStream.ended(to, why);
             signals.execute(to::cancel);
         }
     }

@@ -1,24 +1,15 @@
 package dev.rpcx;
 
 import io.netty.channel.EventLoop;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /** Where a server's handlers run when not on an event loop. */
 class Threads {
-    /** {@code Thread.isVirtual}, from JDK 21 on. */
-    private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
-
-    /** Longer than a processor takes to find that it has nothing else to do. */
-    private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
-
     /**
      * Threads that tell streams and calls what they wait for: one for each stream that has something to be told now, so
      * that no such thread waits for another one. This many are no limit to honest callers; the number of streams is.
@@ -26,6 +17,10 @@ class Threads {
     private static final int MOST_SIGNALS = 10_000;
 
     private static final long IDLE_MILLIS = 10_000;
+
+    static {
+        ThreadTools.prepare(List.of(CallbackFailures.class, ThrowableText.class));
+    }
 
     /** The context class loader of handlers: that of the thread which has built the server. */
     private final @Nullable ClassLoader loader;
@@ -69,51 +64,6 @@ class Threads {
         return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !OwnThreads.hasVirtual();
     }
 
-    private static @Nullable MethodHandle isVirtual() {
-        if (Runtime.version().feature() < 21) {
-            return null;
-        }
-        try {
-            return MethodHandles.publicLookup()
-                    .findVirtual(Thread.class, "isVirtual", MethodType.methodType(boolean.class));
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
-
-    /**
-     * Goes so many frames down, and comes back: what follows finds that much of the stack, or is not begun.
-     *
-     * @return how many
-     */
-    static int reserveStack(int frames) {
-        return frames == 0 ? 0 : reserveStack(frames - 1) + 1;
-    }
-
-    static boolean isVirtual(Thread thread) {
-        MethodHandle isVirtual = IS_VIRTUAL;
-        if (isVirtual == null) {
-            return false;
-        }
-        try {
-            return (boolean) isVirtual.invokeExact(thread);
-        } catch (Throwable e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    /**
-     * Lets the virtual threads that wait for this one's processor run first. Does nothing on any other thread. A pause
-     * and no {@code Thread.yield}: a thread that yields goes into the queue that its processor looks into first, so on
-     * a server of one processor it comes before what event loops have started, for as long as it goes on yielding (seen
-     * on JDK 25).
-     */
-    static void letOthersRun() {
-        if (isVirtual(Thread.currentThread())) {
-            LockSupport.parkNanos(PAUSE_NANOS);
-        }
-    }
-
     /**
      * Has a thread begin this now; {@link ConnectionThreads} says what may begin. On the event loop, or for the pool
      * anywhere.
@@ -131,8 +81,8 @@ class Threads {
     /** On the event loop, which has those of the server that it serves at hand. */
     private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
-        if (here != null && here.workersOf == this && here.workers != null) {
-            return here.workers;
+        if (here != null && here.workersOf == this && here.workers instanceof VirtualWorkers known) {
+            return known;
         }
         VirtualWorkers own = workers.get(loop);
         if (own == null) {
@@ -180,7 +130,7 @@ class Threads {
             try {
                 task.run();
             } catch (Throwable t) {
-                report(t);
+                ThreadTools.report(t);
             } finally {
                 restore();
             }
@@ -190,7 +140,7 @@ class Threads {
             try {
                 task.run(nowNanos);
             } catch (Throwable t) {
-                report(t);
+                ThreadTools.report(t);
             } finally {
                 restore();
             }
@@ -208,31 +158,6 @@ class Threads {
             if (thread.getPriority() != priority) {
                 thread.setPriority(priority);
             }
-        }
-    }
-
-    /**
-     * Interrupts a thread, if there is one, and throws nothing: a virtual thread that is parked has to be handed to a
-     * carrier then, which may fail for want of memory, on JDK 21 for one.
-     */
-    static void interrupt(@Nullable Thread thread) {
-        if (thread == null) {
-            return;
-        }
-        try {
-            thread.interrupt();
-        } catch (Throwable noMemory) {
-            report(noMemory);
-        }
-    }
-
-    /** Tells this thread's handler of uncaught exceptions, which by default prints them. */
-    static void report(Throwable uncaught) {
-        Thread thread = Thread.currentThread();
-        try {
-            thread.getUncaughtExceptionHandler().uncaughtException(thread, uncaught);
-        } catch (Throwable ignored) {
-            // as the JDK does with a handler that fails itself
         }
     }
 

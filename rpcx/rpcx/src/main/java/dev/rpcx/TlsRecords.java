@@ -282,8 +282,8 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         if (before == 0) {
             sinceNanos = owed.at(nanoTime());
         }
-        if (kept > Outbound.SMALL_BYTES) {
-            if (before <= Outbound.SMALL_BYTES) {
+        if (kept > Uncharged.SMALL_BYTES) {
+            if (before <= Uncharged.SMALL_BYTES) {
                 claim.renew(nanoTime());
             }
             if (!charge(room)) {
@@ -291,7 +291,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
             }
             watch(recordNanos);
         } else {
-            room = Math.max(kept, Math.min(Outbound.SMALL_BYTES, 2 * kept));
+            room = Math.max(kept, Math.min(Uncharged.SMALL_BYTES, 2 * kept));
         }
         if (kept > begin.capacity()) {
             ByteBuf larger = Unpooled.buffer(Math.max(room, kept), HEADER_BYTES + MAX_LENGTH);
@@ -302,7 +302,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /** @return false if there is no room, and the connection has ended */
     private boolean charge(int recordBytes) {
-        long silent = silentBytes > Outbound.SMALL_BYTES ? silentBytes : 0;
+        long silent = silentBytes > Uncharged.SMALL_BYTES ? silentBytes : 0;
         if (claim.set(silent + recordBytes, nanoTime())) {
             return true;
         }
@@ -313,7 +313,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** No fault of the peer, which those behind this are told before the end. */
     private void closeForRoom() {
         if (context != null) {
-            context.fireUserEventTriggered(WireConnection.NO_ROOM);
+            context.fireUserEventTriggered(SocketQueue.NO_ROOM);
         }
         close();
     }
@@ -321,8 +321,8 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         if (!isOver) {
-            boolean isCut = begin.readableBytes() > Outbound.SMALL_BYTES;
-            if (isCut || silentBytes > Outbound.SMALL_BYTES) {
+            boolean isCut = begin.readableBytes() > Uncharged.SMALL_BYTES;
+            if (isCut || silentBytes > Uncharged.SMALL_BYTES) {
                 charge(isCut ? length(begin, 0) : 0);
             } else {
                 claim.release();
@@ -340,7 +340,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         boolean isTold = hasPart && begin.isReadable() && owed.left(sinceNanos + recordNanos, nanoTime()) > 0;
         hasPart = false;
         if (isTold) {
-            ctx.fireUserEventTriggered(WireConnection.PART);
+            ctx.fireUserEventTriggered(SocketQueue.PART);
         }
     }
 
@@ -359,7 +359,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     private void look() {
         timer = null;
         timers.release();
-        if (begin.readableBytes() <= Outbound.SMALL_BYTES) {
+        if (begin.readableBytes() <= Uncharged.SMALL_BYTES) {
             return;
         }
         long left = owed.left(sinceNanos + recordNanos, nanoTime());

@@ -198,7 +198,7 @@ public final class Tokens {
 
     static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, InstantSource clock) {
-        return requiring(secrets, mayForward, new UsedTokens(UsedTokens.MAX_REMEMBERED, clock), clock);
+        return requiring(secrets, mayForward, new InMemory(new UsedTokens(UsedTokens.MAX_REMEMBERED, clock)), clock);
     }
 
     static Interceptor requiring(
@@ -285,7 +285,16 @@ public final class Tokens {
          * started again has forgotten all: a token read on its way is then good once more within its time.
          */
         static OneUse inProcess() {
-            return UsedTokens.OF_PROCESS;
+            return InMemory.OF_PROCESS;
+        }
+    }
+
+    record InMemory(UsedTokens tokens) implements OneUse {
+        static final OneUse OF_PROCESS = new InMemory(UsedTokens.OF_PROCESS);
+
+        @Override
+        public boolean first(String signer, String token, Instant until) {
+            return tokens.first(signer, token, until);
         }
     }
 
@@ -310,7 +319,7 @@ public final class Tokens {
             this.secrets = secrets;
             this.mayForward = mayForward;
             this.used = used;
-            this.keptBeyond = used instanceof UsedTokens ? SKEW : SKEW.multipliedBy(2);
+            this.keptBeyond = used instanceof InMemory ? SKEW : SKEW.multipliedBy(2);
             this.clock = clock;
             this.secretsFail = new Complaint(LOGGER, clock);
             this.usedFail = new Complaint(LOGGER, clock);

@@ -22,8 +22,14 @@ record Uncharged(int bodyBytes, int metadataBytes, int objectBytes) {
 
     static final int IDLE_OBJECT_BYTES = 1024;
 
+    /**
+     * A message up to this is not charged while its place is: there are as many as there are places, and charging would
+     * cost more than it saves.
+     */
+    static final int SMALL_BYTES = 4 * 1024;
+
     /** The limits where the heap is large enough, which is 3.66 GiB with the standard settings. */
-    static final Uncharged MOST = new Uncharged(Outbound.SMALL_BYTES, 4 * 1024, 16 * 1024);
+    static final Uncharged MOST = new Uncharged(SMALL_BYTES, 4 * 1024, 16 * 1024);
 
     private static final int MOST_BYTES = MOST.bodyBytes + MOST.metadataBytes + MOST.objectBytes;
 

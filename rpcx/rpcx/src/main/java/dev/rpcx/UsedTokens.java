@@ -10,7 +10,7 @@ import java.util.Map;
  * Good tokens that have been used and have not expired, in the memory of this process. Forgotten a whole second at a
  * time, never early: where there is no room the token is refused. Thread-safe.
  */
-final class UsedTokens implements Tokens.OneUse {
+final class UsedTokens {
     /** Heap of one remembered token, measured: its text of 43 characters, its entry, its part of a table. */
     private static final int TOKEN_BYTES = 130;
 
@@ -83,8 +83,8 @@ final class UsedTokens implements Tokens.OneUse {
         return map;
     }
 
-    @Override
-    public boolean first(String signer, String token, Instant until) {
+    /** Remembers a token, and says whether it was used for the first time. See {@code Tokens.OneUse}. */
+    boolean first(String signer, String token, Instant until) {
         long second = until.getEpochSecond();
         synchronized (this) {
             long now = clock.instant().getEpochSecond();

@@ -210,7 +210,7 @@ final class VirtualWorkers {
                 if (task == null) {
                     task = queued.poll();
                 }
-                Threads.report(e);
+                ThreadTools.report(e);
             }
             if (task != null) {
                 runFor(turn, task);

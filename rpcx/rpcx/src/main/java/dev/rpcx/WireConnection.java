@@ -73,15 +73,6 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     };
 
-    /**
-     * An event of {@link TlsRecords}, which ends the connection for want of room. Here, so that no class is loaded for
-     * it.
-     */
-    static final Object NO_ROOM = new Object();
-
-    /** Another one: a part of a record has come, and its end may still come in time. */
-    static final Object PART = new Object();
-
     private static final VarHandle SCHEDULED;
 
     static {
@@ -561,7 +552,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     final void broken(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
             MemoryReserve.use();
-            memoryWanted = RPCXException.message(thrown);
+            memoryWanted = ThrowableText.message(thrown);
         }
         try {
             abort("the connection failed by a fault of this side");
@@ -578,7 +569,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 message.lost();
             } catch (Throwable e) {
                 // as above: those behind it have to be told nevertheless
-                Threads.report(e);
+                ThreadTools.report(e);
             }
         }
     }
@@ -1228,9 +1219,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-        if (event == NO_ROOM) {
+        if (event == SocketQueue.NO_ROOM) {
             memoryWanted = "no room for the begin of a record whose end has not come";
-        } else if (event == PART) {
+        } else if (event == SocketQueue.PART) {
             hear();
         }
         ctx.fireUserEventTriggered(event);
@@ -1240,8 +1231,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         if (cause instanceof OutOfMemoryError) {
             MemoryReserve.use();
-            memoryWanted = RPCXException.message(cause);
+            memoryWanted = ThrowableText.message(cause);
         }
-        close(VisibleText.line(RPCXException.message(cause), Route.MAX_WHY));
+        close(VisibleText.line(ThrowableText.message(cause), ThrowableText.MAX_WHY));
     }
 }

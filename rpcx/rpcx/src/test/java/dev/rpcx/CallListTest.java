@@ -27,8 +27,8 @@ class CallListTest {
             .build()
             .start();
     private final EmbeddedChannel channel = platform.accept();
-    private final Account account =
-            Objects.requireNonNull(Ledger.ofClient("list").open(null));
+    private final Account account = Objects.requireNonNull(
+            Ledger.ofClient("list", Wire.MAX_MESSAGE_BYTES).open(null));
     private final ServerConnection connection = new ServerConnection(channel, server, account, 0);
     private final CallList list = new CallList();
 

@@ -132,7 +132,7 @@ class ClassicCallEndsTest {
         }
     }
 
-    private final class HandThreads implements Platform {
+    private final class HandThreads implements ServerPlatform {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
             return hand.loops(count, name, inProcess);

@@ -37,7 +37,7 @@ class ClassicClientConnectionTest {
     private final MockTicker clock = Ticker.newMockTicker();
     private final EmbeddedChannel channel =
             EmbeddedChannel.builder().ticker(clock).build();
-    private final Ledger ledger = Ledger.ofClient("client");
+    private final Ledger ledger = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final ClassicClientConnection connection =
             new ClassicClientConnection(channel, account, Platform.MACHINE, "there", KEEP_ALIVE_NANOS);
@@ -498,7 +498,7 @@ class ClassicClientConnectionTest {
     @Test
     void wantOfRoomForARecordIsThisSidesOwn() {
         RPCXFuture<byte[]> reply = send(HOUR_NANOS);
-        channel.pipeline().fireUserEventTriggered(WireConnection.NO_ROOM);
+        channel.pipeline().fireUserEventTriggered(SocketQueue.NO_ROOM);
         channel.close();
         RPCXException why = failure(reply);
         assertThat(why.own()).isEqualTo(RPCXException.Own.NO_ROOM);

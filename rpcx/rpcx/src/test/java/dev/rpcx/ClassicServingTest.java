@@ -183,7 +183,7 @@ class ClassicServingTest {
     private boolean isExhausted;
 
     /** The hand's, with threads that can have ended. */
-    private final Platform platform = new Platform() {
+    private final ServerPlatform platform = new ServerPlatform() {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
             return hand.loops(count, name, inProcess);

@@ -96,8 +96,8 @@ public final class ClientFuzz {
     private static ByteBuf dictionary() {
         ByteBuf entries = Unpooled.buffer();
         ByteBuf scratch = Unpooled.buffer();
-        MethodDictionary.write(entries, scratch, "fuzz", "echo", 1, 0, MethodShape.UNKNOWN);
-        MethodDictionary.write(entries, scratch, "fuzz", "takes", 2, 0, MethodShape.UNKNOWN);
+        MethodDictionary.write(entries, scratch, "fuzz", "echo", 1, 0, MethodDictionary.UNKNOWN_SHAPE);
+        MethodDictionary.write(entries, scratch, "fuzz", "takes", 2, 0, MethodDictionary.UNKNOWN_SHAPE);
         return RawPeer.frame(Wire.DICTIONARY, 0, entries);
     }
 

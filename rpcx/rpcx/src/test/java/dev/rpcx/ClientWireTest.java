@@ -202,7 +202,7 @@ class ClientWireTest {
         ByteBuf entries = Unpooled.buffer();
         ByteBuf scratch = Unpooled.buffer();
         for (int i = 0; i < names.length; i++) {
-            MethodDictionary.write(entries, scratch, "hand", names[i], i + 1, 0, MethodShape.UNKNOWN);
+            MethodDictionary.write(entries, scratch, "hand", names[i], i + 1, 0, MethodDictionary.UNKNOWN_SHAPE);
         }
         send(head, 0, entries);
     }
@@ -1211,7 +1211,7 @@ class ClientWireTest {
                 "takes",
                 Streams.NO_PARAMETERS,
                 codecs.result(takes),
-                MethodShape.UNKNOWN,
+                MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
                 client.address("peer", 1),
                 null,
@@ -1459,7 +1459,7 @@ class ClientWireTest {
                 "echo",
                 codecs.parameters(echo),
                 codecs.result(echo),
-                MethodShape.UNKNOWN,
+                MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
                 client.address("peer", 1),
                 null,
@@ -1787,7 +1787,7 @@ class ClientWireTest {
                 "echo",
                 parameters,
                 Codecs.standard(Remote.class).result(again),
-                MethodShape.UNKNOWN,
+                MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
                 route,
                 null,
@@ -1884,7 +1884,7 @@ class ClientWireTest {
                 "echo",
                 written,
                 codecs.result(hedged),
-                MethodShape.UNKNOWN,
+                MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
                 client.address("peer", 1),
                 null,
@@ -2260,7 +2260,7 @@ class ClientWireTest {
                 "brings",
                 parameters,
                 codecs.result(brings),
-                MethodShape.UNKNOWN,
+                MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
                 route,
                 null,

@@ -43,11 +43,6 @@ class ClusterErrorsTest {
         }
 
         @Override
-        public Threads threads(int poolSize) {
-            return hand.threads(poolSize);
-        }
-
-        @Override
         public Ticker ticker() {
             used();
             return hand.ticker;

@@ -82,7 +82,7 @@ class ComingTest {
 
     @Test
     void theOthersHearOfTheEndWhateverOneThrowsAndItIsLogged() {
-        AsyncCall.FAILURES.forget();
+        CallbackFailures.COMPLAINT.forget();
         List<Throwable> logged = new ArrayList<>();
         Handler handler = new Handler() {
             @Override
@@ -104,7 +104,7 @@ class ComingTest {
         coming.add((connected, failure) -> {
             throw new IllegalStateException("once more");
         });
-        Logger logger = Logger.getLogger(AsyncCall.class.getName());
+        Logger logger = Logger.getLogger(CallbackFailures.class.getName());
         logger.addHandler(handler);
         logger.setUseParentHandlers(false);
         try {

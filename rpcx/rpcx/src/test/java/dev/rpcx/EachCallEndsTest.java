@@ -146,11 +146,6 @@ class EachCallEndsTest {
             }
 
             @Override
-            public Threads threads(int poolSize) {
-                return MACHINE.threads(poolSize);
-            }
-
-            @Override
             public Ticker ticker() {
                 return MACHINE.ticker();
             }

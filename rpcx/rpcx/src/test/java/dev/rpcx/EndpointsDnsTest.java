@@ -155,9 +155,9 @@ class EndpointsDnsTest {
         InetSocketAddress nowhere = InetSocketAddress.createUnresolved("name-server.example.org", 53);
         EndpointsDns endpoints = new EndpointsDns(
                 new DnsQuestion.Addresses("who.example.org", 9000), Duration.ofSeconds(1), List.of(nowhere));
-        int before = Client.SOCKETS.users();
+        int before = SharedLoops.SOCKETS.users();
         assertThrows(IllegalArgumentException.class, () -> endpoints.watch(new Heard()));
-        assertThat(Client.SOCKETS.users()).isLessThanOrEqualTo(before);
+        assertThat(SharedLoops.SOCKETS.users()).isLessThanOrEqualTo(before);
     }
 
     /** Memory is at its end when a question is answered, in whatever the watch asks of its loop then. */
@@ -166,7 +166,7 @@ class EndpointsDnsTest {
         AtomicInteger last = new AtomicInteger(1);
         AtomicBoolean fails = new AtomicBoolean();
         AtomicInteger failed = new AtomicInteger();
-        EventLoop real = Client.SOCKETS.take().group.next();
+        EventLoop real = SharedLoops.SOCKETS.take().group.next();
         EventLoop loop = (EventLoop) Proxy.newProxyInstance(
                 EventLoop.class.getClassLoader(), new Class<?>[] {EventLoop.class}, (proxy, method, arguments) -> {
                     if (fails.get() && method.getName().equals("schedule")) {
@@ -299,7 +299,7 @@ class EndpointsDnsTest {
                         : List.of());
                 Client client = Client.standard()) {
             assertThat(client).isNotNull();
-            EventLoop loop = Client.SOCKETS.take().group.next();
+            EventLoop loop = SharedLoops.SOCKETS.take().group.next();
             try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
                 Set<String> hosts = new HashSet<>();
                 for (int i = 0; i < 40; i++) {
@@ -314,7 +314,7 @@ class EndpointsDnsTest {
                 // answers are kept meanwhile
                 assertThat(nameServer.asked.get()).isLessThan(4);
             } finally {
-                Client.SOCKETS.giveBack();
+                SharedLoops.SOCKETS.giveBack();
             }
         }
     }
@@ -333,7 +333,7 @@ class EndpointsDnsTest {
         Set<String> hosts = new HashSet<>();
         try (Client client = Client.standard()) {
             assertThat(client).isNotNull();
-            EventLoop loop = Client.SOCKETS.take().group.next();
+            EventLoop loop = SharedLoops.SOCKETS.take().group.next();
             try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
                 for (int i = 0; i < connections; i++) {
                     hosts.add(addresses
@@ -344,7 +344,7 @@ class EndpointsDnsTest {
                             .getHostAddress());
                 }
             } finally {
-                Client.SOCKETS.giveBack();
+                SharedLoops.SOCKETS.giveBack();
             }
         }
         return hosts;
@@ -612,11 +612,6 @@ class EndpointsDnsTest {
             @Override
             public Loops loops(int count, String name, boolean inProcess) {
                 return Loops.asking(nameServers, count, name);
-            }
-
-            @Override
-            public Threads threads(int poolSize) {
-                return MACHINE.threads(poolSize);
             }
 
             @Override

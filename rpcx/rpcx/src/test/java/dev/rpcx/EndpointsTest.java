@@ -433,11 +433,6 @@ class EndpointsTest {
         }
 
         @Override
-        public Threads threads(int poolSize) {
-            return hand.threads(poolSize);
-        }
-
-        @Override
         public Ticker ticker() {
             return this;
         }

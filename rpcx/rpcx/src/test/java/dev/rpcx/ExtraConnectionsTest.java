@@ -224,7 +224,7 @@ class ExtraConnectionsTest {
                 "echo",
                 codecs.parameters(echo),
                 codecs.result(echo),
-                MethodShape.UNKNOWN,
+                MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
                 client.address("peer", 1),
                 null,

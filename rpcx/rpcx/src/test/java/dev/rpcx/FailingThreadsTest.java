@@ -134,7 +134,8 @@ class FailingThreadsTest {
                 return failing(super.eventLoop(), fails);
             }
         };
-        Account account = Objects.requireNonNull(Ledger.ofClient("client").open(null));
+        Account account = Objects.requireNonNull(
+                Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES).open(null));
         WireConnection connection = new Deaf(channel, account);
         fails.set(true);
         assertThatThrownBy(() -> connection.send(Outbound.Control.empty(Wire.PING, 1)))

@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * A server or a client on one thread, with a hand clock and channels without sockets: bytes go in where {@link #read} says, and what comes
  * out is kept. Nothing happens by itself, so that the same input gives the same course of things, which a fuzzer needs.
  */
-final class HandPlatform implements Platform {
+final class HandPlatform implements ServerPlatform {
     final HandTicker ticker = new HandTicker();
 
     /** Allocator of all channels, whose buffers are counted. */

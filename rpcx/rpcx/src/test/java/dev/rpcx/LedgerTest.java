@@ -347,7 +347,7 @@ class LedgerTest {
     @Test
     void theLedgersOfServersAndClientsAreLookedAtTogetherUntilForgotten() {
         Ledger server = Ledger.ofServer("a server of this test", 10, 10, Wire.MAX_SLOTS, 10_000, 1000);
-        Ledger client = Ledger.ofClient("a client of this test");
+        Ledger client = Ledger.ofClient("a client of this test", Wire.MAX_MESSAGE_BYTES);
         Charge one = Objects.requireNonNull(server.open(null)).charge(Resource.STREAMS);
         Charge other = Objects.requireNonNull(client.open(null)).charge(Resource.STREAMS);
         one.add(1);
@@ -462,7 +462,7 @@ class LedgerTest {
 
     @Test
     void aClientHoldsMoreReplies() {
-        Ledger client = Ledger.ofClient("client");
+        Ledger client = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
         Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, Wire.MAX_MESSAGE_BYTES);
         assertThat(client.most(Resource.REPLY_BYTES)).isEqualTo(4 * server.most(Resource.REPLY_BYTES));
         assertThat(client.most(Resource.CONNECTIONS)).isEqualTo(Long.MAX_VALUE);
@@ -611,7 +611,7 @@ class LedgerTest {
                 .isEqualTo(Math.min(server.most(Resource.REQUEST_BYTES) / 2, 2_000_000_000));
         server.forget();
         Ledger small = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, 1_000);
-        Ledger client = Ledger.ofClient("client");
+        Ledger client = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
         assertThat(client.most(Resource.FRAME_BYTES)).isEqualTo(4 * small.most(Resource.FRAME_BYTES));
         assertThat(client.most(Resource.REQUEST_BYTES)).isEqualTo(2 * small.most(Resource.REQUEST_BYTES));
         assertThat(client.mostOfConnection(Resource.REQUEST_BYTES))

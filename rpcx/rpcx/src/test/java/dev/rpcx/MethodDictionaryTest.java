@@ -108,7 +108,7 @@ class MethodDictionaryTest {
                     all.writeByteArray(1, entry);
                     all.writeFixed64(3, 4);
                 }))
-                .containsExactly("s/m 1 " + MethodShape.UNKNOWN);
+                .containsExactly("s/m 1 " + MethodDictionary.UNKNOWN_SHAPE);
     }
 
     @Test

@@ -299,7 +299,8 @@ class MethodShapeTest {
     @Test
     void aServerThatDoesNotSayItsShapesIsCalled() {
         int ours = 1 << 31 | 4;
-        assertThat(MethodShape.difference(ours, MethodShape.UNKNOWN, true)).isNull();
+        assertThat(MethodShape.difference(ours, MethodDictionary.UNKNOWN_SHAPE, true))
+                .isNull();
         assertThat(MethodShape.difference(ours, 1 << 31 | 14, true)).contains("of kind 14");
     }
 
@@ -366,9 +367,9 @@ class MethodShapeTest {
                         .isEqualTo(place == 6);
                 assertThat(MethodShape.difference(client, client, true)).isNull();
                 assertThat(MethodShape.difference(client, 1 << 31, true)).isNull();
-                assertThat(MethodShape.difference(client, MethodShape.UNKNOWN, true))
+                assertThat(MethodShape.difference(client, MethodDictionary.UNKNOWN_SHAPE, true))
                         .isNull();
-                assertThat(MethodShape.difference(MethodShape.UNKNOWN, server, true))
+                assertThat(MethodShape.difference(MethodDictionary.UNKNOWN_SHAPE, server, true))
                         .isNull();
             }
         }

@@ -148,7 +148,7 @@ class ServingBoundsTest {
     }
 
     /** Handlers wait in a queue, or find no thread where a test wants that. */
-    private final class Queued implements Platform {
+    private final class Queued implements ServerPlatform {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
             return hand.loops(count, name, inProcess);

@@ -21,7 +21,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /** A process on a host of its own in a {@link SimWorld}: what one client or one server runs on. */
-final class SimPlatform implements Platform {
+final class SimPlatform implements ServerPlatform {
     final SimWorld world;
     final SimNetwork network;
 

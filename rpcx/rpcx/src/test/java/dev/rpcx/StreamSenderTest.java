@@ -640,7 +640,7 @@ class StreamSenderTest {
     }
 
     /** A publisher or a subscription that a log has put around another one. */
-    private final class Watched extends Subscription implements Flow.Publisher<Object>, CallLog.Watched {
+    private final class Watched extends Subscription implements Flow.Publisher<Object>, WatchedStream {
         @Override
         public void subscribe(Flow.Subscriber<? super Object> subscriber) {
             subscriber.onSubscribe(this);

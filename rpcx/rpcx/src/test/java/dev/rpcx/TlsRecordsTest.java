@@ -90,7 +90,7 @@ class TlsRecordsTest {
                     @Override
                     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
                         assertThat(ctx.channel().isActive()).isTrue();
-                        if (event == WireConnection.PART) {
+                        if (event == SocketQueue.PART) {
                             parts++;
                         } else {
                             told.add(event);
@@ -389,7 +389,7 @@ class TlsRecordsTest {
         read(record, 100);
         read(record);
         assertThat(channel.isActive()).isFalse();
-        assertThat(told).containsExactly(WireConnection.NO_ROOM);
+        assertThat(told).containsExactly(SocketQueue.NO_ROOM);
         assertThat(passed).isEmpty();
         assertThat(timers()).isZero();
         assertThat(held()).isEqualTo(POOL_BYTES - 10_000);

@@ -400,7 +400,8 @@ class TokensTest {
     void aTokenWhoseTimeEndsWhileItIsLookedAtIsNotTakenForAForgedOne() {
         UsedTokens used = new UsedTokens(100, () -> NOW.plusSeconds(41));
         Server server = Server.builder(RegistryServer.registry(new Secret()))
-                .interceptor(Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, used, CLOCK))
+                .interceptor(Tokens.requiring(
+                        Map.of("alice", ALICE)::get, nobody -> false, new Tokens.InMemory(used), CLOCK))
                 .build()
                 .start();
         try {
@@ -498,7 +499,8 @@ class TokensTest {
     void aCallWhoseTokenExpiresWhileItWaitsForItsTurnIsToldSo() throws Exception {
         AtomicReference<Instant> now = new AtomicReference<>(NOW);
         UsedTokens used = new UsedTokens(100, now::get);
-        Interceptor requiring = Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, used, now::get);
+        Interceptor requiring =
+                Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, new Tokens.InMemory(used), now::get);
         MockTicker ticker = Ticker.newMockTicker();
         CallContext call = new CallContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         String token = unsent(Tokens.signing("alice", ALICE, now::get));

@@ -91,7 +91,7 @@ class UnstartedCallsTest {
         }
     }
 
-    private final class FailingPlatform implements Platform {
+    private final class FailingPlatform implements ServerPlatform {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
             return hand.loops(count, name, inProcess);

@@ -549,7 +549,7 @@ class WaitingCallsTest {
                 "length",
                 codecs.parameters(length),
                 codecs.result(length),
-                MethodShape.UNKNOWN,
+                MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
                 route,
                 null,

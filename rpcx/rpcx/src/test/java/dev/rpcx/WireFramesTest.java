@@ -341,9 +341,9 @@ class WireFramesTest {
         connection.hear();
         assertThat(connection.heard()).isTrue();
         channel.writeInbound(frame(Wire.PING, 1, 0));
-        channel.pipeline().fireUserEventTriggered(WireConnection.PART);
+        channel.pipeline().fireUserEventTriggered(SocketQueue.PART);
         assertThat(connection.heard()).isTrue();
-        channel.pipeline().fireUserEventTriggered(WireConnection.PART);
+        channel.pipeline().fireUserEventTriggered(SocketQueue.PART);
         assertThat(connection.heard()).as("a part of a record").isTrue();
         channel.pipeline().fireUserEventTriggered("something else");
         assertThat(connection.heard()).isFalse();
@@ -1631,7 +1631,7 @@ class WireFramesTest {
         EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
         Connection poor = new Connection(own, account);
         own.pipeline().addLast(poor);
-        own.pipeline().fireUserEventTriggered(WireConnection.NO_ROOM);
+        own.pipeline().fireUserEventTriggered(SocketQueue.NO_ROOM);
         assertThat(closed).hasSize(1);
         own.close();
         assertThat(closed.remove(1)).isEqualTo("no room for the begin of a record whose end has not come");

@@ -1,0 +1,32 @@
+package dev.rpcx;
+
+import io.netty.util.concurrent.Ticker;
+import java.util.random.RandomGenerator;
+
+/** What a server takes from the machine it runs on: threads for handlers as well. */
+interface ServerPlatform extends Platform {
+    /** The machine itself. */
+    ServerPlatform HOST = new ServerPlatform() {
+        @Override
+        public Loops loops(int count, String name, boolean inProcess) {
+            return MACHINE.loops(count, name, inProcess);
+        }
+
+        @Override
+        public Threads threads(int poolSize) {
+            return new Threads(poolSize);
+        }
+
+        @Override
+        public Ticker ticker() {
+            return MACHINE.ticker();
+        }
+
+        @Override
+        public RandomGenerator random() {
+            return MACHINE.random();
+        }
+    };
+
+    Threads threads(int poolSize);
+}
