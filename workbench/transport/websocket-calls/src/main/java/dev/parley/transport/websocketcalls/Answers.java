@@ -28,7 +28,7 @@ public final class Answers implements AutoCloseable {
     private final Handler handler;
     private final ExecutorService requests = Executors.newVirtualThreadPerTaskExecutor();
 
-    /** Clients that may be told that this server closes. Weak, since a library may not tell of each end of a connection. */
+    /** Clients to tell that this server closes. Weak, since a library may not tell of each end of a connection. */
     private final Set<Incoming> clients = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     public Answers(Contract contract, Handler handler) {
