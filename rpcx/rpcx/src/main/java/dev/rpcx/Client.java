@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -498,22 +499,43 @@ public final class Client implements AutoCloseable {
         LoopThread.refuse("Client.close", "another thread");
         long begin = System.nanoTime();
         CompletableFuture<?>[] accepted = oneWayCalls();
-        if (accepted.length > 0) {
-            CompletableFuture.allOf(accepted)
-                    .handle((all, failure) -> all)
-                    .completeOnTimeout(null, maxCloseNanos / 2, TimeUnit.NANOSECONDS)
-                    .join();
-        }
+        await(CompletableFuture.allOf(accepted), maxCloseNanos / 2);
         CompletableFuture<Void> over = end(Client::onOwnThread);
         if (over == null) {
             return;
         }
         long left = maxCloseNanos - (System.nanoTime() - begin);
-        over.completeOnTimeout(null, Math.max(0, left), TimeUnit.NANOSECONDS).join();
+        await(over, left);
         if (shared == null) {
             loops.close(Math.max(0, maxCloseNanos - (System.nanoTime() - begin)));
         } else {
             shared.giveBack();
+        }
+    }
+
+    /**
+     * Waits until that has ended in some way, also where this thread is interrupted, and no longer than so. Without
+     * {@code completeOnTimeout}: the first in a process has the JDK start a thread, which inherits from this one for as
+     * long as the process lives.
+     */
+    private static void await(CompletableFuture<?> end, long maxNanos) {
+        long begin = System.nanoTime();
+        boolean isInterrupted = false;
+        try {
+            while (true) {
+                try {
+                    end.get(Math.max(0, maxNanos - (System.nanoTime() - begin)), TimeUnit.NANOSECONDS);
+                    return;
+                } catch (InterruptedException e) {
+                    isInterrupted = true;
+                } catch (ExecutionException | CancellationException | TimeoutException e) {
+                    return;
+                }
+            }
+        } finally {
+            if (isInterrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

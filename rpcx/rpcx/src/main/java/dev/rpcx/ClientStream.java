@@ -25,7 +25,7 @@ final class ClientStream implements Flow.Publisher<Object> {
 
     @Override
     public void subscribe(Flow.Subscriber<? super Object> subscriber) {
-        new Call(this).start(subscriber);
+        new Call(this).start(Given.notNull(subscriber, "subscriber", "who takes the items"));
     }
 
     /** An attempt at a call, in the slot that it has: once it is over nothing of this reaches another call there. */

@@ -191,7 +191,10 @@ public final class RegistryServer {
                             : Interceptor.chain(
                                     interceptors,
                                     ServerMethod.entering(
-                                            entry.handle, Streams.brings(entry.method), codecs.result(entry.method))),
+                                            entry.handle,
+                                            List.of(entry.method.getParameterTypes()),
+                                            Streams.brings(entry.method),
+                                            codecs.result(entry.method))),
                     entry.place == RunOn.Place.EVENT_LOOP
                             ? null
                             : new AdmissionLimit(

@@ -4,6 +4,7 @@ import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.CodecException;
 import io.netty.buffer.Unpooled;
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodType;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
@@ -72,10 +73,13 @@ record ServerMethod(
      * sent, or no stream where one is due, fails here: so interceptors that watch calls see the end that the caller is
      * told. Without interceptors nobody sees it, and the result fails where it is encoded.
      *
+     * @param parameters of the method: arguments of an interceptor's own that do not fit them fail before the handler
+     *     begins
      * @param brings as that of the method
      * @param codec of the method's result
      */
-    static Interceptor.Next entering(MethodHandle handle, boolean brings, Codec<Object> codec) {
+    static Interceptor.Next entering(
+            MethodHandle handle, List<Class<?>> parameters, boolean brings, Codec<Object> codec) {
         String nullRefused = brings ? null : nullRefused(codec);
         Interceptor.Next handler = call -> {
             CallContext handled = call.handled;
@@ -96,9 +100,28 @@ record ServerMethod(
                         : new RPCXException(e.code(), String.valueOf(e.getMessage()));
             }
         };
-        Interceptor.Next end =
-                call -> call.handled == null ? handler.proceed(call) : call.handled.handle(call, handler);
+        List<Class<?>> boxed = parameters.stream()
+                .<Class<?>>map(type -> MethodType.methodType(type).wrap().returnType())
+                .toList();
+        Interceptor.Next end = call -> {
+            checkArguments(call.arguments(), parameters, boxed);
+            return call.handled == null ? handler.proceed(call) : call.handled.handle(call, handler);
+        };
         return call -> CallContext.proceed(call, end);
+    }
+
+    private static void checkArguments(@Nullable Object[] arguments, List<Class<?>> parameters, List<Class<?>> boxed) {
+        boolean fits = arguments.length == parameters.size();
+        for (int i = 0; fits && i < arguments.length; i++) {
+            Object each = arguments[i];
+            fits = each == null
+                    ? !parameters.get(i).isPrimitive()
+                    : boxed.get(i).isInstance(each);
+        }
+        if (!fits) {
+            throw new IllegalArgumentException(
+                    "an interceptor has gone on with arguments that are not those of the method");
+        }
     }
 
     /** @return what the caller of a handler is told whose result is null; null where null can be sent */

@@ -9,6 +9,9 @@ final class WireError {
      */
     private static final int MAX_TEXT = 2000;
 
+    /** A server may leave the text out. */
+    private static final String NO_TEXT = "the server has not said why";
+
     private static final char REPLACED = '\uFFFD';
 
     private static final int CODE = 1;
@@ -45,7 +48,9 @@ final class WireError {
             }
         }
         return new RPCXException(
-                RPCXException.Code.of(known(code)), onOneLine(cut(text)), RPCXException.Executed.of(known(executed)));
+                RPCXException.Code.of(known(code)),
+                text.isEmpty() ? NO_TEXT : onOneLine(cut(text)),
+                RPCXException.Executed.of(known(executed)));
     }
 
     private static String cut(String text) {

@@ -2,8 +2,11 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -99,6 +102,20 @@ class InheritedValuesTest {
             service.later.complete("");
             assertThat(seen.get(10, TimeUnit.SECONDS)).isEqualTo("nobody");
         }
+    }
+
+    /** The first who asks for that in a process has the JDK start a thread, which inherits from him. */
+    @Test
+    void nothingIsTimedByTheJdk() {
+        Set<String> timed = Set.of("completeOnTimeout", "orTimeout", "delayedExecutor");
+        assertThat(new ClassFileImporter()
+                                .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+                                .importPackagesOf(Client.class)
+                                .stream()
+                                .flatMap(each -> each.getMethodCallsFromSelf().stream())
+                                .filter(call -> call.getTargetOwner().isAssignableTo(CompletableFuture.class)
+                                        && timed.contains(call.getName())))
+                .isEmpty();
     }
 
     @Test

@@ -917,4 +917,31 @@ class InterceptedCallsTest {
             return (RPCXException) e.getCause();
         }
     }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void argumentsOfAnInterceptorThatDoNotFitBeginNoHandler(boolean isClassic) throws Exception {
+        Map<String, Object[]> others = Map.of(
+                "none", new Object[0],
+                "two", new Object[] {"a", "b"},
+                "another type", new Object[] {5});
+        server = Server.builder(RegistryServer.registry(service))
+                .classic(isClassic)
+                .interceptor((call, next) -> {
+                    Object[] instead = others.get(String.valueOf(call.arguments()[0]));
+                    return next.proceed(instead == null ? call : call.withArguments(instead));
+                })
+                .build()
+                .start();
+        client = client(isClassic);
+        Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
+        for (String text : others.keySet()) {
+            RPCXException refused = failure(calls.who(text));
+            assertThat(refused.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+            assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            assertThat(refused).hasMessageContaining("arguments that are not those of the method");
+        }
+        assertThat(service.begun).hasValue(0);
+        assertThat(calls.who("fits").get(10, TimeUnit.SECONDS)).isEqualTo("nobody");
+    }
 }

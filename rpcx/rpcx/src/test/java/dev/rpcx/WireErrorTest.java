@@ -45,6 +45,14 @@ class WireErrorTest {
                 .isEqualTo("08011803");
     }
 
+    @Test
+    void anErrorWithoutATextSaysThatNoneCame() {
+        RPCXException read = WireError.read(bytes("08011803"));
+        assertThat(read).hasMessage("the server has not said why");
+        assertThat(read.code()).isEqualTo(Code.CANCELLED);
+        assertThat(read.executed()).isEqualTo(Executed.MAYBE);
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {1999, 2000, 2001, 100_000})
     void aLongTextIsCutSoThatAnErrorFitsAFrame(int length) {

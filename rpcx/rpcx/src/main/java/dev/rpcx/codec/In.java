@@ -679,7 +679,7 @@ public final class In {
                     pos += bytes;
                 }
                 case 2 << 3 -> scale = sint32();
-                default -> skipUnknown(tag, 2, "Decimal");
+                default -> skipUnknown(tag, 2, "a Decimal");
             }
         }
         end = outerEnd;
@@ -707,7 +707,7 @@ public final class In {
 
     private void skipUnknown(int tag, int known, String what) {
         if (tag >>> 3 <= known) {
-            throw malformed("wire type " + (tag & 7) + " for field " + (tag >>> 3) + " of a " + what);
+            throw malformed("wire type " + (tag & 7) + " for field " + (tag >>> 3) + " of " + what);
         }
         skipValue(tag);
     }
@@ -718,7 +718,7 @@ public final class In {
     }
 
     void skipOfEntry(int tag, String field) {
-        skipUnknown(tag, 2, "entry of " + field);
+        skipUnknown(tag, 2, "an entry of " + field);
     }
 
     /** Both fields of a moment; the second is left in {@link #nanos}. */
@@ -738,7 +738,7 @@ public final class In {
             switch (tag) {
                 case 1 << 3 -> seconds = varint();
                 case 2 << 3 -> n = int32();
-                default -> skipUnknown(tag, 2, what);
+                default -> skipUnknown(tag, 2, "a " + what);
             }
         }
         end = outerEnd;
@@ -801,7 +801,7 @@ public final class In {
                 long zigzag = varint();
                 days = zigzag >>> 1 ^ -(zigzag & 1);
             } else {
-                skipUnknown(tag, 1, "LocalDate");
+                skipUnknown(tag, 1, "a LocalDate");
             }
         }
         end = outerEnd;
