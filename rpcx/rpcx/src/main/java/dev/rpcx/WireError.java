@@ -10,7 +10,7 @@ final class WireError {
     private static final int MAX_TEXT = 2000;
 
     /** A server may leave the text out. */
-    private static final String NO_TEXT = "the server has not said why";
+    private static final String NO_TEXT = "the server has given no reason";
 
     private static final char REPLACED = '\uFFFD';
 

@@ -112,7 +112,7 @@ class ClassicWireTest {
                 ClassicWire.readReply(bytes("0805" + "1a07" + "0808" + "120161" + "1801" + "1a02" + "0804"))
                         .error());
         assertThat(error.code()).isEqualTo(RPCXException.Code.NOT_FOUND);
-        assertThat(error.getMessage()).isEmpty();
+        assertThat(error).hasMessage("the server has given no reason");
         assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
     }
 

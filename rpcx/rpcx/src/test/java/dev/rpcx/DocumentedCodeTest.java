@@ -41,6 +41,7 @@ class DocumentedCodeTest {
             class Documented {
                 RegistryServer registry;
                 Map<String, byte[]> secrets;
+                byte[] secretOfAlice;
                 Path chain;
                 Path key;
                 Path authority;

@@ -48,7 +48,7 @@ class WireErrorTest {
     @Test
     void anErrorWithoutATextSaysThatNoneCame() {
         RPCXException read = WireError.read(bytes("08011803"));
-        assertThat(read).hasMessage("the server has not said why");
+        assertThat(read).hasMessage("the server has given no reason");
         assertThat(read.code()).isEqualTo(Code.CANCELLED);
         assertThat(read.executed()).isEqualTo(Executed.MAYBE);
     }
