@@ -13,6 +13,8 @@ import java.lang.ref.SoftReference;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.Type;
+import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +38,10 @@ public final class Codecs {
     private final Limits limits;
     private final boolean generated;
     private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
+
+    /** All of them by {@link MessageCodec#number}. */
+    private volatile MessageCodec[] numbered = {};
+
     private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
     private final Map<Method, Codec<Object>> results = new ConcurrentHashMap<>();
     private final Map<Type, Codec<Object>> values = new ConcurrentHashMap<>();
@@ -146,8 +152,28 @@ public final class Codecs {
     private synchronized MessageCodec codec(MessageType type) {
         Map<MessageType, ElementCodec.MessageLink> links = new HashMap<>();
         MessageCodec codec = codec(type, links);
-        codecs.putAll(made(links));
+        Map<MessageType, MessageCodec> made = made(links);
+        number(made.values());
+        codecs.putAll(made);
         return codec;
+    }
+
+    private void number(Collection<MessageCodec> made) {
+        int number = numbered.length;
+        MessageCodec[] all = Arrays.copyOf(numbered, number + made.size());
+        for (MessageCodec each : made) {
+            each.number = number;
+            all[number++] = each;
+        }
+        numbered = all;
+    }
+
+    MessageCodec numbered(int number) {
+        return numbered[number];
+    }
+
+    Limits limits() {
+        return limits;
     }
 
     private static Map<MessageType, MessageCodec> made(Map<MessageType, ElementCodec.MessageLink> links) {
@@ -222,9 +248,9 @@ public final class Codecs {
         @Override
         public void write(@Nullable T value, ByteBuf out) {
             if (value != null) {
-                Out.write(codec, value, out, limits);
+                Out.write(Codecs.this, codec, value, out);
             } else if (codec instanceof TupleCodec) {
-                Out.write(codec, TupleCodec.NULL, out, limits);
+                Out.write(Codecs.this, codec, TupleCodec.NULL, out);
             } else {
                 throw nullMessage(codec);
             }
@@ -233,13 +259,13 @@ public final class Codecs {
         @Override
         @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
         public T read(ByteBuf in) {
-            return (T) value(In.read(codec, in, limits, In.UNCOUNTED));
+            return (T) value(In.read(Codecs.this, codec, in, null));
         }
 
         @Override
         @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
         public T read(ByteBuf in, Memory memory) {
-            return (T) value(In.read(codec, in, limits, memory));
+            return (T) value(In.read(Codecs.this, codec, in, memory));
         }
 
         private static @Nullable Object value(Object read) {
@@ -271,17 +297,17 @@ public final class Codecs {
             if (values[0] == null) {
                 throw nullMessage(codec);
             }
-            Out.write(codec, values[0], out, limits);
+            Out.write(Codecs.this, codec, values[0], out);
         }
 
         @Override
         public Object[] read(ByteBuf in) {
-            return new Object[] {In.read(codec, in, limits, In.UNCOUNTED)};
+            return new Object[] {In.read(Codecs.this, codec, in, null)};
         }
 
         @Override
         public Object[] read(ByteBuf in, Memory memory) {
-            return new Object[] {In.read(codec, in, limits, memory)};
+            return new Object[] {In.read(Codecs.this, codec, in, memory)};
         }
     }
 }

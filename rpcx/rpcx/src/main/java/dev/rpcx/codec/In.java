@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Every length is held against what is left of the message around it before anything is made. Longer than 400 lines
  * because every scalar has its reader here, where the just-in-time compiler sees plain final methods.
  */
-public final class In {
+public final class In extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
             .withInvokeExactBehavior();
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)
@@ -66,8 +66,6 @@ public final class In {
     /** What no bytes stand for: two bytes of a message shall not become an object of seventy. */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
-    static final Memory UNCOUNTED = bytes -> true;
-
     private static final int KEPT_BYTES = 256 << 10;
 
     /** What an element counts for when keys are compared: it may have one byte in the message, and is an object. */
@@ -78,7 +76,7 @@ public final class In {
     private static final byte[] LENGTH_OF_NOTHING = {0};
 
     private byte[] own = new byte[512];
-    private byte[] buf = NONE;
+    private byte[] buf = none();
     private int pos;
     private int end;
     private int depth;
@@ -106,13 +104,25 @@ public final class In {
     /** For so much more than what is needed the owner is asked next. */
     private int spare;
 
-    private Memory owner = UNCOUNTED;
+    /** Null where nobody counts. */
+    private @Nullable Memory owner;
+
     private Limits limits = Limits.STANDARD;
-    private @Nullable MessageCodec current;
+
+    /** What reads now; null while no message is read. */
+    private @Nullable Codecs codecs;
+
+    /**
+     * The {@link MessageCodec#number} of the message that is being read. It changes twice for each one within another,
+     * and G1 has a fence behind each store of a reference, but not behind that of a number.
+     */
+    private int current;
 
     private In() {}
 
-    static Object read(MessageCodec codec, ByteBuf from, Limits limits, Memory owner) {
+    /** @param owner null where nobody counts what is read */
+    static Object read(Codecs codecs, MessageCodec codec, ByteBuf from, @Nullable Memory owner) {
+        Limits limits = codecs.limits();
         int length = from.readableBytes();
         if (length > limits.messageBytes()) {
             throw new CodecException(
@@ -122,10 +132,13 @@ public final class In {
         }
         In in = POOL.take();
         try {
-            in.current = codec;
+            in.codecs = codecs;
+            in.current = codec.number;
             in.open(from, length, limits, owner);
             Object value = codec.read(in);
-            owner.isRead(in.granted);
+            if (owner != null) {
+                owner.isRead(in.granted);
+            }
             return value;
         } catch (CodecException e) {
             throw e;
@@ -139,12 +152,14 @@ public final class In {
         }
     }
 
-    private void open(ByteBuf from, int length, Limits within, Memory asked) {
+    private void open(ByteBuf from, int length, Limits within, @Nullable Memory asked) {
         owner = asked;
-        granted = asked.unasked();
+        granted = asked == null ? FREE_BYTES : asked.unasked();
         spare = FIRST_ASKED_BYTES;
         take(length);
-        limits = within;
+        if (limits != within) {
+            limits = within;
+        }
         elements = within.elements();
         room = length >> 2;
         memory = MIN_MEMORY + (long) within.growth() * length;
@@ -168,9 +183,9 @@ public final class In {
     }
 
     private void reset() {
-        buf = NONE;
-        current = null;
-        owner = UNCOUNTED;
+        buf = none();
+        codecs = null;
+        owner = null;
         keys = 0;
         pos = 0;
         end = 0;
@@ -179,8 +194,19 @@ public final class In {
         }
     }
 
+    /** What stands where there is no array. Without {@code NONE}, as a store of null needs no fence. */
+    @SuppressWarnings("NullAway") // nothing is read then
+    static byte[] none() {
+        return null;
+    }
+
+    private @Nullable MessageCodec current() {
+        Codecs reading = codecs;
+        return reading == null ? null : reading.numbered(current);
+    }
+
     private String name() {
-        MessageCodec codec = current;
+        MessageCodec codec = current();
         return codec == null ? "message" : codec.type().protoName();
     }
 
@@ -303,7 +329,7 @@ public final class In {
      * <p>Groups, which Protobuf has given up, are passed over as well.
      */
     public void skip(int tag) {
-        MessageCodec codec = current;
+        MessageCodec codec = current();
         if (codec != null && codec.knows(tag >>> 3)) {
             throw new CodecException(
                     CodecException.Code.MALFORMED,
@@ -415,7 +441,8 @@ public final class In {
 
     private void ask() {
         long more = spare - granted;
-        if (!owner.take(more)) {
+        Memory asked = owner;
+        if (asked != null && !asked.take(more)) {
             throw refused(CodecException.Code.NO_MEMORY, "no memory is left for its objects");
         }
         granted += more;
@@ -818,9 +845,9 @@ public final class In {
     Object message(MessageCodec codec) {
         int length = length();
         int outerEnd = end;
-        MessageCodec outer = current;
+        int outer = current;
         end = pos + length;
-        current = codec;
+        current = codec.number;
         int bytes = codec.shallowBytes;
         memory(bytes);
         enter();

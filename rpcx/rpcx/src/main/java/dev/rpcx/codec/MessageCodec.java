@@ -26,6 +26,9 @@ public abstract class MessageCodec {
      */
     int lengthWidth = 1;
 
+    /** Stands for this one among the codecs that it belongs to. {@link Codecs} sets it before anybody uses this one. */
+    int number;
+
     /** For the generated codec of this message. */
     protected MessageCodec(MessageType type) {
         this.type = type;

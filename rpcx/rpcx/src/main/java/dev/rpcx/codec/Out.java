@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Longer than 400 lines because every scalar has its writer here, where the just-in-time compiler sees plain final
  * methods.
  */
-public final class Out {
+public final class Out extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
             .withInvokeExactBehavior();
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)
@@ -71,7 +71,7 @@ public final class Out {
     private ByteBuffer bytes = EMPTY;
 
     private byte[] own = new byte[512];
-    private byte[] buf = NONE;
+    private byte[] buf = In.none();
     private int pos;
     private int end;
     /** Where the message starts in the array. */
@@ -85,17 +85,23 @@ public final class Out {
 
     private int depth;
     private Limits limits = Limits.STANDARD;
-    private @Nullable MessageCodec current;
+
+    /** What writes now; null while no message is written. */
+    private @Nullable Codecs codecs;
+
+    /** As {@code In} has it. */
+    private int current;
 
     private Out() {}
 
-    static void write(MessageCodec codec, Object value, ByteBuf target, Limits limits) {
+    static void write(Codecs codecs, MessageCodec codec, Object value, ByteBuf target) {
         Out out = POOL.take();
         int start = target.writerIndex();
         boolean done = false;
         try {
-            out.open(target, limits);
-            out.current = codec;
+            out.codecs = codecs;
+            out.current = codec.number;
+            out.open(target, codecs.limits());
             out.depth = 1;
             codec.write(value, out);
             out.close();
@@ -117,7 +123,9 @@ public final class Out {
     private void open(ByteBuf to, Limits within) {
         target = to;
         targetStart = to.writerIndex();
-        limits = within;
+        if (limits != within) {
+            limits = within;
+        }
         passedOn = 0;
         heap = to.hasArray();
         if (heap) {
@@ -147,9 +155,9 @@ public final class Out {
 
     private void reset() {
         target = null;
-        current = null;
-        buf = NONE;
-        if (heap) {
+        codecs = null;
+        buf = In.none();
+        if (heap && bytes != EMPTY) {
             bytes = EMPTY;
         }
         pos = 0;
@@ -188,8 +196,13 @@ public final class Out {
                 name() + ": more than " + limits.messageBytes() + " bytes (limit of a message)");
     }
 
+    private @Nullable MessageCodec current() {
+        Codecs writing = codecs;
+        return writing == null ? null : writing.numbered(current);
+    }
+
     private String name() {
-        MessageCodec codec = current;
+        MessageCodec codec = current();
         return codec == null ? "message" : codec.type().protoName();
     }
 
@@ -523,8 +536,8 @@ public final class Out {
         int guess = codec.lengthWidth;
         pos += guess;
         int start = pos - base;
-        MessageCodec outer = current;
-        current = codec;
+        int outer = current;
+        current = codec.number;
         if (++depth > limits.depth()) {
             throw tooDeep();
         }
@@ -587,7 +600,7 @@ public final class Out {
 
     /** What is thrown for a null where Protobuf has none. */
     CodecException nullValue(int tag, String what) {
-        MessageCodec codec = current;
+        MessageCodec codec = current();
         return new CodecException(
                 CodecException.Code.NULL_VALUE,
                 (codec == null ? "message" : codec.describe(tag >>> 3)) + ": " + what
