@@ -10,9 +10,6 @@ import org.jspecify.annotations.Nullable;
  * a handler that goes on holds its request.
  */
 final class Account {
-    /** Buffers that one connection keeps for what comes next: some dozens for messages of 100 kB. */
-    static final long MAX_KEPT_BYTES = 4L * 1024 * 1024;
-
     private static final LongSupplier NOTHING = () -> 0;
 
     private final Ledger ledger;

@@ -60,6 +60,12 @@ final class Ledger {
     /** A client's share for replies, in those of a server: half of the heap, of which one connection gets a half. */
     private static final int CLIENT_REPLIES = 4;
 
+    /** Of what may be kept in all, one connection may keep such a part: 64 callers of 100 kB have their buffers on 3 GiB. */
+    private static final int KEPT_PART = 8;
+
+    /** A connection may keep so much also where the heap is small. */
+    private static final long MIN_KEPT_BYTES = 4L * 1024 * 1024;
+
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /** Each call that leaves something gives back what so many others have left that nobody can reach any more. */
@@ -209,7 +215,7 @@ final class Ledger {
         most.put(Resource.QUEUE_BYTES, heap / 8);
         most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
         most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
-        most.put(Resource.KEPT_BYTES, heap / 128 * 3);
+        most.put(Resource.KEPT_BYTES, keptOf(heap));
         most.put(Resource.TABLE_BYTES, heap / 128);
         most.put(Resource.FRAME_BYTES, heap / 32);
         most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
@@ -225,8 +231,13 @@ final class Ledger {
         most.put(Resource.REPLY_BYTES, bytes);
         most.put(Resource.ITEM_BYTES_IN, bytes);
         most.put(Resource.ITEM_BYTES_OUT, bytes);
-        most.put(Resource.KEPT_BYTES, Account.MAX_KEPT_BYTES);
+        long kept = keptOf(Runtime.getRuntime().maxMemory());
+        most.put(Resource.KEPT_BYTES, Math.max(MIN_KEPT_BYTES, kept / KEPT_PART));
         return most;
+    }
+
+    private static long keptOf(long heap) {
+        return heap / 128 * 3;
     }
 
     /**

@@ -32,10 +32,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * So many frames take some 0.1 ms, by reckoning: no call's time has to be known better, and the peer does not wait
-     * longer for what comes of them.
+     * So many small frames take some 0.1 ms, by reckoning: no call's time has to be known better, and the peer does not
+     * wait longer for what comes of them.
      */
     private static final int FRAMES_AT_ONE_TIME = 64;
+
+    /** A frame counts as one more for each so many bytes. */
+    private static final int FRAME_BYTES = 512;
 
     /** What a loop reads at once, mostly. */
     private static final int INBOX_BYTES = 64 * 1024;
@@ -146,7 +149,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private boolean isReadTimed;
 
-    /** Frames of what is being read, but for those that are large. */
+    /** Frames that have been read since what came of them was last sent; a large one counts as several. */
     private int frames;
 
     /** Bytes that have left since what is being read has begun to be read. */
@@ -456,16 +459,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Sends what has come of the frames so far while more of them wait to be read: the peer works on that meanwhile.
-     * Where all left together at the end, each side would have nothing to do while the other reads. Large messages wait
-     * for that end, and so does what is more than a turn of this connection.
+     * Where all left together at the end, each side would have nothing to do while the other reads. Messages of more
+     * than one frame wait for that end, and so does what is more than a turn of this connection.
      */
     private void sendMeanwhile() {
-        if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gathered.length == 0) {
+        if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
             return;
         }
         try {
             roomMeanwhile = gatherAll(roomMeanwhile);
-            if (gathered.length > 0 && takeTurn()) {
+            if (batch != null) {
+                flushGatheredNow();
+            } else if (gathered.length > 0 && takeTurn()) {
                 int before = gathered.length;
                 isWrittenHere();
                 sentMeanwhile += before - gathered.length;
@@ -623,14 +628,24 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * and may be another one.
      */
     private void flushBatch() {
-        int bytes = gathered.length + (batch == null ? 0 : batch.readableBytes());
-        if (bytes >= BATCH_BYTES && takeTurn()) {
+        if (gatheredBytes() >= BATCH_BYTES) {
+            flushGatheredNow();
+        }
+    }
+
+    /** Also while more is being read. */
+    private void flushGatheredNow() {
+        if (takeTurn()) {
             if (reading) {
-                sentMeanwhile += bytes;
+                sentMeanwhile += gatheredBytes();
             }
             writeBatch();
             channel.flush();
         }
+    }
+
+    private int gatheredBytes() {
+        return gathered.length + (batch == null ? 0 : batch.readableBytes());
     }
 
     /** Writes what is gathered without the channel. @return whether all of it has left */
@@ -902,11 +917,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             if (!readFrame(in)) {
                 keepCut(in, in.readableBytes());
             }
-            frames++;
-            if (frames % FRAMES_AT_ONE_TIME == 0) {
-                readAnew();
-                sendMeanwhile();
-            }
+        }
+    }
+
+    private void hasRead(int bytes) {
+        frames += 1 + bytes / FRAME_BYTES;
+        if (frames >= FRAMES_AT_ONE_TIME) {
+            frames = 0;
+            readAnew();
+            sendMeanwhile();
         }
     }
 
@@ -1025,6 +1044,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         in.setIndex(payload, end);
         onFrame(head, id, in);
         in.setIndex(end, writer);
+        hasRead(length);
         return true;
     }
 

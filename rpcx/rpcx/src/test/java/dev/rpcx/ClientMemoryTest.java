@@ -114,8 +114,9 @@ class ClientMemoryTest {
         burst();
         assertThat(connection().slots.top()).isEqualTo(CALLS);
         long small = CALLS * (long) MOST_FREE_BYTES;
-        assertThat(bytes(connection())).isBetween(1L, Account.MAX_KEPT_BYTES + small);
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isBetween(1L, Account.MAX_KEPT_BYTES);
+        long mostKept = client.ledger().mostOfConnection(Resource.KEPT_BYTES);
+        assertThat(bytes(connection())).isBetween(1L, mostKept + small);
+        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isBetween(1L, mostKept);
         assertThat(client.ledger().held(Resource.REPLY_BYTES)).isZero();
     }
 
