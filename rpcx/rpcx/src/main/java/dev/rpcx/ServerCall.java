@@ -391,7 +391,14 @@ final class ServerCall extends Outbound
     public void run(long nowNanos) {
         int own = id;
         try {
-            runHere(nowNanos);
+            if (connection.isCongested(method()) && mayWait()) {
+                leave();
+                asksToWait = true;
+                // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
+                connection.send(this);
+            } else {
+                handle(body, nowNanos);
+            }
         } catch (Throwable t) {
             lose(own);
             throw t;
@@ -438,17 +445,6 @@ final class ServerCall extends Outbound
         return orphan == id && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
-    private void runHere(long nowNanos) {
-        if (connection.isCongested(method()) && mayWait()) {
-            leave();
-            asksToWait = true;
-            // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
-            connection.send(this);
-        } else {
-            handle(body, nowNanos);
-        }
-    }
-
     /** A call that takes a stream or has no reply is begun in any case, and so is one that was begun after a wait. */
     private boolean mayWait() {
         return !resumed && !notice && receiver == null;
@@ -485,7 +481,12 @@ final class ServerCall extends Outbound
             if (deadlineNanos - nowNanos <= 0) {
                 throw late();
             }
-            arguments = read(request);
+            arguments = method().parameters().read(request, this);
+            StreamReceiver items = receiver;
+            if (items != null) {
+                giveUpBody();
+                arguments = new Object[] {items};
+            }
         } catch (Throwable t) {
             finish(null, unread(t));
             return;
@@ -620,16 +621,6 @@ final class ServerCall extends Outbound
 
     boolean isCancelled() {
         return context().isCancelled();
-    }
-
-    private Object[] read(ByteBuf request) {
-        StreamReceiver items = receiver;
-        Object[] arguments = method().parameters().read(request, this);
-        if (items == null) {
-            return arguments;
-        }
-        giveUpBody();
-        return new Object[] {items};
     }
 
     private static RPCXException late() {
@@ -794,13 +785,6 @@ final class ServerCall extends Outbound
     void finish(@Nullable Object result, @Nullable RPCXException error) {
         // afterwards this object may serve another call
         ServerMethod failedNotice = error != null && notice ? method() : null;
-        end(result, error);
-        if (failedNotice != null && error != null) {
-            connection.noticeFailed(failedNotice, error);
-        }
-    }
-
-    private void end(@Nullable Object result, @Nullable RPCXException error) {
         leave(error == null);
         if (method().chain() == null) {
             releaseObjects();
@@ -826,6 +810,9 @@ final class ServerCall extends Outbound
             connection.sendNow(this);
         } else if (!connection.replyHere(this)) {
             connection.send(this);
+        }
+        if (failedNotice != null && error != null) {
+            connection.noticeFailed(failedNotice, error);
         }
     }
 

@@ -45,6 +45,13 @@ class EndsWithoutMemoryTest {
             return text;
         }
 
+        /** Replies that leave together for small requests: what comes of large ones leaves while they are read. */
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String large(String length) {
+            return "x".repeat(Integer.parseInt(length));
+        }
+
         @Method
         String elsewhere(String text) {
             within.run();
@@ -468,9 +475,10 @@ class EndsWithoutMemoryTest {
         ByteBuf requests = Unpooled.buffer();
         int slot = 0;
         for (int left = 256 * 1024; left > Wire.HEAD_BYTES; ) {
-            ByteBuf text = RawPeer.text("x".repeat(Math.min(16_000, left - 12)));
-            left -= RawPeer.frame(Wire.REPLY, FIRST, text).readableBytes();
-            ByteBuf payload = RawPeer.prelude("ends", "here").writeBytes(text);
+            int length = Math.min(16_000, left - 12);
+            left -= RawPeer.frame(Wire.REPLY, FIRST, RawPeer.text("x".repeat(length)))
+                    .readableBytes();
+            ByteBuf payload = RawPeer.prelude("ends", "large").writeBytes(RawPeer.text(Integer.toString(length)));
             requests.writeBytes(RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST + slot++, payload));
         }
         ByteBuf notice = RawPeer.prelude("ends", "elsewhere");

@@ -115,6 +115,12 @@ abstract class ElementCodec {
         }
     }
 
+    /** The message that the values are; null for all others. */
+    @Nullable
+    MessageLink message() {
+        return null;
+    }
+
     private static final class MessageElement extends ElementCodec {
         private final MessageLink link;
 
@@ -131,6 +137,11 @@ abstract class ElementCodec {
         @Override
         Object read(In in) {
             return in.message(link.codec());
+        }
+
+        @Override
+        MessageLink message() {
+            return link;
         }
 
         @Override

@@ -186,8 +186,17 @@ public abstract class FieldCodec {
         }
     }
 
+    /**
+     * Reads and writes the elements of messages with as few calls within each other as can be: HotSpot puts a method into
+     * another only as far as 15 deep, and a codec's lie deepest. Where the last of them were called for each element, a
+     * server's processor time for a list of records was a fifth more, in those processes in which it compiled the way
+     * from the handler's thread to there as a whole.
+     */
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;
+
+        /** That of elements that are messages; null for others. */
+        private final ElementCodec.@Nullable MessageLink message;
 
         /** Memory that an element costs, beside its bytes and what its own reading counts. */
         private final int elementBytes;
@@ -196,6 +205,7 @@ public abstract class FieldCodec {
         Repeated(FieldType type, ElementCodec element, int placeBytes) {
             super(type, element);
             packed = type.packed();
+            message = element.message();
             elementBytes = placeBytes + element.objectBytes;
         }
 
@@ -220,7 +230,11 @@ public abstract class FieldCodec {
                 for (int i = 0, n = list.size(); i < n; i++) {
                     Object each = present(out, list.get(i));
                     out.tag(tag);
-                    element.write(out, each);
+                    if (message != null) {
+                        out.rawMessage(each, message.codec());
+                    } else {
+                        element.write(out, each);
+                    }
                 }
             } else {
                 for (Object each : all) {
@@ -250,6 +264,11 @@ public abstract class FieldCodec {
                     addNext(in, all);
                 }
                 in.endRun(outer);
+            } else if (message != null && all instanceof Elements list) {
+                do {
+                    in.element(elementBytes);
+                    list.add(in, present(in, in.message(message.codec())));
+                } while (in.next(tag));
             } else {
                 do {
                     addNext(in, all);
@@ -277,7 +296,10 @@ public abstract class FieldCodec {
         }
 
         final Object next(In in) {
-            Object each = element.read(in);
+            return present(in, element.read(in));
+        }
+
+        private Object present(In in, @Nullable Object each) {
             if (each == null) {
                 throw in.malformed("an element of " + type.name() + " without a value");
             }
