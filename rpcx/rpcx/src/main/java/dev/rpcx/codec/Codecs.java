@@ -18,6 +18,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -153,8 +154,10 @@ public final class Codecs {
         Map<MessageType, ElementCodec.MessageLink> links = new HashMap<>();
         MessageCodec codec = codec(type, links);
         Map<MessageType, MessageCodec> made = made(links);
-        number(made.values());
-        codecs.putAll(made);
+        if (!made.isEmpty()) {
+            number(made.values());
+            codecs.putAll(made);
+        }
         return codec;
     }
 
@@ -265,7 +268,7 @@ public final class Codecs {
         @Override
         @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
         public T read(ByteBuf in, Memory memory) {
-            return (T) value(In.read(Codecs.this, codec, in, memory));
+            return (T) value(In.read(Codecs.this, codec, in, Objects.requireNonNull(memory)));
         }
 
         private static @Nullable Object value(Object read) {
@@ -307,7 +310,7 @@ public final class Codecs {
 
         @Override
         public Object[] read(ByteBuf in, Memory memory) {
-            return new Object[] {In.read(Codecs.this, codec, in, memory)};
+            return new Object[] {In.read(Codecs.this, codec, in, Objects.requireNonNull(memory))};
         }
     }
 }

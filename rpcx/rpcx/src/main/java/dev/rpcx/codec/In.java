@@ -146,9 +146,9 @@ public final class In extends Pool.Scratch {
             // a constructor that checks its arguments, or anything else that is not ours
             throw CodecException.ofTheirs(in.name() + " refused what was read: ", e);
         } finally {
-            from.readerIndex(from.writerIndex());
             in.reset();
             POOL.give(in);
+            from.readerIndex(from.writerIndex());
         }
     }
 

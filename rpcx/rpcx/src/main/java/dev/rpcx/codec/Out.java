@@ -112,11 +112,12 @@ public final class Out extends Pool.Scratch {
             // an accessor's own, or a buffer that may not grow
             throw CodecException.ofTheirs(out.name() + " could not be written: ", e);
         } finally {
-            if (!done) {
-                target.writerIndex(start);
-            }
             out.reset();
             POOL.give(out);
+            if (!done) {
+                // fails where an accessor has changed the buffer
+                target.writerIndex(start);
+            }
         }
     }
 
