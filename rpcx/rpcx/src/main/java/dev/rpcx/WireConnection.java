@@ -158,6 +158,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes of what is queued that may still leave before the end of what is being read. */
     private int roomMeanwhile = AT_ONCE_BYTES;
 
+    /** A full batch has gone to the socket's queue, and {@link SocketQueue#look} has not seen that. */
+    private boolean unlooked;
+
     /** Counts up each time that something has arrived. */
     private int reads;
 
@@ -468,12 +471,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         try {
             roomMeanwhile = gatherAll(roomMeanwhile);
-            if (batch != null) {
-                flushGatheredNow();
-            } else if (gathered.length > 0 && takeTurn()) {
-                int before = gathered.length;
-                isWrittenHere();
-                sentMeanwhile += before - gathered.length;
+            int before = gatheredBytes();
+            if (before > 0 && takeTurn()) {
+                boolean isAll = batch == null ? isWrittenHere() : isBatchWrittenHere();
+                sentMeanwhile += before - gatheredBytes();
+                if (!isAll) {
+                    // the peer does not read, or the socket is not for this: what is read is handed out first
+                    roomMeanwhile = 0;
+                }
             }
         } catch (Throwable t) {
             broken(t);
@@ -628,17 +633,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * and may be another one.
      */
     private void flushBatch() {
-        if (gatheredBytes() >= BATCH_BYTES) {
-            flushGatheredNow();
-        }
-    }
-
-    /** Also while more is being read. */
-    private void flushGatheredNow() {
-        if (takeTurn()) {
+        int bytes = gatheredBytes();
+        if (bytes >= BATCH_BYTES && takeTurn()) {
             if (reading) {
-                sentMeanwhile += gatheredBytes();
+                sentMeanwhile += bytes;
             }
+            unlooked = true;
             writeBatch();
             channel.flush();
         }
@@ -659,6 +659,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             System.arraycopy(gathered.bytes, written, gathered.bytes, 0, gathered.length);
         }
         return gathered.length == 0;
+    }
+
+    /** The same for what is gathered in the socket's buffer, and behind it. */
+    private boolean isBatchWrittenHere() {
+        ByteBuf out = spill(gathered.length, 0, 0);
+        turn.writeHere(out);
+        if (out.isReadable()) {
+            return false;
+        }
+        batch = null;
+        out.release();
+        return true;
     }
 
     private void reserve(int bytes) {
@@ -699,7 +711,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * come back here, so after each one {@link #turns} may be others.
      */
     private void flush() {
-        if (gathered.length == 0 && batch == null && turns.isEmpty()) {
+        if (gathered.length == 0 && batch == null && turns.isEmpty() && !unlooked) {
             if (gathered.bytes.length + cut.capacity() != keptBytes) {
                 // a frame that has begun is held also where nothing leaves
                 keepBuffers();
@@ -741,6 +753,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (gathered.bytes.length + cut.capacity() != keptBytes) {
             keepBuffers();
         }
+        unlooked = false;
         unsent.look();
         unsentChanged();
         if (room <= 0 && !closed) {

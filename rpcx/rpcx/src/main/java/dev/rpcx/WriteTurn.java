@@ -237,12 +237,7 @@ final class WriteTurn {
      *     the socket
      */
     int writeHere(byte[] bytes, int count) {
-        Socket own = socket;
-        if (own == null || owner != LOOP || ended || count > MAX_BATCH_BYTES) {
-            return 0;
-        }
-        ChannelOutboundBuffer pending = channel.unsafe().outboundBuffer();
-        if (pending == null || !pending.isEmpty() || pending.totalPendingWriteBytes() > 0) {
+        if (count > MAX_BATCH_BYTES || !isNothingBefore()) {
             return 0;
         }
         ByteBuffer out = outgoing();
@@ -250,8 +245,28 @@ final class WriteTurn {
             return 0;
         }
         out.clear().put(bytes, 0, count);
+        return sent(out, 0, count);
+    }
+
+    /** The same of a direct buffer, whose reader's index goes on. */
+    void writeHere(ByteBuf batch) {
+        if (isNothingBefore()) {
+            ByteBuffer out = batch.internalNioBuffer(batch.readerIndex(), batch.readableBytes());
+            batch.skipBytes(sent(out, out.position(), out.limit()));
+        }
+    }
+
+    private boolean isNothingBefore() {
+        if (socket == null || owner != LOOP || ended) {
+            return false;
+        }
+        ChannelOutboundBuffer pending = channel.unsafe().outboundBuffer();
+        return pending != null && pending.isEmpty() && pending.totalPendingWriteBytes() == 0;
+    }
+
+    private int sent(ByteBuffer out, int from, int end) {
         try {
-            return Math.max(0, own.send(out, 0, count));
+            return Math.max(0, java.util.Objects.requireNonNull(socket).send(out, from, end));
         } catch (IOException broken) {
             return 0;
         }

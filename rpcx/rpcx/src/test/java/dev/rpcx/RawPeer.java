@@ -124,6 +124,11 @@ final class RawPeer implements AutoCloseable {
         }
     }
 
+    /** Bytes that have come and have not been read. */
+    int available() throws IOException {
+        return in.available();
+    }
+
     /** Everything until the server closes. */
     byte[] readToEnd() throws IOException {
         try {

@@ -16,7 +16,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What both sides of the native wire do with what goes out, on a channel that a test can stop and end. */
@@ -45,7 +44,6 @@ class WireConnectionTest {
 
     private final class Connection extends WireConnection {
         private String reason = "";
-        private boolean answersAll;
 
         Connection(EmbeddedChannel channel, Account account) {
             super(channel, account);
@@ -58,8 +56,6 @@ class WireConnectionTest {
         void onFrame(int head, int id, ByteBuf payload) {
             if (head == Wire.PING) {
                 answerPing(id);
-            } else if (answersAll) {
-                send(new Message(5_000));
             }
         }
 
@@ -218,6 +214,27 @@ class WireConnectionTest {
         void lost() {}
     }
 
+    /** With nothing behind it that would have the connection look. */
+    @Test
+    void aBatchThatFillsWithinAReadAndDoesNotLeaveIsCharged() {
+        channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void flush(ChannelHandlerContext ctx) {
+                // the socket takes nothing
+            }
+        });
+        channel.pipeline().addLast(connection);
+        ChannelHandlerContext context = channel.pipeline().context(connection);
+        connection.channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface()));
+        long sent = 0;
+        while (channel.unsafe().outboundBuffer().totalPendingWriteBytes() == 0) {
+            connection.sendNow(new Message(15_900));
+            sent += 15_900;
+        }
+        connection.channelReadComplete(context);
+        assertThat(ledger.held(Resource.QUEUE_BYTES)).isGreaterThanOrEqualTo(sent);
+    }
+
     /** Other connections of the loop wait until what is read has been handled. */
     @Test
     void whatLeavesWhileManyFramesAreReadIsNoMoreThanATurn() {
@@ -236,35 +253,6 @@ class WireConnectionTest {
         connection.channelReadComplete(channel.pipeline().context(connection));
         assertThat(stream.sentBytes).as("with what leaves at the end").isLessThan(1_200_000);
         runsTasks = true;
-    }
-
-    /** The peer works on it meanwhile. A frame counts as one more for each 512 bytes. */
-    @ParameterizedTest
-    @CsvSource({"0, 64, false", "500, 64, false", "507, 32, false", "5000, 7, false", "5000, 7, true", "16000, 2, false"
-    })
-    void whatHasComeOfSomeFramesLeavesBeforeTheRestIsRead(int bytes, int frames, boolean isCut) {
-        runsTasks = false;
-        channel.pipeline().addLast(connection);
-        ChannelHandlerContext context = channel.pipeline().context(connection);
-        connection.channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface()));
-        connection.answersAll = true;
-        int whole = RawPeer.frame(Wire.REPLY, 1 << 16, Unpooled.buffer().writeZero(5_000))
-                .readableBytes();
-        int left = 0;
-        for (int i = 1; i < 2 * frames; i++) {
-            ByteBuf frame = RawPeer.frame(Wire.REQUEST, i, Unpooled.buffer().writeZero(bytes));
-            if (isCut) {
-                connection.channelRead(context, frame.readRetainedSlice(100));
-            }
-            connection.channelRead(context, frame);
-            left += HandPlatform.written(channel).length;
-            assertThat(left).as("frames: " + i).isEqualTo(i / frames * frames * whole);
-        }
-        connection.channelReadComplete(context);
-        runsTasks = true;
-        channel.runPendingTasks();
-        left += HandPlatform.written(channel).length;
-        assertThat(left).isEqualTo((2 * frames - 1) * whole);
     }
 
     /** It may hold bytes of a peer, and calls that end with the connection make texts of it. */

@@ -32,6 +32,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
@@ -50,6 +51,8 @@ class WireHereTest {
     private final CompletableFuture<Connection> accepted = new CompletableFuture<>();
     private final CompletableFuture<String> closed = new CompletableFuture<>();
     private volatile Runnable onClosed = () -> {};
+    private volatile boolean answersAll;
+    private volatile int answerBytes = 5_000;
     private @Nullable Connection server;
     private @Nullable RawPeer peer;
 
@@ -64,6 +67,9 @@ class WireHereTest {
         @Override
         void onFrame(int head, int id, ByteBuf payload) {
             told.add(id + " has come");
+            if (answersAll) {
+                send(new Message(id, answerBytes));
+            }
         }
 
         @Override
@@ -224,6 +230,80 @@ class WireHereTest {
 
     private boolean sendHere(int id, int bytes) {
         return connection().sendHere(new Message(id, bytes));
+    }
+
+    /** The peer works on it meanwhile. A frame counts as one more for each 512 bytes. */
+    @ParameterizedTest
+    @CsvSource({
+        "0, 64, 10, false",
+        "500, 64, 10, false",
+        "507, 32, 10, false",
+        "5000, 7, 10, false",
+        "5000, 7, 5000, false",
+        "5000, 7, 5000, true",
+        "16000, 2, 5000, false"
+    })
+    void whatHasComeOfSomeFramesLeavesBeforeTheRestIsRead(int bytes, int frames, int answer, boolean isCut)
+            throws Exception {
+        greet();
+        ChannelHandlerContext context = connection().channel.pipeline().context(connection());
+        onLoop(() -> connection().channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface())));
+        connection().channel.config().setOption(ChannelOption.SO_SNDBUF, 1 << 20);
+        answersAll = true;
+        answerBytes = answer;
+        onLoop(() -> {
+            for (int i = 1; i < 2 * frames; i++) {
+                ByteBuf frame = RawPeer.frame(Wire.REQUEST, i, Unpooled.buffer().writeZero(bytes));
+                if (isCut) {
+                    connection().channelRead(context, frame.readRetainedSlice(100));
+                }
+                connection().channelRead(context, frame);
+            }
+        });
+        for (int i = 1; i <= frames; i++) {
+            expect(i, answer);
+        }
+        // behind the task that takes the rest from the queue
+        onLoop(() -> {});
+        assertThat(peer().available()).as("what has come of the others").isZero();
+        onLoop(() -> connection().channelReadComplete(context));
+        for (int i = frames + 1; i < 2 * frames; i++) {
+            expect(i, answer);
+        }
+    }
+
+    /** What it has not taken is not for the channel either before all is read, which might end the connection. */
+    @Test
+    void whatComesOfFramesWaitsForTheEndOfTheReadOnceTheSocketHasNotTakenAll() throws Exception {
+        greet();
+        ChannelHandlerContext context = connection().channel.pipeline().context(connection());
+        onLoop(() -> connection().channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface())));
+        answersAll = true;
+        int[] queued = new int[1];
+        int[] last = new int[1];
+        // a peer that does not read: what one read may send is not enough to fill the buffers of both ends
+        while (queued[0] == 0 && last[0] < 10_000) {
+            onLoop(() -> {
+                for (int i = 0; i < 20; i++) {
+                    ByteBuf frame = RawPeer.frame(
+                            Wire.REQUEST, ++last[0], Unpooled.buffer().writeZero(5_000));
+                    connection().channelRead(context, frame);
+                }
+                queued[0] = connection().channel.unsafe().outboundBuffer().size();
+            });
+            assertThat(queued[0]).as("in the channel's queue within a read").isZero();
+            onLoop(() -> {
+                connection().channelReadComplete(context);
+                queued[0] = connection().channel.unsafe().outboundBuffer().size();
+            });
+        }
+        assertThat(queued[0]).as("the socket is full").isPositive();
+        assertThat(account.held(Resource.QUEUE_BYTES))
+                .as("what waits is charged")
+                .isPositive();
+        for (int i = 1; i <= last[0]; i++) {
+            expect(i, 5_000);
+        }
     }
 
     @Test
