@@ -471,8 +471,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         try {
             roomMeanwhile = gatherAll(roomMeanwhile);
-            int before = gatheredBytes();
-            if (before > 0 && takeTurn()) {
+            if (gatheredBytes() > 0 && takeTurn()) {
+                int before = gatheredBytes();
                 boolean isAll = batch == null ? isWrittenHere() : isBatchWrittenHere();
                 sentMeanwhile += before - gatheredBytes();
                 if (!isAll) {
@@ -633,10 +633,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * and may be another one.
      */
     private void flushBatch() {
-        int bytes = gatheredBytes();
-        if (bytes >= BATCH_BYTES && takeTurn()) {
+        if (gatheredBytes() >= BATCH_BYTES && takeTurn()) {
             if (reading) {
-                sentMeanwhile += bytes;
+                sentMeanwhile += gatheredBytes();
             }
             unlooked = true;
             writeBatch();
@@ -665,12 +664,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean isBatchWrittenHere() {
         ByteBuf out = spill(gathered.length, 0, 0);
         turn.writeHere(out);
-        if (out.isReadable()) {
+        int rest = out.readableBytes();
+        if (out.readerIndex() == 0) {
             return false;
         }
-        batch = null;
+        // in the socket's queue it is charged by what can be read of it, so no more is held
+        batch = rest == 0 ? null : channel.alloc().directBuffer(rest).writeBytes(out, out.readerIndex(), rest);
         out.release();
-        return true;
+        return rest == 0;
     }
 
     private void reserve(int bytes) {

@@ -306,6 +306,37 @@ class WireHereTest {
         }
     }
 
+    /** Its rest is charged by its bytes, and the whole of the buffer may be many times as much. */
+    @Test
+    void ofABatchThatTheSocketHasTakenInPartOnlyTheRestIsHeld() throws Exception {
+        greet();
+        ChannelHandlerContext context = connection().channel.pipeline().context(connection());
+        onLoop(() -> connection().channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface())));
+        answersAll = true;
+        answerBytes = 16_000;
+        int[] last = new int[1];
+        ByteBuf[] queued = new ByteBuf[1];
+        while (queued[0] == null && last[0] < 10_000) {
+            onLoop(() -> {
+                for (int i = 0; i < 7; i++) {
+                    ByteBuf frame = RawPeer.frame(
+                            Wire.REQUEST, ++last[0], Unpooled.buffer().writeZero(5_000));
+                    connection().channelRead(context, frame);
+                }
+                connection().channelReadComplete(context);
+                queued[0] =
+                        (ByteBuf) connection().channel.unsafe().outboundBuffer().current();
+            });
+        }
+        assertThat(queued[0]).as("the socket is full").isNotNull();
+        // where the socket has taken nothing, what the buffer has grown by is held as well
+        long most = account.held(Resource.QUEUE_BYTES) / 5 * 6;
+        assertThat((long) queued[0].capacity()).isLessThanOrEqualTo(most);
+        for (int i = 1; i <= last[0]; i++) {
+            expect(i, 16_000);
+        }
+    }
+
     @Test
     void messagesLeaveWhileTheLoopIsBusy() throws Exception {
         greet();
