@@ -60,7 +60,10 @@ final class Ledger {
     /** A client's share for replies, in those of a server: half of the heap, of which one connection gets a half. */
     private static final int CLIENT_REPLIES = 4;
 
-    /** Of what may be kept in all, one connection may keep such a part: 64 callers of 100 kB have their buffers on 3 GiB. */
+    /**
+     * One connection may keep such a part of what all may keep. On a heap of 3 GiB that is enough for 64 callers of
+     * 100 kB.
+     */
     private static final int KEPT_PART = 8;
 
     /** A connection may keep so much also where the heap is small. */

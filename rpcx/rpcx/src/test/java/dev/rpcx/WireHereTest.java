@@ -232,6 +232,18 @@ class WireHereTest {
         return connection().sendHere(new Message(id, bytes));
     }
 
+    /** As {@link #greet}, and the peer has greeted too. */
+    private ChannelHandlerContext greetBoth() throws IOException {
+        greet();
+        ChannelHandlerContext context = connection().channel.pipeline().context(connection());
+        onLoop(() -> connection().channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface())));
+        return context;
+    }
+
+    private static ByteBuf request(int id, int bytes) {
+        return RawPeer.frame(Wire.REQUEST, id, Unpooled.buffer().writeZero(bytes));
+    }
+
     /** The peer works on it meanwhile. A frame counts as one more for each 512 bytes. */
     @ParameterizedTest
     @CsvSource({
@@ -245,15 +257,13 @@ class WireHereTest {
     })
     void whatHasComeOfSomeFramesLeavesBeforeTheRestIsRead(int bytes, int frames, int answer, boolean isCut)
             throws Exception {
-        greet();
-        ChannelHandlerContext context = connection().channel.pipeline().context(connection());
-        onLoop(() -> connection().channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface())));
+        ChannelHandlerContext context = greetBoth();
         connection().channel.config().setOption(ChannelOption.SO_SNDBUF, 1 << 20);
         answersAll = true;
         answerBytes = answer;
         onLoop(() -> {
             for (int i = 1; i < 2 * frames; i++) {
-                ByteBuf frame = RawPeer.frame(Wire.REQUEST, i, Unpooled.buffer().writeZero(bytes));
+                ByteBuf frame = request(i, bytes);
                 if (isCut) {
                     connection().channelRead(context, frame.readRetainedSlice(100));
                 }
@@ -275,9 +285,7 @@ class WireHereTest {
     /** What it has not taken is not for the channel either before all is read, which might end the connection. */
     @Test
     void whatComesOfFramesWaitsForTheEndOfTheReadOnceTheSocketHasNotTakenAll() throws Exception {
-        greet();
-        ChannelHandlerContext context = connection().channel.pipeline().context(connection());
-        onLoop(() -> connection().channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface())));
+        ChannelHandlerContext context = greetBoth();
         answersAll = true;
         int[] queued = new int[1];
         int[] last = new int[1];
@@ -285,9 +293,7 @@ class WireHereTest {
         while (queued[0] == 0 && last[0] < 10_000) {
             onLoop(() -> {
                 for (int i = 0; i < 20; i++) {
-                    ByteBuf frame = RawPeer.frame(
-                            Wire.REQUEST, ++last[0], Unpooled.buffer().writeZero(5_000));
-                    connection().channelRead(context, frame);
+                    connection().channelRead(context, request(++last[0], 5_000));
                 }
                 queued[0] = connection().channel.unsafe().outboundBuffer().size();
             });
@@ -309,9 +315,7 @@ class WireHereTest {
     /** Its rest is charged by its bytes, and the whole of the buffer may be many times as much. */
     @Test
     void ofABatchThatTheSocketHasTakenInPartOnlyTheRestIsHeld() throws Exception {
-        greet();
-        ChannelHandlerContext context = connection().channel.pipeline().context(connection());
-        onLoop(() -> connection().channelRead(context, Unpooled.buffer().writeBytes(RawPeer.preface())));
+        ChannelHandlerContext context = greetBoth();
         answersAll = true;
         answerBytes = 16_000;
         int[] last = new int[1];
@@ -319,9 +323,7 @@ class WireHereTest {
         while (queued[0] == null && last[0] < 10_000) {
             onLoop(() -> {
                 for (int i = 0; i < 7; i++) {
-                    ByteBuf frame = RawPeer.frame(
-                            Wire.REQUEST, ++last[0], Unpooled.buffer().writeZero(5_000));
-                    connection().channelRead(context, frame);
+                    connection().channelRead(context, request(++last[0], 5_000));
                 }
                 connection().channelReadComplete(context);
                 queued[0] =

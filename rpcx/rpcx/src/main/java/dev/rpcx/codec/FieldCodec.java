@@ -187,10 +187,9 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Reads and writes the elements of messages with as few calls within each other as can be: HotSpot puts a method into
-     * another only as far as 15 deep, and a codec's lie deepest. Where the last of them were called for each element, a
-     * server's processor time for a list of records was a fifth more, in those processes in which it compiled the way
-     * from the handler's thread to there as a whole.
+     * A list of messages is read and written with as few calls within each other as can be. HotSpot puts a method into
+     * another only as far as 15 deep, and a codec's methods lie deepest: where it compiles the way from the handler's
+     * thread to the codec as one method, the last ones are called for each element.
      */
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;

@@ -194,7 +194,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** What stands where there is no array. Without {@code NONE}, as a store of null needs no fence. */
+    /** Stands where there is no array. It is not {@code NONE}, since a store of null needs no fence. */
     @SuppressWarnings("NullAway") // nothing is read then
     static byte[] none() {
         return null;
