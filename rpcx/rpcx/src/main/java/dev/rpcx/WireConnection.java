@@ -158,7 +158,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Bytes of what is queued that may still leave before the end of what is being read. */
     private int roomMeanwhile = AT_ONCE_BYTES;
 
-    /** A full batch has gone to the socket's queue, and {@link SocketQueue#look} has not seen that. */
+    /**
+     * A full batch has gone to the socket's queue, and {@link SocketQueue#look} has not seen that; if it was within a
+     * read, the channel has not been flushed behind it either.
+     */
     private boolean unlooked;
 
     /** Counts up each time that something has arrived. */
@@ -621,8 +624,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             gathered.length = at + bytes;
             return;
         }
-        // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is copied,
-        // and room that nothing fills is held by nobody's charge for as long as the peer does not read
+        // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is copied
         long wanted = body.readableBytes() + turns.bytes();
         int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
@@ -630,16 +632,22 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Writes a full batch. Its owners know already that their messages have left: a write can end the connection, and then each call has its end
-     * and may be another one.
+     * and may be another one. Within a read the socket is written to here, and what it does not take waits for the
+     * read's end: the channel's own write would end the connection before what has come is handed out.
      */
     private void flushBatch() {
-        if (gatheredBytes() >= BATCH_BYTES && takeTurn()) {
-            if (reading) {
-                sentMeanwhile += gatheredBytes();
-            }
-            unlooked = true;
+        if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
+            return;
+        }
+        unlooked = true;
+        if (!reading) {
             writeBatch();
             channel.flush();
+            return;
+        }
+        sentMeanwhile += gatheredBytes();
+        if (!isBatchWrittenHere()) {
+            writeBatch();
         }
     }
 
@@ -701,10 +709,24 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void writeBatch() {
         if (gathered.length > 0 || batch != null) {
-            ByteBuf out = spill(gathered.length, 0, 0);
+            ByteBuf out = fit(spill(gathered.length, 0, 0));
             batch = null;
             channel.write(out, channel.voidPromise());
         }
+    }
+
+    /**
+     * The same bytes in a buffer that is not much larger than they are, since the socket's queue is charged by what can
+     * be read. A batch has room for messages that wait, and those may be taken back.
+     */
+    private ByteBuf fit(ByteBuf out) {
+        int bytes = out.readableBytes();
+        if (out.capacity() / 2 <= bytes) {
+            return out;
+        }
+        ByteBuf fitting = channel.alloc().directBuffer(bytes).writeBytes(out, out.readerIndex(), bytes);
+        out.release();
+        return fitting;
     }
 
     /**
@@ -722,6 +744,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         if (!takeTurn()) {
             return;
+        }
+        if (unlooked) {
+            // what a read has left in the channel's queue
+            channel.flush();
         }
         int room = AT_ONCE_BYTES;
         while (room > 0 && !turns.isEmpty() && channel.isWritable()) {

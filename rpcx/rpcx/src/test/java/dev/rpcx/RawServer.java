@@ -133,6 +133,12 @@ final class RawServer implements AutoCloseable {
             }
         }
 
+        /** Ends the connection by a reset. */
+        void reset() throws IOException {
+            socket.setSoLinger(true, 0);
+            socket.close();
+        }
+
         @Override
         public void close() throws IOException {
             socket.close();

@@ -5,17 +5,25 @@ import static org.awaitility.Awaitility.await;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Peers that reset their connection while the server writes to it: the write that fails ends the connection within
+ * Peers that reset their connection while the other side writes to it: the write that fails ends the connection within
  * itself.
  */
 @Timeout(120)
@@ -78,6 +86,62 @@ class ResetsTest {
         } finally {
             loops.removeHandler(seen);
             server.stop(Duration.ofMillis(200));
+        }
+    }
+
+    @RPCXClient(remoteServerName = "echo")
+    interface Echo {
+        @Method(timeoutMillis = 60_000)
+        CompletableFuture<String> echo(String text);
+    }
+
+    /** Callbacks call again while what has come is being read, and what they send cannot leave any more. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 3_000, 5_000, 20_000})
+    void replyThatHasComeReachesItsCallerThoughTheServerHasReset(int bytes) throws Exception {
+        int calls = 1_000;
+        String next = "y".repeat(bytes);
+        CountDownLatch reset = new CountDownLatch(1);
+        List<CompletableFuture<String>> replies = new ArrayList<>();
+        try (RawServer server = new RawServer();
+                Client client = Client.standard()) {
+            Echo echo = client.create(Echo.class, "127.0.0.1", server.port());
+            CompletableFuture<RawServer.Peer> accepted = CompletableFuture.supplyAsync(() -> accept(server));
+            for (int i = 0; i < calls; i++) {
+                replies.add(echo.echo("a" + i).whenComplete((reply, failure) -> {
+                    held(reset);
+                    if (failure == null && bytes > 0) {
+                        echo.echo(next);
+                    }
+                }));
+            }
+            RawServer.Peer peer = accepted.get(20, TimeUnit.SECONDS);
+            ByteBuf all = Unpooled.buffer();
+            for (int i = 0; i < calls; i++) {
+                all.writeBytes(RawPeer.frame(Wire.REPLY, peer.read(Wire.REQUEST).id(), RawPeer.text("r")));
+            }
+            peer.write(all);
+            peer.reset();
+            reset.countDown();
+            for (CompletableFuture<String> reply : replies) {
+                assertThat(reply.get(60, TimeUnit.SECONDS)).isEqualTo("r");
+            }
+        }
+    }
+
+    private static RawServer.Peer accept(RawServer server) {
+        try {
+            return server.accept(Wire.MAX_SLOTS);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void held(CountDownLatch reset) {
+        try {
+            assertThat(reset.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 }

@@ -283,8 +283,9 @@ class WireHereTest {
     }
 
     /** What it has not taken is not for the channel either before all is read, which might end the connection. */
-    @Test
-    void whatComesOfFramesWaitsForTheEndOfTheReadOnceTheSocketHasNotTakenAll() throws Exception {
+    @ParameterizedTest
+    @CsvSource({"20, 5000", "128, 0"})
+    void whatComesOfFramesWaitsForTheEndOfTheReadOnceTheSocketHasNotTakenAll(int frames, int bytes) throws Exception {
         ChannelHandlerContext context = greetBoth();
         answersAll = true;
         int[] queued = new int[1];
@@ -292,8 +293,8 @@ class WireHereTest {
         // a peer that does not read: what one read may send is not enough to fill the buffers of both ends
         while (queued[0] == 0 && last[0] < 10_000) {
             onLoop(() -> {
-                for (int i = 0; i < 20; i++) {
-                    connection().channelRead(context, request(++last[0], 5_000));
+                for (int i = 0; i < frames; i++) {
+                    connection().channelRead(context, request(++last[0], bytes));
                 }
                 queued[0] = connection().channel.unsafe().outboundBuffer().size();
             });
@@ -336,6 +337,41 @@ class WireHereTest {
         assertThat((long) queued[0].capacity()).isLessThanOrEqualTo(most);
         for (int i = 1; i <= last[0]; i++) {
             expect(i, 16_000);
+        }
+    }
+
+    /** A batch has room for messages that wait behind it, and the peer may take its call for such a one back. */
+    @Test
+    void ofRoomForAMessageThatIsTakenBackNothingIsHeld() throws Exception {
+        ChannelHandlerContext context = greetBoth();
+        int[] last = new int[1];
+        int[] queued = new int[1];
+        long[] held = new long[1];
+        while (queued[0] < 5 && last[0] < 10_000) {
+            onLoop(() -> {
+                connection().channelRead(context, request(++last[0], 0));
+                Message recalled = new Message(-1, 200_000);
+                connection().sendNow(recalled);
+                connection().sendNow(new Message(last[0], 5_000));
+                connection().recall(recalled);
+                connection().channelReadComplete(context);
+                ChannelOutboundBuffer all = connection().channel.unsafe().outboundBuffer();
+                queued[0] = all.size();
+                held[0] = 0;
+                try {
+                    all.forEachFlushedMessage(each -> {
+                        held[0] += ((ByteBuf) each).capacity();
+                        return true;
+                    });
+                } catch (Exception e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+        }
+        assertThat(queued[0]).as("the socket is full").isGreaterThanOrEqualTo(5);
+        assertThat(held[0]).isLessThanOrEqualTo(2 * account.held(Resource.QUEUE_BYTES));
+        for (int i = 1; i <= last[0]; i++) {
+            expect(i, 5_000);
         }
     }
 
