@@ -134,12 +134,12 @@ class WireConnectionTest {
     void smallMessagesThatFillABatchHaveLeftBeforeItIsWritten() {
         closeAtFlush(1);
         channel.pipeline().addLast(connection);
-        // gathered while a read is under way: nothing is flushed before the batch is full
-        connection.channelRead(
-                channel.pipeline().context(connection), Unpooled.buffer().writeBytes(RawPeer.preface()));
-        for (int i = 0; i < 1_000 && !connection.isClosed(); i++) {
-            connection.sendNow(new Message(1_000));
-        }
+        // nothing is flushed before the batch is full
+        connection.sendTogether(() -> {
+            for (int i = 0; i < 1_000 && !connection.isClosed(); i++) {
+                connection.sendNow(new Message(1_000));
+            }
+        });
         assertThat(connection.isClosed()).isTrue();
         assertThat(told).endsWith("closed").doesNotContain("lost");
         assertThat(told.indexOf("closed")).isEqualTo(told.size() - 1);

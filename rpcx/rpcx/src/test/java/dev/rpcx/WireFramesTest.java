@@ -1277,29 +1277,48 @@ class WireFramesTest {
     @Test
     void aBatchLeavesWithTheByteThatFillsIt() {
         greet();
+        connection.sendTogether(() -> {
+            gather(256 * 1024 - 6);
+            assertThat(channel.outboundMessages()).isEmpty();
+            connection.sendNow(Wire.PING, 1);
+            assertThat(HandPlatform.written(channel)).hasSize(256 * 1024);
+            gather(256 * 1024 - 7);
+            connection.sendNow(Wire.PING, 1);
+            assertThat(channel.outboundMessages()).isEmpty();
+        });
+        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024 - 1);
+    }
+
+    /** A flush can end the connection, and the rest of what has come would be lost. */
+    @Test
+    void aBatchThatFillsWithinAReadWaitsInTheChannelsQueueForTheReadsEnd() {
+        greet();
         read(frame(Wire.PING, 1, 0));
         gather(256 * 1024 - 6);
-        assertThat(channel.outboundMessages()).isEmpty();
+        assertThat(queued()).isZero();
         connection.sendNow(Wire.PING, 1);
-        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024);
-        gather(256 * 1024 - 7);
-        connection.sendNow(Wire.PING, 1);
+        assertThat(queued()).isGreaterThanOrEqualTo(256 * 1024);
         assertThat(channel.outboundMessages()).isEmpty();
         readComplete();
-        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024 - 1);
+        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024);
+        assertThat(queued()).isZero();
+    }
+
+    private long queued() {
+        return channel.unsafe().outboundBuffer().totalPendingWriteBytes();
     }
 
     @Test
     void bodiesThatGoAloneFillABatchToo() {
         greet();
-        read(frame(Wire.PING, 1, 0));
-        for (int i = 0; i < 15; i++) {
-            connection.sendNow(new Message("a", Wire.MAX_PAYLOAD_BYTES));
-        }
-        assertThat(channel.outboundMessages()).isEmpty();
-        gather(256 * 1024 - 15 * (Wire.MAX_FRAME_BYTES + 3));
-        assertThat(HandPlatform.written(channel)).hasSize(256 * 1024);
-        readComplete();
+        connection.sendTogether(() -> {
+            for (int i = 0; i < 15; i++) {
+                connection.sendNow(new Message("a", Wire.MAX_PAYLOAD_BYTES));
+            }
+            assertThat(channel.outboundMessages()).isEmpty();
+            gather(256 * 1024 - 15 * (Wire.MAX_FRAME_BYTES + 3));
+            assertThat(HandPlatform.written(channel)).hasSize(256 * 1024);
+        });
     }
 
     @Test
