@@ -33,7 +33,7 @@ calls     ServerCall,ServerCall$*                                    WireServing
 turns     Turns,Turns$*,RefusalBudget,PoolShares,PoolShares$*         TurnsTest,RefusalBudgetTest,PoolSharesTest
 instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$*,AnswerTimes ComingTest,OpeningsTest,SharedWatchTest,HealthTest,AnswerTimesTest
 outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,OverdueCallersTest
-words     MethodDictionary,Settings,Metadata,MethodShape             MethodDictionaryTest,SettingsTest,MetadataTest,MethodShapeTest,VarintTest
+words     MethodDictionary,Settings,Metadata,MetadataFields*,FrozenMap,MethodShape MethodDictionaryTest,SettingsTest,MetadataTest,FrozenMapTest,MethodShapeTest,VarintTest
 sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
 threads   CallThreads,CallThreads$*                                  CallStepsTest,CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest

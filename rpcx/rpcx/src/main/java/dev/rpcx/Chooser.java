@@ -326,7 +326,7 @@ abstract class Chooser {
             places = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
             int at = 0;
             for (int i = 0; i < all.length; i++) {
-                String name = all[i].endpoint.key();
+                String name = ClientAddress.keyOf(all[i].endpoint);
                 // names that meet in one of the two would have each place in common
                 int one = fnv(name);
                 int other = name.hashCode();

@@ -185,7 +185,7 @@ public final class Client implements AutoCloseable {
     ClientAddress address(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         return addresses.computeIfAbsent(
-                endpoint.key(), key -> new ClientAddress(this, endpoint, connections, mostConnections));
+                ClientAddress.keyOf(endpoint), key -> new ClientAddress(this, endpoint, connections, mostConnections));
     }
 
     /**
@@ -268,7 +268,7 @@ public final class Client implements AutoCloseable {
         } catch (ExecutionException | TimeoutException e) {
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
-                    endpoint.key() + ": does not say what it publishes",
+                    ClientAddress.keyOf(endpoint) + ": does not say what it publishes",
                     RPCXException.Executed.NOT_EXECUTED);
         }
     }

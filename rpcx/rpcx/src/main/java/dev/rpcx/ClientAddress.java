@@ -729,10 +729,15 @@ final class ClientAddress extends Route {
     public String toString() {
         String known = name;
         if (known == null) {
-            known = visible(endpoint.key());
+            known = visible(keyOf(endpoint));
             name = known;
         }
         return known;
+    }
+
+    /** What tells an instance from others: the same host and port with another weight is the same instance. */
+    static String keyOf(Endpoint endpoint) {
+        return endpoint.host() + ":" + endpoint.port();
     }
 
     /** Of an endpoint's key, whose host is whatever a registry says: for errors and logs. */

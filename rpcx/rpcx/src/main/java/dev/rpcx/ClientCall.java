@@ -529,7 +529,7 @@ final class ClientCall extends Outbound {
     private void computeAgain(Metadata given) {
         ByteBuf anew = Unpooled.buffer();
         try {
-            given.write(anew);
+            MetadataFields.write(anew, given);
         } catch (Throwable e) {
             CallbackFailures.log(e);
             return;

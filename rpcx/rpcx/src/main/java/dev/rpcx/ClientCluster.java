@@ -466,7 +466,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         for (ClientAddress first = out.peek(); first != null && !first.health().isOut(); first = out.peek()) {
             out.remove();
         }
-        boolean isMember = members.get(address.endpoint.key()) == address;
+        boolean isMember = members.get(ClientAddress.keyOf(address.endpoint)) == address;
         if (isMember && !address.health().isOut() && (out.size() + 1) * 2 <= members.size()) {
             address.health().leaveOut();
             out.add(address);
@@ -559,26 +559,27 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
             long nowUntried = untried;
             for (Endpoint endpoint : taken(all)) {
-                if (now.containsKey(endpoint.key())) {
+                if (now.containsKey(ClientAddress.keyOf(endpoint))) {
                     // named twice: the first one counts
                     continue;
                 }
-                ClientAddress held = members.get(endpoint.key());
+                ClientAddress held = members.get(ClientAddress.keyOf(endpoint));
                 if (held == null) {
-                    LeftConnections before = left.computeIfAbsent(endpoint.key(), first -> new LeftConnections());
+                    LeftConnections before =
+                            left.computeIfAbsent(ClientAddress.keyOf(endpoint), first -> new LeftConnections());
                     held = new ClientAddress(client, endpoint, kept, most, this, before);
                     held.failedAs = --nowUntried;
                 } else {
                     isWeighedAnew |= held.weigh(endpoint.weight());
                 }
-                now.put(endpoint.key(), held);
+                now.put(ClientAddress.keyOf(endpoint), held);
                 nowByFailure.put(held.failedAs, held);
                 if (held.health().isOut()) {
                     nowOut.add(held);
                 }
             }
             for (ClientAddress member : members.values()) {
-                if (now.get(member.endpoint.key()) != member) {
+                if (now.get(ClientAddress.keyOf(member.endpoint)) != member) {
                     nowEnded.add(member);
                 }
             }
@@ -652,8 +653,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         Map<String, Endpoint> taken = new LinkedHashMap<>();
         for (boolean isHeld : new boolean[] {true, false}) {
             for (Endpoint endpoint : all) {
-                if (taken.size() < MAX_INSTANCES && members.containsKey(endpoint.key()) == isHeld) {
-                    taken.put(endpoint.key(), endpoint);
+                if (taken.size() < MAX_INSTANCES && members.containsKey(ClientAddress.keyOf(endpoint)) == isHeld) {
+                    taken.put(ClientAddress.keyOf(endpoint), endpoint);
                 }
             }
         }

@@ -585,7 +585,7 @@ final class ClientMethod {
             int metadataAt = out.writerIndex();
             if (!metadata.isEmpty()) {
                 head |= Wire.METADATA;
-                metadata.write(out);
+                MetadataFields.write(out, metadata);
             }
             int prelude = out.writerIndex();
             if (encoded == null) {

@@ -47,9 +47,4 @@ public record Endpoint(String host, int port, int weight) {
                 && text.length() <= MAX_HOST_LENGTH
                 && text.chars().noneMatch(c -> Character.isISOControl(c) || Character.isWhitespace(c));
     }
-
-    /** What tells it from others: the same host and port with another weight is the same instance. */
-    String key() {
-        return host + ":" + port;
-    }
 }

@@ -498,8 +498,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         ServerMethod method = method(head, payload);
         long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
         int before = payload.readableBytes();
-        Metadata metadata = (head & Wire.METADATA) != 0 ? Metadata.read(payload) : Metadata.EMPTY;
-        int metadataCost = metadata == Metadata.EMPTY ? 0 : metadata.cost(before - payload.readableBytes());
+        Metadata metadata = (head & Wire.METADATA) != 0 ? MetadataFields.read(payload) : Metadata.EMPTY;
+        int metadataCost =
+                metadata == Metadata.EMPTY ? 0 : MetadataFields.cost(metadata, before - payload.readableBytes());
         if (clientLeft) {
             refuse(id, RPCXException.Code.UNAVAILABLE, "a request after the client's GOAWAY");
             return;

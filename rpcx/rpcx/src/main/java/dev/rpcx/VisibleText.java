@@ -64,9 +64,11 @@ public final class VisibleText {
 
     /**
      * Says whether an error may have this as its cause, whoever has written its text: none of what is written of it
-     * with its own causes would be altered by {@link #line}.
+     * with its own causes would be altered by {@link #line}. What has more than 50 causes, or one of more than 10,000
+     * characters, may not.
      */
-    static boolean isOf(Throwable thrown) {
+    public static boolean isOf(Throwable thrown) {
+        Given.notNull(thrown, "thrown", "an error");
         try {
             return isOf(thrown, Collections.newSetFromMap(new IdentityHashMap<>()));
         } catch (Throwable unspeakable) {

@@ -539,7 +539,7 @@ enum Attack {
 
     private static ByteBuf withToken(int id, String token) {
         ByteBuf behind = Unpooled.buffer();
-        Metadata.EMPTY.with("rpcx-token", token).write(behind);
+        MetadataFields.write(behind, Metadata.EMPTY.with("rpcx-token", token));
         return call(Wire.REQUEST | Wire.METADATA, id, "hello", behind.writeBytes(RawPeer.text("x")));
     }
 
@@ -597,7 +597,7 @@ enum Attack {
 
     private static ByteBuf largeMetadata(int round) {
         ByteBuf behind = Unpooled.buffer();
-        Metadata.EMPTY.with("name", "x".repeat(8000)).write(behind);
+        MetadataFields.write(behind, Metadata.EMPTY.with("name", "x".repeat(8000)));
         behind.writeBytes(RawPeer.text("x"));
         return times(5, k -> call(Wire.REQUEST | Wire.METADATA, id(round, k), "plain", behind.duplicate()));
     }

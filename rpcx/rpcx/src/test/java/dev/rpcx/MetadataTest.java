@@ -53,16 +53,8 @@ class MetadataTest {
 
     private static ByteBuf written(Metadata metadata) {
         ByteBuf out = Unpooled.buffer();
-        metadata.write(out);
+        MetadataFields.write(out, metadata);
         return out;
-    }
-
-    private static Metadata of(Map<String, String> entries) {
-        Metadata metadata = Metadata.EMPTY;
-        for (Map.Entry<String, String> entry : entries.entrySet()) {
-            metadata = metadata.with(entry.getKey(), entry.getValue());
-        }
-        return metadata;
     }
 
     private static Map<String, String> numbered(int count) {
@@ -76,7 +68,8 @@ class MetadataTest {
     private static RPCXException refused(Metadata metadata) {
         ByteBuf out = Unpooled.buffer();
         RPCXException[] thrown = new RPCXException[1];
-        assertThatThrownBy(() -> metadata.write(out)).isInstanceOfSatisfying(RPCXException.class, e -> thrown[0] = e);
+        assertThatThrownBy(() -> MetadataFields.write(out, metadata))
+                .isInstanceOfSatisfying(RPCXException.class, e -> thrown[0] = e);
         assertThat(out.isReadable()).isFalse();
         assertThat(thrown[0].executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         return thrown[0];
@@ -88,13 +81,13 @@ class MetadataTest {
         assertThat(written(Metadata.EMPTY)).isEqualTo(byProtobuf(entries));
         for (int length : new int[] {0, 1, 119, 120, 121, 122, 126, 127, 128, 129, 3_000}) {
             Map<String, String> one = Map.of("n", "x".repeat(length));
-            assertThat(written(of(one))).isEqualTo(byProtobuf(one));
+            assertThat(written(Metadata.of(one))).isEqualTo(byProtobuf(one));
             entries.put("name" + "y".repeat(length / 2), "x".repeat(length));
         }
         entries.put("\u00E4\u20AC\uD83D\uDE00", "\uD83D\uDE00\uD83D\uDE01 and \u20AC");
         ByteBuf all = byProtobuf(entries);
-        assertThat(written(of(entries))).isEqualTo(all);
-        Metadata read = Metadata.read(all);
+        assertThat(written(Metadata.of(entries))).isEqualTo(all);
+        Metadata read = MetadataFields.read(all);
         assertThat(all.isReadable()).isFalse();
         assertThat(read.entries()).containsExactlyEntriesOf(entries);
         assertThat(read.isEmpty()).isFalse();
@@ -119,36 +112,36 @@ class MetadataTest {
                     out.writeByteArray(1, entry("name", "later"));
                 }),
                 Unpooled.wrappedBuffer(new byte[] {1, 2}));
-        assertThat(Metadata.read(in).entries()).isEqualTo(Map.of("name", "later", "no value", "", "", "no name"));
+        assertThat(MetadataFields.read(in).entries()).isEqualTo(Map.of("name", "later", "no value", "", "", "no name"));
         assertThat(in.readableBytes()).isEqualTo(2);
     }
 
     @Test
     void whatIsNoMetadataIsAFault() throws IOException {
         ByteBuf other = framed(out -> out.writeByteArray(2, entry("a", "b")));
-        assertThatThrownBy(() -> Metadata.read(other))
+        assertThatThrownBy(() -> MetadataFields.read(other))
                 .isInstanceOf(WireFault.class)
                 .hasMessageContaining("metadata: tag");
         // an entry of 3 bytes whose name is of 4, which stand behind it
         ByteBuf beyond = Unpooled.wrappedBuffer(new byte[] {9, 0x0A, 3, 0x0A, 4, 'a', 'b', 'c', 'd', 0});
-        assertThatThrownBy(() -> Metadata.read(beyond)).hasMessageContaining("metadata name: length 4");
+        assertThatThrownBy(() -> MetadataFields.read(beyond)).hasMessageContaining("metadata name: length 4");
         ByteBuf value = Unpooled.wrappedBuffer(new byte[] {9, 0x0A, 3, 0x12, 4, 'a', 'b', 'c', 'd', 0});
-        assertThatThrownBy(() -> Metadata.read(value)).hasMessageContaining("metadata value: length 4");
+        assertThatThrownBy(() -> MetadataFields.read(value)).hasMessageContaining("metadata value: length 4");
         // an entry whose unknown number goes on behind it
         ByteBuf number = Unpooled.wrappedBuffer(new byte[] {6, 0x0A, 2, 0x38, (byte) 0x80, 0x0A, 0, 0, 0});
-        assertThatThrownBy(() -> Metadata.read(number)).hasMessage("a message runs past its end");
+        assertThatThrownBy(() -> MetadataFields.read(number)).hasMessage("a message runs past its end");
         // metadata whose last entry's length does: it is told of at its own end
         ByteBuf last = Unpooled.wrappedBuffer(new byte[] {2, 0x0A, (byte) 0x80, 0, 0});
-        assertThatThrownBy(() -> Metadata.read(last)).hasMessage("a message runs past its end");
+        assertThatThrownBy(() -> MetadataFields.read(last)).hasMessage("a message runs past its end");
     }
 
     @Test
     void eightKibibytesAreTakenAndNoByteMore() throws IOException {
         Map<String, String> most = Map.of("n", "x".repeat(Metadata.MAX_BYTES - 9));
-        ByteBuf bytes = written(of(most));
+        ByteBuf bytes = written(Metadata.of(most));
         assertThat(Varint.read(bytes.duplicate())).isEqualTo(8_192);
         assertThat(bytes).isEqualTo(byProtobuf(most));
-        assertThat(Metadata.read(bytes).entries()).isEqualTo(most);
+        assertThat(MetadataFields.read(bytes).entries()).isEqualTo(most);
         RPCXException refused = refused(Metadata.EMPTY.with("n", "x".repeat(Metadata.MAX_BYTES - 8)));
         assertThat(refused.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
         assertThat(refused).hasMessage("metadata of 8193 bytes (expected: at most 8192)");
@@ -156,13 +149,13 @@ class MetadataTest {
 
     @Test
     void sixtyFourEntriesAreTakenAndNoneMore() throws IOException {
-        ByteBuf bytes = written(of(numbered(Metadata.MAX_ENTRIES)));
-        assertThat(Metadata.read(bytes).entries()).hasSize(64);
-        RPCXException refused = refused(of(numbered(Metadata.MAX_ENTRIES + 1)));
+        ByteBuf bytes = written(Metadata.of(numbered(Metadata.MAX_ENTRIES)));
+        assertThat(MetadataFields.read(bytes).entries()).hasSize(64);
+        RPCXException refused = refused(Metadata.of(numbered(Metadata.MAX_ENTRIES + 1)));
         assertThat(refused.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
         assertThat(refused).hasMessage("metadata of 65 entries (expected: at most 64)");
         ByteBuf more = byProtobuf(numbered(Metadata.MAX_ENTRIES + 1));
-        assertThatThrownBy(() -> Metadata.read(more))
+        assertThatThrownBy(() -> MetadataFields.read(more))
                 .isInstanceOf(WireFault.class)
                 .hasMessage("more than 64 entries of metadata");
     }
@@ -194,6 +187,34 @@ class MetadataTest {
     }
 
     @Test
+    void entriesOfAMapAreCopiedInItsOrder() {
+        Map<String, String> given = numbered(3);
+        Metadata metadata = Metadata.of(given);
+        given.put("later", "x");
+        assertThat(metadata.entries()).containsExactlyEntriesOf(numbered(3));
+        assertThat(metadata)
+                .isEqualTo(Metadata.EMPTY.with("n0", "v0").with("n1", "v1").with("n2", "v2"));
+        assertThat(metadata.isComputed()).isFalse();
+        assertThat(Metadata.of(Map.of())).isEqualTo(Metadata.EMPTY);
+        assertThat(Metadata.of(metadata.entries())).isEqualTo(metadata);
+        assertThatThrownBy(() -> Metadata.of(Map.of("", "x")))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("metadata name: empty (expected: 1 or more characters)");
+    }
+
+    @Test
+    void anAttemptHasAValueOfItsOwnForEachEntry() {
+        AtomicInteger times = new AtomicInteger();
+        Metadata computed = Metadata.EMPTY.withEachAttempt("n", () -> "" + times.incrementAndGet());
+        Metadata first = computed.forAttempt();
+        assertThat(first.isComputed()).isFalse();
+        assertThat(first.entries()).containsExactly(Map.entry("n", "1"));
+        assertThatThrownBy(() -> first.entries().put("n", "2")).isInstanceOf(UnsupportedOperationException.class);
+        assertThat(computed.forAttempt().get("n")).isEqualTo("2");
+        assertThat(first.forAttempt()).isSameAs(first);
+    }
+
+    @Test
     void aValueThatIsComputedIsComputedForEachLookAndEachAttempt() throws IOException {
         AtomicInteger times = new AtomicInteger();
         Supplier<String> counted = () -> "" + times.incrementAndGet();
@@ -208,7 +229,7 @@ class MetadataTest {
         second.put("a", "x");
         second.put("n", "2");
         assertThat(written(computed)).isEqualTo(byProtobuf(second));
-        assertThat(Metadata.read(written(computed)).get("n")).isEqualTo("3");
+        assertThat(MetadataFields.read(written(computed)).get("n")).isEqualTo("3");
         assertThat(computed.entries()).containsExactly(Map.entry("a", "x"));
         assertThat(computed).hasToString("Metadata[a][n]");
         // one name has one value, whichever kind comes last
@@ -268,7 +289,7 @@ class MetadataTest {
 
     @Test
     void metadataCostTheirCharactersAndTheirEntries() {
-        assertThat(Metadata.EMPTY.cost(0)).isZero();
-        assertThat(of(numbered(3)).cost(20)).isEqualTo(2 * 20 + 3 * 160);
+        assertThat(MetadataFields.cost(Metadata.EMPTY, 0)).isZero();
+        assertThat(MetadataFields.cost(Metadata.of(numbered(3)), 20)).isEqualTo(2 * 20 + 3 * 160);
     }
 }

@@ -75,6 +75,7 @@ class NullsTest {
         SAMPLES.put(Path.class, pair::chain);
         SAMPLES.put(List.class, () -> List.of("one"));
         SAMPLES.put(Iterable.class, List::of);
+        SAMPLES.put(Map.class, Map::of);
         SAMPLES.put(Runnable.class, () -> (Runnable) () -> {});
         SAMPLES.put(Supplier.class, () -> (Supplier<String>) () -> "text");
         SAMPLES.put(Function.class, () -> (Function<String, byte @Nullable []>) name -> null);

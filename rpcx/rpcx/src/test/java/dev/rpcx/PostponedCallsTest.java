@@ -124,7 +124,7 @@ class PostponedCallsTest {
         void requestWithToken(int slot) {
             ByteBuf payload = RawPeer.prelude("postponed", "quick");
             Varint.write(payload, GIVEN_MILLIS * 1000L);
-            Metadata.EMPTY.with("token", "t".repeat(5_000)).write(payload);
+            MetadataFields.write(payload, Metadata.EMPTY.with("token", "t".repeat(5_000)));
             send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.METADATA, id(slot), payload));
         }
 

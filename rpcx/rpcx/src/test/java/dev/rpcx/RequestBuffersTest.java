@@ -172,7 +172,7 @@ class RequestBuffersTest {
     @Test
     void theMetadataOfACallWhoseReplyWaitsCountWithThat() {
         ByteBuf payload = RawPeer.prelude("buffers", "later");
-        Metadata.EMPTY.with("n", "v".repeat(5_000)).write(payload);
+        MetadataFields.write(payload, Metadata.EMPTY.with("n", "v".repeat(5_000)));
         send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE, GENERATION, payload));
         long metadata = held(Resource.REQUEST_BYTES);
         assertThat(metadata).isGreaterThanOrEqualTo(5_000);

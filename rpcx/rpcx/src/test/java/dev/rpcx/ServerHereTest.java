@@ -279,7 +279,7 @@ class ServerHereTest {
     @Test
     void aReplyWhoseRequestIsChargedIsTheLoops() throws Exception {
         ByteBuf payload = RawPeer.prelude("here", "waits");
-        Metadata.EMPTY.with("n", "v".repeat(5_000)).write(payload);
+        MetadataFields.write(payload, Metadata.EMPTY.with("n", "v".repeat(5_000)));
         payload.writeBytes(RawPeer.text("a"));
         peer.send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA, 2 * FIRST, payload));
         assertThat(service.begun.poll(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)).isEqualTo("a");

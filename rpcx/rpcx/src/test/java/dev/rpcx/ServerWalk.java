@@ -97,7 +97,7 @@ final class ServerWalk {
     private ByteBuf first(Call of, String called, boolean more) {
         ByteBuf prelude = RawPeer.prelude("walked", called);
         Varint.write(prelude, HOUR_MICROS);
-        Metadata.EMPTY.with(WalkedService.GATE, of.name).write(prelude);
+        MetadataFields.write(prelude, Metadata.EMPTY.with(WalkedService.GATE, of.name));
         of.sent = more ? Math.min(4, of.body.length) : of.body.length;
         prelude.writeBytes(of.body, 0, of.sent);
         int head = (of.notice ? Wire.NOTICE : Wire.REQUEST) | Wire.NAMED | Wire.TIME | Wire.METADATA;

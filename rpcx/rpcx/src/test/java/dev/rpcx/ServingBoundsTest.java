@@ -814,7 +814,7 @@ class ServingBoundsTest {
         ByteBuf encoded = Unpooled.buffer();
         for (int text = bytes; encoded.readableBytes() != bytes; text--) {
             encoded.clear();
-            Metadata.EMPTY.with("n", "v".repeat(text)).write(encoded);
+            MetadataFields.write(encoded, Metadata.EMPTY.with("n", "v".repeat(text)));
         }
         return encoded;
     }

@@ -153,7 +153,7 @@ class TokensPerAttemptTest {
     private static Metadata metadata(ByteBuf payload) {
         payload.skipBytes(payload.readByte()).skipBytes(payload.readByte());
         assertThat(Varint.read(payload)).isPositive();
-        return Metadata.read(payload);
+        return MetadataFields.read(payload);
     }
 
     /** What else has to be said in front of its arguments does not change them. */
@@ -266,7 +266,7 @@ class TokensPerAttemptTest {
         ByteBuf request = request(HandPlatform.written(channel));
         request.skipBytes(request.readByte()).skipBytes(request.readByte());
         assertThat(TimeUnit.MICROSECONDS.toSeconds(Varint.read(request))).isEqualTo(5 * 60 - 11);
-        Metadata metadata = Metadata.read(request);
+        Metadata metadata = MetadataFields.read(request);
         assertThat(metadata.get("count")).isEqualTo(then);
         assertThat(metadata.get("fixed")).isEqualTo("f");
         assertThat(request).isEqualTo(RawPeer.text(text));
@@ -472,9 +472,9 @@ class TokensPerAttemptTest {
         assertThat(each.get("a")).isEqualTo("1");
         assertThat(each.get("a")).isEqualTo("2");
         io.netty.buffer.ByteBuf out = io.netty.buffer.Unpooled.buffer();
-        each.write(out);
+        MetadataFields.write(out, each);
         assertThat(computed).hasValue(3);
-        assertThat(Metadata.read(out).entries()).containsOnly(Map.entry("a", "3"), Map.entry("b", "2"));
+        assertThat(MetadataFields.read(out).entries()).containsOnly(Map.entry("a", "3"), Map.entry("b", "2"));
         assertThat(each.with("a", "4").get("a")).isEqualTo("4");
         assertThat(each.toString()).contains("a", "b").doesNotContain("2");
         assertThatThrownBy(() -> Metadata.EMPTY.withEachAttempt("", () -> "x")).hasMessageContaining("empty");

@@ -92,7 +92,7 @@ class WaitingRepliesTest {
     private void request() {
         ByteBuf text = RawPeer.text("x".repeat(LARGE));
         ByteBuf prelude = RawPeer.prelude("waiting", "done");
-        Metadata.EMPTY.with("n", "v".repeat(5_000)).write(prelude);
+        MetadataFields.write(prelude, Metadata.EMPTY.with("n", "v".repeat(5_000)));
         send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE, GENERATION, prelude));
         while (text.readableBytes() > PART_BYTES) {
             send(RawPeer.frame(Wire.PART | Wire.MORE, GENERATION, text.readSlice(PART_BYTES)));

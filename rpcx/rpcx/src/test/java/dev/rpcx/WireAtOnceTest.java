@@ -119,7 +119,7 @@ class WireAtOnceTest {
         ByteBuf request(long micros, boolean parts) {
             ByteBuf prelude = RawPeer.prelude("walked", kind);
             Varint.write(prelude, micros);
-            Metadata.EMPTY.with(WalkedService.GATE, name).write(prelude);
+            MetadataFields.write(prelude, Metadata.EMPTY.with(WalkedService.GATE, name));
             ByteBuf body = takes() ? Unpooled.EMPTY_BUFFER : RawPeer.text(name);
             int head = Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.METADATA;
             if (!parts) {

@@ -142,7 +142,7 @@ class WireFirstFramesTest {
             } else if (has("metadata with another field than 1")) {
                 payload.writeByte(2).writeByte(0x12).writeByte(0);
             } else {
-                Metadata.EMPTY.with(WalkedService.GATE, gate).write(payload);
+                MetadataFields.write(payload, Metadata.EMPTY.with(WalkedService.GATE, gate));
             }
             if (has("body that cannot be read")) {
                 payload.writeByte(10).writeByte(0xFF).writeByte(0x7F);
@@ -238,7 +238,7 @@ class WireFirstFramesTest {
             peer.send(RawPeer.preface());
             peer.readPreface();
             ByteBuf held = RawPeer.prelude("walked", "unaryElsewhere");
-            Metadata.EMPTY.with(WalkedService.GATE, "holder").write(held);
+            MetadataFields.write(held, Metadata.EMPTY.with(WalkedService.GATE, "holder"));
             peer.send(RawPeer.frame(
                     Wire.REQUEST | Wire.NAMED | Wire.METADATA, GENERATION, held.writeBytes(RawPeer.text("held"))));
             holder.begun.get(10, TimeUnit.SECONDS);

@@ -95,7 +95,7 @@ class WireRacesTest {
         ByteBuf request(int head, String method, long micros, ByteBuf body) {
             ByteBuf prelude = RawPeer.prelude("walked", method);
             Varint.write(prelude, micros);
-            Metadata.EMPTY.with(WalkedService.GATE, name).write(prelude);
+            MetadataFields.write(prelude, Metadata.EMPTY.with(WalkedService.GATE, name));
             return RawPeer.frame(head | Wire.NAMED | Wire.TIME | Wire.METADATA, ID, prelude.writeBytes(body));
         }
 
@@ -392,7 +392,7 @@ class WireRacesTest {
                 WalkedService.Gate gate = service.gate(name, false);
                 int id = (round % 0xFFFF + 1) * GENERATION + 1;
                 ByteBuf prelude = RawPeer.prelude("walked", round % 2 == 0 ? "unaryElsewhere" : "unaryLoop");
-                Metadata.EMPTY.with(WalkedService.GATE, name).write(prelude);
+                MetadataFields.write(prelude, Metadata.EMPTY.with(WalkedService.GATE, name));
                 peer.send(RawPeer.frame(
                         Wire.REQUEST | Wire.NAMED | Wire.METADATA, id, prelude.writeBytes(RawPeer.text("text"))));
                 gate.begun.get(10, TimeUnit.SECONDS);

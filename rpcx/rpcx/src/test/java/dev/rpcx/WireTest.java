@@ -260,7 +260,7 @@ class WireTest {
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(RawPeer.preface());
             ByteBuf request = RawPeer.prelude("echo", "metadata");
-            Metadata.EMPTY.with("tenant", "blue").with("trace", "1").write(request);
+            MetadataFields.write(request, Metadata.EMPTY.with("tenant", "blue").with("trace", "1"));
             peer.send(RawPeer.frame(
                     Wire.REQUEST | Wire.NAMED | Wire.METADATA, ID, request.writeBytes(RawPeer.text("tenant"))));
             peer.readPreface();
