@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Whoever waits for a call without blocking. Told on the event loop, once the slot is free. */
 abstract class AsyncCall extends LoopThread.Untold {
-    private static final RPCXException UNTOLD = RPCXException.noRoom("no memory was left when the call ended");
+    private static final RPCXException UNTOLD = OwnEnd.noRoom("no memory was left when the call ended");
 
     final ClientMethod method;
 

@@ -86,9 +86,7 @@ final class CallSlots {
                 return call;
             }
             if (before == trims && (before & 1) == 0) {
-                throw RPCXException.unsent(
-                        RPCXException.Own.FULL,
-                        RPCXException.Code.OVERLOADED,
+                throw OwnEnd.full(
                         limit + " calls are under way on one connection (expected: fewer, or more connections)");
             }
             // those that are free are being trimmed, and come back at once

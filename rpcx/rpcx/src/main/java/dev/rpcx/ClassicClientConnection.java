@@ -109,8 +109,7 @@ final class ClassicClientConnection extends ClassicConnection {
         ByteBuf frame = request.of(id);
         int bytes = frame.readableBytes();
         if (bytes - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
-            reply.completeExceptionally(RPCXException.unsent(
-                    RPCXException.Own.UNFIT,
+            reply.completeExceptionally(OwnEnd.unfit(
                     RPCXException.Code.TOO_LARGE,
                     "a request of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")"));
             return;
@@ -177,7 +176,7 @@ final class ClassicClientConnection extends ClassicConnection {
         long lateNanos = nanoTime() - deadlineNanos;
         call.reply.completeExceptionally(
                 ClientConnection.isHeldUp(lateNanos, givenNanos)
-                        ? RPCXException.unheard(
+                        ? OwnEnd.unheard(
                                 peer + ": no reply in time, while the event loop was held up for "
                                         + TimeUnit.NANOSECONDS.toMillis(lateNanos) + " ms or more",
                                 RPCXException.Executed.MAYBE)
@@ -185,27 +184,27 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     private RPCXException late(RPCXException.Executed executed) {
-        return new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": no reply in time", executed);
+        return new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, peer + ": no reply in time", executed, null);
     }
 
     private RPCXException crowded(String of) {
-        return RPCXException.unsent(RPCXException.Own.FULL, RPCXException.Code.OVERLOADED, peer + ": too many " + of);
+        return OwnEnd.full(peer + ": too many " + of);
     }
 
     private RPCXException lost(RPCXException.Executed executed) {
-        return RPCXException.isNoRoom(end)
-                ? RPCXException.noRoom(whyLost(), executed)
-                : new RPCXException(codeOfEnd(), whyLost(), executed);
+        return OwnEnd.isNoRoom(end)
+                ? OwnEnd.noRoom(whyLost(), executed)
+                : new RPCXException(codeOfEnd(), whyLost(), executed, null);
     }
 
     /** For a call whose request has not left whole. */
     private RPCXException lostUnsent() {
-        return RPCXException.isNoRoom(end) ? lost(RPCXException.Executed.NOT_EXECUTED) : unsent();
+        return OwnEnd.isNoRoom(end) ? lost(RPCXException.Executed.NOT_EXECUTED) : unsent();
     }
 
     /** For a call of which no byte has left. */
     private RPCXException unsent() {
-        return RPCXException.unsent(RPCXException.Own.LEFT, codeOfEnd(), whyLost());
+        return OwnEnd.left(codeOfEnd(), whyLost());
     }
 
     private RPCXException.Code codeOfEnd() {
@@ -221,7 +220,7 @@ final class ClassicClientConnection extends ClassicConnection {
     /** The same end, which is no fault of the server's where this side had no memory for what it sent. */
     private RPCXException orNoRoom(RPCXException why) {
         String wanted = memoryWanted();
-        return wanted == null ? why : RPCXException.noRoom(wanted, why.executed());
+        return wanted == null ? why : OwnEnd.noRoom(wanted, why.executed());
     }
 
     @Override
@@ -270,7 +269,7 @@ final class ClassicClientConnection extends ClassicConnection {
                     : RPCXException.Executed.MAYBE;
             waiting.reply.completeExceptionally(
                     length <= Wire.MAX_MESSAGE_BYTES
-                            ? RPCXException.noRoom(
+                            ? OwnEnd.noRoom(
                                     "too many bytes of replies on their way to this client"
                                             + " (expected: fewer calls with large results at once)",
                                     executed)
@@ -278,7 +277,8 @@ final class ClassicClientConnection extends ClassicConnection {
                                     RPCXException.Code.TOO_LARGE,
                                     peer + ": a reply of " + length + " bytes (expected: at most "
                                             + Wire.MAX_MESSAGE_BYTES + ")",
-                                    executed));
+                                    executed,
+                                    null));
         }
     }
 
@@ -324,7 +324,7 @@ final class ClassicClientConnection extends ClassicConnection {
     void onOver() {
         arrived();
         if (end == null) {
-            end = orNoRoom(new RPCXException(RPCXException.Code.UNAVAILABLE, "closed", RPCXException.Executed.MAYBE));
+            end = orNoRoom(brokenOff(RPCXException.Code.UNAVAILABLE, "closed"));
         }
         endAll();
     }

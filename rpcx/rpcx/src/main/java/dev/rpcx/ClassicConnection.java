@@ -249,13 +249,11 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
                 frames.read(in, heardNanos);
             }
         } catch (WireFault fault) {
-            fail(new RPCXException(
-                    RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage()), RPCXException.Executed.MAYBE));
+            fail(brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
         } catch (Throwable t) {
             // no memory for the frame, or a fault of our own: this connection's end, and nobody else's
             noteMemory(t);
-            fail(new RPCXException(
-                    RPCXException.Code.UNAVAILABLE, "a frame could not be read", RPCXException.Executed.MAYBE));
+            fail(brokenOff(RPCXException.Code.UNAVAILABLE, "a frame could not be read"));
         } finally {
             in.release();
         }
@@ -479,11 +477,13 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return 0;
     }
 
+    /** The end of a connection whose calls may have been executed. */
+    static RPCXException brokenOff(RPCXException.Code code, String why) {
+        return new RPCXException(code, why, RPCXException.Executed.MAYBE, null);
+    }
+
     private void endUnread() {
-        abort(new RPCXException(
-                RPCXException.Code.UNAVAILABLE,
-                "the peer does not read what it is sent",
-                RPCXException.Executed.MAYBE));
+        abort(brokenOff(RPCXException.Code.UNAVAILABLE, "the peer does not read what it is sent"));
     }
 
     /** Whether what the peer sends is read from here on. What it cannot send meanwhile does not count against it. */
@@ -521,10 +521,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
         postponeIfLate(now);
         if (waitingBytes > 0 && now - leftNanos >= keepAliveNanos && !isHeard(now)) {
-            abort(new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    "the peer has read nothing for " + millis(keepAliveNanos) + " ms",
-                    RPCXException.Executed.MAYBE));
+            abort(brokenOff(
+                    RPCXException.Code.UNAVAILABLE, "the peer has read nothing for " + millis(keepAliveNanos) + " ms"));
             return;
         }
         if (isEnding) {
@@ -534,16 +532,15 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             fail(new RPCXException(
                     RPCXException.Code.PROTOCOL,
                     "a frame was begun and not ended in time",
-                    isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
+                    isBusy() ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED,
+                    null));
             return;
         }
         if (isBusy() || waitingBytes > 0) {
             busyNanos = now;
         } else if (now - busyNanos >= idleNanos) {
-            fail(new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    "nothing was called for " + millis(idleNanos) + " ms",
-                    RPCXException.Executed.NOT_EXECUTED));
+            fail(RPCXException.refused(
+                    RPCXException.Code.UNAVAILABLE, "nothing was called for " + millis(idleNanos) + " ms"));
             return;
         }
         onLook(now);

@@ -55,7 +55,7 @@ final class ClassicMethod {
             Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();
-            return start(arguments, deadline).await(deadline, route.ticker());
+            return route.await(start(arguments, deadline), deadline);
         }
         RPCXFuture<@Nullable Object> started = start(arguments, deadline());
         if (kind == ClientMethod.Kind.ASYNC) {
@@ -88,7 +88,7 @@ final class ClassicMethod {
         Route.Wait wait = route.awaitClassic(deadline, times, permit, (connected, failure) -> {
             held.giveBack();
             if (connected == null) {
-                future.fail(Objects.requireNonNull(failure));
+                future.fail(OwnEnd.told(Objects.requireNonNull(failure)));
             } else if (!future.isDone()) {
                 send(connected, values, deadline, permit, future);
             } else {
@@ -143,11 +143,11 @@ final class ClassicMethod {
                     long left = deadline - route.ticker().nanoTime();
                     // what this side says by itself, or has failed over before it sent anything, says nothing of the
                     // server
-                    boolean isOwn = error.own() != null || !(thrown instanceof RPCXException);
+                    boolean isOwn = error instanceof OwnEnd || !(thrown instanceof RPCXException);
                     Health.Outcome outcome =
                             isOwn ? Health.Outcome.UNTOLD : Health.Outcome.of(error, times, deadline - sentNanos, left);
                     route.counted(outcome, permit);
-                    future.fail(error);
+                    future.fail(OwnEnd.told(error));
                 }
             } catch (Throwable noMemory) {
                 // nobody else ends it

@@ -435,7 +435,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     private static RPCXException refusal(RPCXException.Code code, String text) {
-        return new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED);
+        return RPCXException.refused(code, text);
     }
 
     /** No thread can be had for the handler. */

@@ -119,10 +119,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     void onAdded() {
         server.greeted(channel, this);
         if (!server.classic()) {
-            fail(new RPCXException(
+            fail(RPCXException.refused(
                     RPCXException.Code.UNAVAILABLE,
-                    "this server does not serve the classic wire (expected: the native one, or Server.Builder.classic)",
-                    RPCXException.Executed.NOT_EXECUTED));
+                    "this server does not serve the classic wire"
+                            + " (expected: the native one, or Server.Builder.classic)"));
         }
     }
 
@@ -302,7 +302,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void refuse(long id, RPCXException.Code code, String text) {
-        refuse(id, new RPCXException(code, text, RPCXException.Executed.NOT_EXECUTED));
+        refuse(id, RPCXException.refused(code, text));
     }
 
     private void refuse(long id, RPCXException why) {
@@ -463,10 +463,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     @Override
     public void cutOff() {
         inLoopOrHere(() -> {
-            fail(new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    "the server is closing, and does not wait any longer",
-                    RPCXException.Executed.MAYBE));
+            fail(brokenOff(RPCXException.Code.UNAVAILABLE, "the server is closing, and does not wait any longer"));
             endLost();
             for (ClassicServerCall call = away.poll(); call != null; call = away.poll()) {
                 giveUp(call);
@@ -502,7 +499,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                                 new RPCXException(
                                         RPCXException.Code.HANDLER_FAILED,
                                         "the thread that had the result has failed over it",
-                                        call.executed())));
+                                        call.executed(),
+                                        null)));
             }
         }
         return true;
@@ -656,7 +654,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 new RPCXException(
                         RPCXException.Code.OVERLOADED,
                         "the reply could not be kept: too many bytes of replies wait to be read",
-                        executed));
+                        executed,
+                        null));
     }
 
     @Override
@@ -767,7 +766,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 new RPCXException(
                         RPCXException.Code.DEADLINE_EXCEEDED,
                         "not done in the " + text(callNanos) + " that a classic call has",
-                        mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED));
+                        mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED,
+                        null));
     }
 
     private static String text(long nanos) {
@@ -792,8 +792,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void closeIfDone() {
         if (leaving && calls.isEmpty()) {
-            fail(new RPCXException(
-                    RPCXException.Code.UNAVAILABLE, "the server is closing", RPCXException.Executed.NOT_EXECUTED));
+            fail(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
         }
     }
 

@@ -263,13 +263,10 @@ public final class Client implements AutoCloseable {
                     .get(Math.max(0, deadline - platform.ticker().nanoTime()), TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new RPCXException(
-                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.NOT_EXECUTED);
+            throw Route.interrupted();
         } catch (ExecutionException | TimeoutException e) {
-            throw new RPCXException(
-                    RPCXException.Code.UNAVAILABLE,
-                    ClientAddress.keyOf(endpoint) + ": does not say what it publishes",
-                    RPCXException.Executed.NOT_EXECUTED);
+            throw RPCXException.refused(
+                    RPCXException.Code.UNAVAILABLE, ClientAddress.keyOf(endpoint) + ": does not say what it publishes");
         }
     }
 

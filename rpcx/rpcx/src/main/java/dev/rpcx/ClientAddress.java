@@ -501,8 +501,8 @@ final class ClientAddress extends Route {
                         ? ""
                         : VisibleText.line(ThrowableText.message(lastFailure), ThrowableText.MAX_WHY));
         failed.completeExceptionally(
-                RPCXException.isNoRoom(lastFailure)
-                        ? RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED)
+                OwnEnd.isNoRoom(lastFailure)
+                        ? OwnEnd.noRoom(why, RPCXException.Executed.NOT_EXECUTED)
                         : new IllegalStateException(
                                 why, lastFailure != null && VisibleText.isOf(lastFailure) ? lastFailure : null));
         return failed;
@@ -571,7 +571,7 @@ final class ClientAddress extends Route {
                         memoryWanted == null
                                 ? new IllegalStateException(
                                         "the server ended the last connection as soon as it was there")
-                                : RPCXException.noRoom(memoryWanted, RPCXException.Executed.NOT_EXECUTED));
+                                : OwnEnd.noRoom(memoryWanted, RPCXException.Executed.NOT_EXECUTED));
             }
             return;
         }

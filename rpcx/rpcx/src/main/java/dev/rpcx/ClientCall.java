@@ -256,10 +256,9 @@ final class ClientCall extends Outbound {
      */
     void holdRequest(long bytes) {
         if (!connection.account.take(Resource.REQUEST_BYTES, bytes)) {
-            throw new RPCXException(
+            throw RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
-                    "too many bytes of requests under way (expected: fewer large ones at once)",
-                    RPCXException.Executed.NOT_EXECUTED);
+                    "too many bytes of requests under way (expected: fewer large ones at once)");
         }
         requestBytes = bytes;
     }
@@ -337,8 +336,7 @@ final class ClientCall extends Outbound {
             }
             if (Thread.currentThread().isInterrupted() && !isCompleted()) {
                 cancel(serial);
-                return new RPCXException(
-                        RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
+                return interrupted();
             }
         }
         return error;
@@ -377,7 +375,13 @@ final class ClientCall extends Outbound {
 
     /** The end of a call that the event loop has not ended in its time: it is held up, and the caller waits no longer. */
     static RPCXException withoutAWord() {
-        return RPCXException.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
+        return OwnEnd.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
+    }
+
+    /** The end of a call whose caller waits no longer. */
+    static RPCXException interrupted() {
+        return new RPCXException(
+                RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE, null);
     }
 
     void callerDone() {
@@ -766,7 +770,7 @@ final class ClientCall extends Outbound {
             return true;
         }
         end(
-                RPCXException.noRoom("too many bytes of replies and items on their way to this client"
+                OwnEnd.noRoom("too many bytes of replies and items on their way to this client"
                         + " (expected: fewer calls with large results at once)"),
                 isFinal);
         return false;
@@ -783,10 +787,7 @@ final class ClientCall extends Outbound {
     }
 
     private static RPCXException tooLarge(String what, int maxBytes) {
-        return new RPCXException(
-                RPCXException.Code.TOO_LARGE,
-                what + " of more than " + maxBytes + " bytes",
-                RPCXException.Executed.EXECUTED);
+        return new RPCXException(RPCXException.Code.TOO_LARGE, what + " of more than " + maxBytes + " bytes");
     }
 
     private @Nullable StreamReceiver stream() {
@@ -839,7 +840,14 @@ final class ClientCall extends Outbound {
     }
 
     void onError(RPCXException outcome) {
-        complete(hasBegunThere && !completed ? outcome.ofHandler() : outcome, true);
+        complete(hasBegunThere && !completed ? ofHandler(outcome) : outcome, true);
+    }
+
+    /** The same end of a call whose handler has begun, whatever the server says of that. */
+    private static RPCXException ofHandler(RPCXException outcome) {
+        return outcome.executed() == RPCXException.Executed.NOT_EXECUTED
+                ? new RPCXException(outcome.code(), outcome.getMessage(), RPCXException.Executed.EXECUTED, outcome)
+                : outcome;
     }
 
     /**
@@ -849,7 +857,7 @@ final class ClientCall extends Outbound {
     void onFailure(int type, boolean more, Throwable failure) {
         end(
                 failure instanceof OutOfMemoryError
-                        ? RPCXException.noRoom("no memory is left for what came back")
+                        ? OwnEnd.noRoom("no memory is left for what came back")
                         : new RPCXException(
                                 RPCXException.Code.INVALID,
                                 "what came back cannot be taken: " + ThrowableText.words(failure),
@@ -874,12 +882,12 @@ final class ClientCall extends Outbound {
 
     /** Its time is over. */
     void expire(String why) {
-        expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed()));
+        expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed(), null));
     }
 
     /** Its time has gone by while the event loop was held up, which says nothing of the server. */
     void expireUnheard(String why) {
-        expire(RPCXException.unheard(why, executed()));
+        expire(OwnEnd.unheard(why, executed()));
     }
 
     private void expire(RPCXException outcome) {

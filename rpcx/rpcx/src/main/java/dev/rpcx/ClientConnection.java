@@ -77,11 +77,9 @@ final class ClientConnection extends WireConnection {
     private static final String NO_MEMORY = "the connection is over, and the memory too";
 
     // how calls end where there is no memory to say it better
-    private static final RPCXException LEFT =
-            RPCXException.unsent(RPCXException.Own.LEFT, RPCXException.Code.UNAVAILABLE, NO_MEMORY);
-    private static final RPCXException LOST = RPCXException.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
-    private static final RPCXException LOST_UNSENT =
-            RPCXException.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
+    private static final RPCXException LEFT = OwnEnd.left(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
+    private static final RPCXException LOST = OwnEnd.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
+    private static final RPCXException LOST_UNSENT = OwnEnd.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
     private static final VarHandle TRIMS;
     private static final VarHandle UNDER_WAY;
@@ -322,8 +320,7 @@ final class ClientConnection extends WireConnection {
             numbers = known;
         }
         if (difference != null) {
-            throw RPCXException.unsent(
-                    RPCXException.Own.UNFIT,
+            throw OwnEnd.unfit(
                     RPCXException.Code.INVALID,
                     method + " at " + peer + " has another shape: " + difference
                             + " (expected: the same, up to what one of the two has in addition)");
@@ -447,8 +444,8 @@ final class ClientConnection extends WireConnection {
     RPCXException lostError(RPCXException.Executed executed) {
         try {
             return memoryWanted() == null
-                    ? new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed)
-                    : RPCXException.noRoom(whyLost(), executed);
+                    ? new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed, null)
+                    : OwnEnd.noRoom(whyLost(), executed);
         } catch (Throwable noMemory) {
             return executed == RPCXException.Executed.NOT_EXECUTED ? LOST_UNSENT : LOST;
         }
@@ -457,7 +454,7 @@ final class ClientConnection extends WireConnection {
     /** The end of a call of which no byte has left: it may go to another connection as if it had not been here. */
     RPCXException leftError() {
         try {
-            return RPCXException.unsent(RPCXException.Own.LEFT, RPCXException.Code.UNAVAILABLE, whyLost());
+            return OwnEnd.left(RPCXException.Code.UNAVAILABLE, whyLost());
         } catch (Throwable noMemory) {
             return LEFT;
         }
@@ -985,7 +982,7 @@ final class ClientConnection extends WireConnection {
             // before the calls that connect again
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
-                    : RPCXException.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
+                    : OwnEnd.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
             if (!attempt.completeExceptionally(failure) && !leaving) {
                 address.lost(this);
             }

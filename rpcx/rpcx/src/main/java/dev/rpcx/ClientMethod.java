@@ -37,7 +37,7 @@ final class ClientMethod {
 
     /** What a call is told whose result cannot be read, where there is no memory to say it better. */
     static final RPCXException UNREADABLE =
-            RPCXException.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
+            OwnEnd.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
 
     /** What connections know it by: the same for all methods of the client's proxies that call the same. */
     final int index;
@@ -156,7 +156,7 @@ final class ClientMethod {
                 Route.refuseBlocking();
             }
             RPCXFuture<@Nullable Object> first = new Hedge(this, given, metadata, deadline).start(now, hedgeNanos);
-            return kind == Kind.BLOCKING ? first.await(deadline, route.ticker()) : first;
+            return kind == Kind.BLOCKING ? route.await(first, deadline) : first;
         }
         return switch (kind) {
             case BLOCKING -> callBlocking(given, metadata, deadline);
@@ -207,7 +207,7 @@ final class ClientMethod {
             try {
                 call = awaitSlot(key, avoided, arguments, metadata, deadline, permit);
             } catch (RPCXException unsent) {
-                throw mayHaveRun ? unsent.afterAnother() : unsent;
+                throw told(unsent, mayHaveRun);
             }
             long serial = call.serial;
             ClientConnection connection = call.connection;
@@ -250,8 +250,7 @@ final class ClientMethod {
             sent += hasLeft(error) ? 1 : 0;
             if (!mayTryAgain(error, attempt, sent, upload, connection.address())) {
                 route.counted(outcome, permit);
-                RPCXException told = Health.named(error, connection.address(), this);
-                throw mayHaveRun ? told.afterAnother() : told;
+                throw told(Health.named(error, connection.address(), this), mayHaveRun);
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
             if (hasLeft(error)) {
@@ -259,6 +258,23 @@ final class ClientMethod {
                 avoided = connection.address();
             }
         }
+    }
+
+    /**
+     * What the caller is told of a call that has failed.
+     *
+     * @param mayHaveRun an earlier attempt of it may have been executed
+     */
+    private static RPCXException told(RPCXException end, boolean mayHaveRun) {
+        RPCXException told = OwnEnd.told(end);
+        return mayHaveRun && told.executed() == RPCXException.Executed.NOT_EXECUTED
+                ? new RPCXException(told.code(), told.getMessage(), RPCXException.Executed.MAYBE, told)
+                : told;
+    }
+
+    /** The same of whatever has ended it. */
+    static Throwable told(Throwable end, boolean mayHaveRun) {
+        return end instanceof RPCXException known ? told(known, mayHaveRun) : end;
     }
 
     /** Waits for a connection, and for another one as often as others fill it before this call has its slot. */
@@ -308,7 +324,7 @@ final class ClientMethod {
             try {
                 return prepare(on, arguments, encoded, metadata, deadline, now);
             } catch (RPCXException refused) {
-                if (refused.own() != RPCXException.Own.FULL
+                if (!OwnEnd.is(OwnEnd.Why.FULL, refused)
                         || deadline - route.ticker().nanoTime() <= 0) {
                     throw refused;
                 }
@@ -331,7 +347,7 @@ final class ClientMethod {
      * connection may have the next one.
      */
     private static boolean hasLeft(RPCXException error) {
-        return error.own() != RPCXException.Own.LEFT;
+        return !OwnEnd.is(OwnEnd.Why.LEFT, error);
     }
 
     /**
@@ -418,7 +434,7 @@ final class ClientMethod {
         if (isRefusal(error)) {
             return sent == 1 && route.hasOthers(used);
         }
-        if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || RPCXException.isNoRoom(error)) {
+        if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || OwnEnd.isNoRoom(error)) {
             return false;
         }
         return (idempotent || !executed) && (!overloaded || route.hasOthers(used)) && sent < MAX_SENT;
@@ -443,7 +459,7 @@ final class ClientMethod {
         try {
             return prepareOn(on, arguments, encoded, metadata, deadline, now, List.of());
         } catch (RPCXException refused) {
-            if (refused.own() == null) {
+            if (!(refused instanceof OwnEnd)) {
                 throw refused;
             }
             return prepareElsewhere(on, refused, arguments, encoded, metadata, deadline);
@@ -463,7 +479,7 @@ final class ClientMethod {
         RPCXException refused = first;
         while (true) {
             asked.add(last.address());
-            if (refused.own() == RPCXException.Own.UNFIT) {
+            if (OwnEnd.is(OwnEnd.Why.UNFIT, refused)) {
                 unfit.add(last.address());
             }
             ClientConnection next = asked.size() < MAX_ATTEMPTS ? route.readyBeside(asked) : null;
@@ -473,7 +489,7 @@ final class ClientMethod {
             try {
                 return prepareOn(next, arguments, encoded, metadata, deadline, next.nanoTime(), unfit);
             } catch (RPCXException again) {
-                if (again.own() == null) {
+                if (!(again instanceof OwnEnd)) {
                     throw again;
                 }
                 last = next;
@@ -595,8 +611,7 @@ final class ClientMethod {
             }
             int bytes = out.writerIndex() - prelude;
             if (bytes > connection.maxBytesTaken()) {
-                throw RPCXException.unsent(
-                        RPCXException.Own.UNFIT,
+                throw OwnEnd.unfit(
                         RPCXException.Code.TOO_LARGE,
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
@@ -631,10 +646,8 @@ final class ClientMethod {
 
     private void needStream(@Nullable Object[] arguments) {
         if (arguments[0] == null) {
-            throw new RPCXException(
-                    RPCXException.Code.INVALID,
-                    this + ": the stream to send is null (expected: a publisher)",
-                    RPCXException.Executed.NOT_EXECUTED);
+            throw RPCXException.refused(
+                    RPCXException.Code.INVALID, this + ": the stream to send is null (expected: a publisher)");
         }
     }
 
@@ -671,7 +684,7 @@ final class ClientMethod {
 
                     @Override
                     public void tooLarge(RPCXException why) {
-                        call.cancel(serial, why.code(), String.valueOf(why.getMessage()), null);
+                        call.cancel(serial, why.code(), why.getMessage(), null);
                     }
                 },
                 () -> {},
@@ -691,10 +704,7 @@ final class ClientMethod {
     }
 
     private RPCXException late() {
-        return new RPCXException(
-                RPCXException.Code.DEADLINE_EXCEEDED,
-                "no time left to send the call",
-                RPCXException.Executed.NOT_EXECUTED);
+        return RPCXException.refused(RPCXException.Code.DEADLINE_EXCEEDED, "no time left to send the call");
     }
 
     static RPCXException unusable(CodecException e) {
@@ -963,7 +973,7 @@ final class ClientMethod {
             if (method.kind == Kind.ONE_WAY) {
                 method.route.oneWayFailed(method, failure);
             }
-            future.fail(mayHaveRun && failure instanceof RPCXException known ? known.afterAnother() : failure);
+            future.fail(told(failure, mayHaveRun));
         }
 
         /** @return false if others have filled the connection, and the call has to wait; true also if it has ended */

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /** What a client's method returns that brings a stream: each subscriber makes a call of its own. */
 final class ClientStream implements Flow.Publisher<Object> {
-    private static final RPCXException GIVEN_UP = new RPCXException(
-            RPCXException.Code.CANCELLED, "the caller gave the call up", RPCXException.Executed.NOT_EXECUTED);
+    private static final RPCXException GIVEN_UP =
+            RPCXException.refused(RPCXException.Code.CANCELLED, "the caller gave the call up");
 
     private final ClientMethod method;
     private final Object[] arguments;
@@ -203,7 +203,8 @@ final class ClientStream implements Flow.Publisher<Object> {
             stream = null;
             forgetArguments();
             method.route().over(permit);
-            receiver.end(failure);
+            // in no more frames than the end itself takes: the stack may be at its end
+            receiver.end(failure instanceof OwnEnd own ? OwnEnd.told(own) : failure);
             receiver.open();
         }
 
@@ -387,8 +388,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 // the service has another method: the caller would take its result for a stream without items
                 throw new RPCXException(
                         RPCXException.Code.PROTOCOL,
-                        "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)",
-                        RPCXException.Executed.EXECUTED);
+                        "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)");
             }
             return null;
         }
@@ -474,7 +474,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 count(error);
             }
             letGo();
-            receiver.end(unkept == null ? Health.named(error, method.route(), method) : unkept);
+            receiver.end(unkept == null ? OwnEnd.told(Health.named(error, method.route(), method)) : unkept);
         }
     }
 }

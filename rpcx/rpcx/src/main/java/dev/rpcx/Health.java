@@ -84,7 +84,7 @@ final class Health {
          * @param leftNanos what is left of it now that the call has ended
          */
         static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos, long leftNanos) {
-            if (error == null || error.code() != RPCXException.Code.DEADLINE_EXCEEDED || error.own() != null) {
+            if (error == null || error.code() != RPCXException.Code.DEADLINE_EXCEEDED || error instanceof OwnEnd) {
                 return of(error);
             }
             if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
@@ -101,9 +101,9 @@ final class Health {
             }
             return switch (error.code()) {
                 // unheard: this side's own event loop was held up
-                case DEADLINE_EXCEEDED -> error.own() == null ? FAILED : UNTOLD;
+                case DEADLINE_EXCEEDED -> error instanceof OwnEnd ? UNTOLD : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
-                    if (error.own() != null) {
+                    if (error instanceof OwnEnd) {
                         // the instance closes in peace, takes no more calls, or this side has no memory for what it
                         // sends
                         yield UNTOLD;
@@ -123,7 +123,8 @@ final class Health {
     /** A server that has no such method says so without a name: that of the caller's is added, and whose word it is. */
     static RPCXException named(RPCXException error, Route at, Object method) {
         return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
-                ? new RPCXException(error.code(), at + ": " + method + ": " + error.getMessage(), error.executed())
+                ? new RPCXException(
+                        error.code(), at + ": " + method + ": " + error.getMessage(), error.executed(), null)
                 : error;
     }
 

@@ -106,7 +106,7 @@ final class Hedge {
         if (failure == null) {
             result.bring(value);
         } else if (last) {
-            result.fail(other && failure instanceof RPCXException known ? known.afterAnother() : failure);
+            result.fail(ClientMethod.told(failure, other));
         }
     }
 

@@ -138,7 +138,7 @@ public final class Metadata {
             text = String.valueOf(thrown);
             if (thrown instanceof RPCXException known) {
                 code = known.code();
-                text = String.valueOf(known.getMessage());
+                text = known.getMessage();
             }
         }
         throw new RPCXException(

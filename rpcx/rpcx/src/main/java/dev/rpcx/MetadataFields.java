@@ -27,16 +27,14 @@ final class MetadataFields {
         Size size = new Size();
         entries.forEach(size);
         if (size.bytes > Metadata.MAX_BYTES) {
-            throw new RPCXException(
+            throw RPCXException.refused(
                     RPCXException.Code.TOO_LARGE,
-                    "metadata of " + size.bytes + " bytes (expected: at most " + Metadata.MAX_BYTES + ")",
-                    RPCXException.Executed.NOT_EXECUTED);
+                    "metadata of " + size.bytes + " bytes (expected: at most " + Metadata.MAX_BYTES + ")");
         }
         if (entries.size() > Metadata.MAX_ENTRIES) {
-            throw new RPCXException(
+            throw RPCXException.refused(
                     RPCXException.Code.TOO_LARGE,
-                    "metadata of " + entries.size() + " entries (expected: at most " + Metadata.MAX_ENTRIES + ")",
-                    RPCXException.Executed.NOT_EXECUTED);
+                    "metadata of " + entries.size() + " entries (expected: at most " + Metadata.MAX_ENTRIES + ")");
         }
         Varint.write(out, size.bytes);
         entries.forEach((name, value) -> {
@@ -65,11 +63,10 @@ final class MetadataFields {
         for (int i = 0; i < text.length(); i++) {
             if (Character.isSurrogate(text.charAt(i))) {
                 if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1))) {
-                    throw new RPCXException(
+                    throw RPCXException.refused(
                             RPCXException.Code.INVALID,
                             "the metadata entry \"" + name
-                                    + "\": half a surrogate pair, for which there is no UTF-8 (expected: a text)",
-                            RPCXException.Executed.NOT_EXECUTED);
+                                    + "\": half a surrogate pair, for which there is no UTF-8 (expected: a text)");
                 }
                 i++;
             }

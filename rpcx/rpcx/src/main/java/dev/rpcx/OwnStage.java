@@ -71,8 +71,7 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
     /** Tells those who have hung something on this that nobody waits for the handler's stage any more. */
     @Override
     public void run() {
-        completeExceptionally(
-                new RPCXException(RPCXException.Code.CANCELLED, "the call is over", RPCXException.Executed.EXECUTED));
+        completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
     }
 
     /** Passes the cancel of a call on: see {@link Awaited#cancel(CallContext)}. */

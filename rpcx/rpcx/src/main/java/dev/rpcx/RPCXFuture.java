@@ -1,9 +1,5 @@
 package dev.rpcx;
 
-import io.netty.util.concurrent.Ticker;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import java.util.function.BiConsumer;
@@ -142,26 +138,5 @@ public final class RPCXFuture<T> extends BoundFuture<T> {
             onCancel = null;
         }
         return cancelled;
-    }
-
-    /**
-     * Blocks until the call is over. Event loops end calls whose time is over; should this one's not, since it is held
-     * up, the caller gives the call up a while later.
-     */
-    T await(long deadlineNanos, Ticker ticker) {
-        try {
-            long left = deadlineNanos - ticker.nanoTime() + ClientCall.MARGIN_NANOS;
-            return get(Math.max(0, left), TimeUnit.NANOSECONDS);
-        } catch (ExecutionException e) {
-            throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
-        } catch (TimeoutException e) {
-            cancel(true);
-            throw ClientCall.withoutAWord();
-        } catch (InterruptedException e) {
-            cancel(true);
-            Thread.currentThread().interrupt();
-            throw new RPCXException(
-                    RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE);
-        }
     }
 }

@@ -95,11 +95,10 @@ abstract class Route {
          */
         void hold(int bytes) {
             if (!account.take(Resource.REQUEST_BYTES, bytes)) {
-                throw new RPCXException(
+                throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         route + ": too many bytes of requests wait for a connection"
-                                + " (expected: fewer large ones at once)",
-                        RPCXException.Executed.NOT_EXECUTED);
+                                + " (expected: fewer large ones at once)");
             }
             if (!compareAndSet(0, bytes)) {
                 account.give(Resource.REQUEST_BYTES, bytes);
@@ -144,10 +143,9 @@ abstract class Route {
         }
         long permit = breaker.permit();
         if (permit == CircuitBreaker.REFUSED) {
-            throw new RPCXException(
+            throw RPCXException.refused(
                     RPCXException.Code.UNAVAILABLE,
-                    this + ": the circuit is open, since most of the latest calls have failed",
-                    RPCXException.Executed.NOT_EXECUTED);
+                    this + ": the circuit is open, since most of the latest calls have failed");
         }
         return permit;
     }
@@ -402,10 +400,9 @@ abstract class Route {
 
         /** Too many wait. */
         void refuse() {
-            RPCXException refused = new RPCXException(
+            RPCXException refused = RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
-                    Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)",
-                    RPCXException.Executed.NOT_EXECUTED);
+                    Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
             leave(coming, this);
             // also where it is about to wait for another one
             end(null, refused);
@@ -527,7 +524,27 @@ abstract class Route {
         }
     }
 
-    private static RPCXException interrupted() {
+    /**
+     * Blocks until the call is over. Event loops end calls whose time is over; should this one's not, since it is held
+     * up, the caller gives the call up a while later.
+     */
+    final <T> T await(RPCXFuture<T> call, long deadlineNanos) {
+        try {
+            long left = deadlineNanos - ticker().nanoTime() + ClientCall.MARGIN_NANOS;
+            return call.get(Math.max(0, left), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
+        } catch (TimeoutException e) {
+            call.cancel(true);
+            throw OwnEnd.told(ClientCall.withoutAWord());
+        } catch (InterruptedException e) {
+            call.cancel(true);
+            Thread.currentThread().interrupt();
+            throw ClientCall.interrupted();
+        }
+    }
+
+    static RPCXException interrupted() {
         return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller was interrupted");
     }
 
@@ -536,10 +553,7 @@ abstract class Route {
     }
 
     private RPCXException late() {
-        return new RPCXException(
-                RPCXException.Code.DEADLINE_EXCEEDED,
-                this + ": not connected in time",
-                RPCXException.Executed.NOT_EXECUTED);
+        return RPCXException.refused(RPCXException.Code.DEADLINE_EXCEEDED, this + ": not connected in time");
     }
 
     private RPCXException unreachable(@Nullable Throwable cause) {
@@ -549,9 +563,9 @@ abstract class Route {
             // how its connections and attempts end is not what a caller has to look for
             why = "the client is closed";
         }
-        if (RPCXException.isNoRoom(cause)) {
+        if (OwnEnd.isNoRoom(cause)) {
             // nothing of the service: this side has no memory to hear what it says
-            return RPCXException.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
+            return OwnEnd.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE,

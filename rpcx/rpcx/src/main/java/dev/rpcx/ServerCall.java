@@ -624,10 +624,8 @@ final class ServerCall extends Outbound
     }
 
     private static RPCXException late() {
-        return new RPCXException(
-                RPCXException.Code.DEADLINE_EXCEEDED,
-                "the time was over before the handler started",
-                RPCXException.Executed.NOT_EXECUTED);
+        return RPCXException.refused(
+                RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started");
     }
 
     private static RPCXException unread(Throwable t) {
@@ -658,8 +656,7 @@ final class ServerCall extends Outbound
     }
 
     private static RPCXException gone() {
-        return new RPCXException(
-                RPCXException.Code.CANCELLED, "the caller is gone", RPCXException.Executed.NOT_EXECUTED);
+        return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller is gone");
     }
 
     /** What a caller is told whose handler comes too late to begin. The calls of both wires use it. */
@@ -668,10 +665,9 @@ final class ServerCall extends Outbound
     }
 
     static RPCXException unreadable(Throwable e) {
-        return new RPCXException(
+        return RPCXException.refused(
                 ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                "the request cannot be read: " + ThrowableText.wireWords(e),
-                RPCXException.Executed.NOT_EXECUTED);
+                "the request cannot be read: " + ThrowableText.wireWords(e));
     }
 
     /** Makes what the caller sees of this call's failure. Before the call is finished. */
@@ -691,7 +687,7 @@ final class ServerCall extends Outbound
      * Makes what the caller sees of a result that does not leave: it may be an interceptor's own. Otherwise as above.
      */
     static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, CallContext context) {
-        return new RPCXException(code, text, executed(hasRun(method, context)));
+        return ended(code, text, hasRun(method, context));
     }
 
     private static boolean hasRun(ServerMethod method, CallContext context) {
@@ -708,25 +704,21 @@ final class ServerCall extends Outbound
             return asTold(thrown, hasRun);
         } catch (Throwable worse) {
             // the exception's own methods fail: its caller has an answer all the same
-            return new RPCXException(RPCXException.Code.HANDLER_FAILED, "the handler failed", executed(hasRun));
+            return ended(RPCXException.Code.HANDLER_FAILED, "the handler failed", hasRun);
         }
     }
 
-    private static RPCXException.Executed executed(boolean hasRun) {
-        return hasRun ? RPCXException.Executed.EXECUTED : RPCXException.Executed.NOT_EXECUTED;
+    private static RPCXException ended(RPCXException.Code code, String text, boolean hasRun) {
+        return hasRun ? new RPCXException(code, text) : RPCXException.refused(code, text);
     }
 
     private static RPCXException asTold(Throwable thrown, boolean hasRun) {
         Throwable t = RPCXException.cause(thrown);
         if (t instanceof RPCXException e) {
-            String text = String.valueOf(e.getMessage());
-            return hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED
-                    ? new RPCXException(e.code(), text, RPCXException.Executed.EXECUTED)
-                    : RPCXException.refused(e.code(), text);
+            return ended(e.code(), e.getMessage(), hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED);
         }
         String message = Words.of(t);
-        return new RPCXException(
-                RPCXException.Code.HANDLER_FAILED, message == null ? "the handler failed" : message, executed(hasRun));
+        return ended(RPCXException.Code.HANDLER_FAILED, message == null ? "the handler failed" : message, hasRun);
     }
 
     /** Counts the handler no longer, as it has ended. A second time does nothing. */

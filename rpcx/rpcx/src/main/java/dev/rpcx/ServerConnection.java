@@ -79,10 +79,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     static {
         WireError.write(
                 OVERLOADED,
-                new RPCXException(
-                        RPCXException.Code.OVERLOADED,
-                        "the server has more to do than it can finish in time",
-                        RPCXException.Executed.NOT_EXECUTED));
+                RPCXException.refused(
+                        RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time"));
     }
 
     private final Server server;
@@ -1817,7 +1815,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
-        WireError.write(body, new RPCXException(code, isBehind() ? "" : text, executed));
+        WireError.write(body, new RPCXException(code, isBehind() ? "" : text, executed, null));
         sendNow(new Outbound.Control(Wire.ERROR, id, body));
     }
 

@@ -95,9 +95,7 @@ record ServerMethod(
                         ? handled.own(stage, nullRefused)
                         : result;
             } catch (RPCXException e) {
-                throw e.executed() == RPCXException.Executed.EXECUTED
-                        ? e
-                        : new RPCXException(e.code(), String.valueOf(e.getMessage()));
+                throw e.executed() == RPCXException.Executed.EXECUTED ? e : new RPCXException(e.code(), e.getMessage());
             }
         };
         List<Class<?>> boxed = parameters.stream()

@@ -487,7 +487,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
         RPCXException error = WireError.read(message);
         ByteBuf small = Unpooled.buffer(SMALL_END_BYTES);
-        WireError.write(small, new RPCXException(error.code(), "", error.executed()));
+        WireError.write(small, new RPCXException(error.code(), "", error.executed(), null));
         return small;
     }
 

@@ -1140,7 +1140,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             if (!closed && greeted) {
                 ByteBuf body = Unpooled.buffer();
-                WireError.write(body, new RPCXException(code, why, RPCXException.Executed.MAYBE));
+                WireError.write(body, new RPCXException(code, why, RPCXException.Executed.MAYBE, null));
                 gather(new Outbound.Control(Wire.ERROR, 0, body));
             }
         } finally {

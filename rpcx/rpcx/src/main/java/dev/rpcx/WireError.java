@@ -21,10 +21,10 @@ final class WireError {
     private WireError() {}
 
     static void write(ByteBuf out, RPCXException error) {
-        String text = String.valueOf(error.getMessage());
-        ProtoFields.writeNumber(out, CODE, error.code().number());
+        String text = error.getMessage();
+        ProtoFields.writeNumber(out, CODE, number(error.code()));
         ProtoFields.writeText(out, TEXT, cut(text));
-        ProtoFields.writeNumber(out, EXECUTED, error.executed().number());
+        ProtoFields.writeNumber(out, EXECUTED, number(error.executed()));
     }
 
     /** An error of the native wire, where it has one frame. */
@@ -48,9 +48,46 @@ final class WireError {
             }
         }
         return new RPCXException(
-                RPCXException.Code.of(known(code)),
+                codeOf(known(code)),
                 text.isEmpty() ? NO_TEXT : onOneLine(cut(text)),
-                RPCXException.Executed.of(known(executed)));
+                executedOf(known(executed)),
+                null);
+    }
+
+    static int number(RPCXException.Code code) {
+        return code.ordinal() + 1;
+    }
+
+    /**
+     * A code that a later version added is an error of the handler's to this one. Nothing here is kept in an array: an
+     * error may be the first that is read or written where the memory or the stack is at its end, and a class that
+     * cannot be initialized there never is.
+     */
+    private static RPCXException.Code codeOf(int number) {
+        return switch (number) {
+            case 1 -> RPCXException.Code.CANCELLED;
+            case 2 -> RPCXException.Code.DEADLINE_EXCEEDED;
+            case 3 -> RPCXException.Code.UNAVAILABLE;
+            case 4 -> RPCXException.Code.NOT_FOUND;
+            case 5 -> RPCXException.Code.INVALID;
+            case 7 -> RPCXException.Code.TOO_LARGE;
+            case 8 -> RPCXException.Code.OVERLOADED;
+            case 9 -> RPCXException.Code.UNAUTHENTICATED;
+            case 10 -> RPCXException.Code.PROTOCOL;
+            default -> RPCXException.Code.HANDLER_FAILED;
+        };
+    }
+
+    static int number(RPCXException.Executed executed) {
+        return executed.ordinal() + 1;
+    }
+
+    private static RPCXException.Executed executedOf(int number) {
+        return switch (number) {
+            case 1 -> RPCXException.Executed.NOT_EXECUTED;
+            case 2 -> RPCXException.Executed.EXECUTED;
+            default -> RPCXException.Executed.MAYBE;
+        };
     }
 
     private static String cut(String text) {

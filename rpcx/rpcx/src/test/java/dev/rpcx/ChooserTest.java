@@ -263,7 +263,7 @@ class ChooserTest {
         while (load(0) > 0 && !call.isDone()) {
             asked++;
             ByteBuf error = Unpooled.buffer();
-            WireError.write(error, new RPCXException(code, "no", RPCXException.Executed.NOT_EXECUTED));
+            WireError.write(error, RPCXException.refused(code, "no"));
             say(firstChannel(), RawPeer.frame(Wire.ERROR, id(HandPlatform.written(firstChannel())), error));
         }
         assertThat(load(1)).isZero();
@@ -297,9 +297,7 @@ class ChooserTest {
         List.copyOf(channels).forEach(hand::settle);
         EmbeddedChannel refusing = channelsWithCalls().get(0);
         ByteBuf error = Unpooled.buffer();
-        WireError.write(
-                error,
-                new RPCXException(RPCXException.Code.NOT_FOUND, "not here", RPCXException.Executed.NOT_EXECUTED));
+        WireError.write(error, RPCXException.refused(RPCXException.Code.NOT_FOUND, "not here"));
         say(refusing, RawPeer.frame(Wire.ERROR, id(HandPlatform.written(refusing)), error));
         assertThat(call).isNotDone();
         List.copyOf(channels).forEach(hand::settle);

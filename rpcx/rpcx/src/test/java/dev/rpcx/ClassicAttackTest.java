@@ -173,7 +173,7 @@ class ClassicAttackTest {
             if (call.method().equals("much")) {
                 next.proceed(call);
             }
-            throw new RPCXException(RPCXException.Code.INVALID, "refused", RPCXException.Executed.NOT_EXECUTED);
+            throw RPCXException.refused(RPCXException.Code.INVALID, "refused");
         }));
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(request(1, "hello", RawPeer.text("a")));

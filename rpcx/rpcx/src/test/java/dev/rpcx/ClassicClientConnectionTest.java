@@ -82,10 +82,8 @@ class ClassicClientConnectionTest {
         long firstId = id.get();
         RPCXFuture<byte[]> second = send(HOUR_NANOS);
         pass(ClientAddress.KEPT_NANOS);
-        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
-                id.get(),
-                null,
-                new RPCXException(RPCXException.Code.UNAVAILABLE, "stopping", RPCXException.Executed.NOT_EXECUTED))));
+        channel.writeInbound(Unpooled.wrappedBuffer(
+                ClassicWire.reply(id.get(), null, RPCXException.refused(RPCXException.Code.UNAVAILABLE, "stopping"))));
         assertThat(second).isCompletedExceptionally();
         assertThat(connection.isUsable()).as("for new calls").isFalse();
         assertThat(channel.isOpen()).isTrue();
@@ -97,10 +95,8 @@ class ClassicClientConnectionTest {
     @Test
     void whatAHandlerSaysIsUnavailableSaysNothingOfTheConnection() {
         RPCXFuture<byte[]> reply = send(HOUR_NANOS);
-        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
-                id.get(),
-                null,
-                new RPCXException(RPCXException.Code.UNAVAILABLE, "elsewhere", RPCXException.Executed.EXECUTED))));
+        channel.writeInbound(Unpooled.wrappedBuffer(
+                ClassicWire.reply(id.get(), null, new RPCXException(RPCXException.Code.UNAVAILABLE, "elsewhere"))));
         assertThat(reply).isCompletedExceptionally();
         assertThat(connection.isUsable()).isTrue();
     }
@@ -111,10 +107,8 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> first = send(HOUR_NANOS);
         send(HOUR_NANOS);
         pass(ClientAddress.KEPT_NANOS);
-        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
-                id.get(),
-                null,
-                new RPCXException(RPCXException.Code.UNAVAILABLE, "stopping", RPCXException.Executed.NOT_EXECUTED))));
+        channel.writeInbound(Unpooled.wrappedBuffer(
+                ClassicWire.reply(id.get(), null, RPCXException.refused(RPCXException.Code.UNAVAILABLE, "stopping"))));
         first.cancel(false);
         pass(KEEP_ALIVE_NANOS);
         assertThat(channel.isOpen()).isFalse();
@@ -201,10 +195,8 @@ class ClassicClientConnectionTest {
     void whatTheServerSaysOfTheConnectionIsToldToEveryCall() {
         RPCXFuture<byte[]> reply = send(HOUR_NANOS);
         RPCXFuture<byte[]> another = send(HOUR_NANOS);
-        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
-                0,
-                null,
-                new RPCXException(RPCXException.Code.UNAVAILABLE, "no more", RPCXException.Executed.NOT_EXECUTED))));
+        channel.writeInbound(Unpooled.wrappedBuffer(
+                ClassicWire.reply(0, null, RPCXException.refused(RPCXException.Code.UNAVAILABLE, "no more"))));
         RPCXException why = failure(reply);
         assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         assertThat(why.getMessage()).contains("no more");
@@ -273,10 +265,9 @@ class ClassicClientConnectionTest {
                 },
                 clock.nanoTime() + HOUR_NANOS);
         own.runPendingTasks();
-        RPCXException refused = new RPCXException(
-                RPCXException.Code.INVALID, "\u20ac".repeat(2_000), RPCXException.Executed.NOT_EXECUTED);
+        RPCXException refused = RPCXException.refused(RPCXException.Code.INVALID, "\u20ac".repeat(2_000));
         own.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(id.get(), null, refused)));
-        assertThat(RPCXException.isNoRoom(failure(reply))).isTrue();
+        assertThat(OwnEnd.isNoRoom(failure(reply))).isTrue();
         assertThat(failure(reply).executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(own.isOpen()).isTrue();
         own.finishAndReleaseAll();
@@ -448,10 +439,8 @@ class ClassicClientConnectionTest {
 
     @Test
     void whatTheServerHasSaidIsToldToWhoeverComesLater() {
-        channel.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(
-                0,
-                null,
-                new RPCXException(RPCXException.Code.OVERLOADED, "no more", RPCXException.Executed.NOT_EXECUTED))));
+        channel.writeInbound(Unpooled.wrappedBuffer(
+                ClassicWire.reply(0, null, RPCXException.refused(RPCXException.Code.OVERLOADED, "no more"))));
         assertThat(channel.isOpen()).isFalse();
         RPCXException why = failure(send(HOUR_NANOS));
         assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
@@ -501,25 +490,25 @@ class ClassicClientConnectionTest {
         channel.pipeline().fireUserEventTriggered(SocketQueue.NO_ROOM);
         channel.close();
         RPCXException why = failure(reply);
-        assertThat(why.own()).isEqualTo(RPCXException.Own.NO_ROOM);
+        assertThat(OwnEnd.is(OwnEnd.Why.NO_ROOM, why)).isTrue();
         assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(why.executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(why).hasMessageContaining("no room");
-        assertThat(failure(send(HOUR_NANOS)).own()).isNotNull();
+        assertThat(failure(send(HOUR_NANOS))).isInstanceOf(OwnEnd.class);
     }
 
     @Test
     void wantOfMemoryInThePipelineIsThisSidesOwn() {
         RPCXFuture<byte[]> reply = send(HOUR_NANOS);
         channel.pipeline().fireExceptionCaught(new OutOfMemoryError("of this test"));
-        assertThat(failure(reply).own()).isEqualTo(RPCXException.Own.NO_ROOM);
+        assertThat(OwnEnd.is(OwnEnd.Why.NO_ROOM, failure(reply))).isTrue();
         assertThat(channel.isOpen()).isFalse();
     }
 
     @Test
     void aCallThatNeverLeftHasThisSidesReason() {
         channel.close();
-        assertThat(failure(send(HOUR_NANOS)).own()).isEqualTo(RPCXException.Own.LEFT);
+        assertThat(OwnEnd.is(OwnEnd.Why.LEFT, failure(send(HOUR_NANOS)))).isTrue();
     }
 
     // ---- a server that reads late
@@ -542,7 +531,7 @@ class ClassicClientConnectionTest {
         channel.close();
         assertThat(failure(left).executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(failure(waits).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-        assertThat(failure(waits).own()).isEqualTo(RPCXException.Own.LEFT);
+        assertThat(OwnEnd.is(OwnEnd.Why.LEFT, failure(waits))).isTrue();
     }
 
     /** As over TLS, whose end waits for what it has queued before. */

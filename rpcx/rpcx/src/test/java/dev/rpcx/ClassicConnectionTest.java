@@ -553,8 +553,8 @@ class ClassicConnectionTest {
         Deaf deaf = new Deaf();
         channel.pipeline().addFirst(deaf);
         write(10);
-        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE));
-        connection.fail(new RPCXException(Code.PROTOCOL, "the end again", Executed.MAYBE));
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE, null));
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end again", Executed.MAYBE, null));
         passLooks(3);
         assertThat(channel.isOpen()).isTrue();
         passLooks(1);
@@ -596,7 +596,7 @@ class ClassicConnectionTest {
         ByteBuf first = Unpooled.buffer().writeInt(0);
         channel.writeInbound(first);
         assertThat(first.refCnt()).isZero();
-        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE));
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE, null));
         ByteBuf second = Unpooled.buffer().writeInt(0);
         channel.writeInbound(second);
         assertThat(second.refCnt()).isZero();
@@ -621,7 +621,7 @@ class ClassicConnectionTest {
     @Test
     void aFrameThatIsCutAtTheEndIsForgotten() {
         begin(100);
-        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE));
+        connection.fail(new RPCXException(Code.PROTOCOL, "the end", Executed.MAYBE, null));
         passLooks(30);
         expectEnd(Code.PROTOCOL, Executed.MAYBE, "the end");
         assertThat(looks).isEmpty();

@@ -70,7 +70,10 @@ class ClassicMethodTest {
 
     private void failed() {
         long id = call();
-        answer(id, null, new RPCXException(RPCXException.Code.OVERLOADED, "by the test", RPCXException.Executed.MAYBE));
+        answer(
+                id,
+                null,
+                new RPCXException(RPCXException.Code.OVERLOADED, "by the test", RPCXException.Executed.MAYBE, null));
     }
 
     private void cancelled() {
@@ -201,10 +204,7 @@ class ClassicMethodTest {
             long id = ClassicWire.readRequest(request.readSlice(request.readInt()))
                     .id();
             assertThat(told.lines).isEmpty();
-            answer(
-                    id,
-                    null,
-                    new RPCXException(RPCXException.Code.NOT_FOUND, "gone", RPCXException.Executed.NOT_EXECUTED));
+            answer(id, null, RPCXException.refused(RPCXException.Code.NOT_FOUND, "gone"));
             assertThat(told.lines).singleElement(STRING).contains("one-way call of hand/echo", "NOT_FOUND");
         } finally {
             logger.removeHandler(told);

@@ -262,12 +262,7 @@ class ClassicServerConnectionTest {
         }
         assertThat(channel.unsafe().outboundBuffer().size()).isLessThan(10);
         long bytes = refusals
-                * (long) ClassicWire.reply(
-                                1,
-                                null,
-                                new RPCXException(
-                                        RPCXException.Code.NOT_FOUND, "", RPCXException.Executed.NOT_EXECUTED))
-                        .length;
+                * (long) ClassicWire.reply(1, null, RPCXException.refused(RPCXException.Code.NOT_FOUND, "")).length;
         assertThat(account.held(Resource.QUEUE_BYTES)).isBetween(bytes, 4 * bytes);
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
         channel.pipeline().remove(stopped);

@@ -178,8 +178,7 @@ class ClassicWireTest {
         assertThat(HexFormat.of().formatHex(ClassicWire.reply(1, null, null))).isEqualTo("00000002" + "0801");
         assertThat(HexFormat.of().formatHex(ClassicWire.reply(1, Unpooled.EMPTY_BUFFER, null)))
                 .isEqualTo("00000002" + "0801");
-        RPCXException error =
-                new RPCXException(RPCXException.Code.NOT_FOUND, "no", RPCXException.Executed.NOT_EXECUTED);
+        RPCXException error = RPCXException.refused(RPCXException.Code.NOT_FOUND, "no");
         assertThat(HexFormat.of().formatHex(ClassicWire.reply(1, null, error)))
                 .isEqualTo("0000000c" + "0801" + "1a08" + "0804" + "12026e6f" + "1801");
     }
@@ -192,7 +191,7 @@ class ClassicWireTest {
         assertThat(reply.result()).containsExactly(1, 2, 3);
         assertThat(reply.error()).isNull();
         ClassicWire.Reply failed = ClassicWire.readReply(message(Unpooled.wrappedBuffer(ClassicWire.reply(
-                9, null, new RPCXException(RPCXException.Code.INVALID, "so", RPCXException.Executed.MAYBE)))));
+                9, null, new RPCXException(RPCXException.Code.INVALID, "so", RPCXException.Executed.MAYBE, null)))));
         assertThat(failed.id()).isEqualTo(9);
         assertThat(failed.result()).isEmpty();
         assertThat(Objects.requireNonNull(failed.error()).code()).isEqualTo(RPCXException.Code.INVALID);

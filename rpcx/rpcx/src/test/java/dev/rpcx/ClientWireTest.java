@@ -194,7 +194,7 @@ class ClientWireTest {
 
     private void sendError(int id, Code code, Executed executed) {
         ByteBuf error = Unpooled.buffer();
-        WireError.write(error, new RPCXException(code, "by the test", executed));
+        WireError.write(error, new RPCXException(code, "by the test", executed, null));
         send(Wire.ERROR, id, error);
     }
 

@@ -128,7 +128,7 @@ class ConnectingTest {
             byte[] refusal = ClassicWire.reply(
                     ClassicWire.readRequest(said.readSlice(said.readInt())).id(),
                     null,
-                    new RPCXException(RPCXException.Code.UNAVAILABLE, "not now", RPCXException.Executed.NOT_EXECUTED));
+                    RPCXException.refused(RPCXException.Code.UNAVAILABLE, "not now"));
             hand.read(channel, refusal, 0, refusal.length);
         }
     }

@@ -73,17 +73,15 @@ class HealthTest {
     @Test
     void whatThisSideFindsTooLargeSaysNothingOfTheServer() {
         for (RPCXException.Code code : List.of(RPCXException.Code.TOO_LARGE, RPCXException.Code.INVALID)) {
-            assertThat(Outcome.of(new RPCXException(code, "here", RPCXException.Executed.MAYBE)))
+            assertThat(Outcome.of(new RPCXException(code, "here", RPCXException.Executed.MAYBE, null)))
                     .isEqualTo(Outcome.UNTOLD);
-            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.EXECUTED)))
-                    .isEqualTo(Outcome.ANSWERED);
-            assertThat(Outcome.of(new RPCXException(code, "there", RPCXException.Executed.NOT_EXECUTED)))
-                    .isEqualTo(Outcome.ANSWERED);
+            assertThat(Outcome.of(new RPCXException(code, "there"))).isEqualTo(Outcome.ANSWERED);
+            assertThat(Outcome.of(RPCXException.refused(code, "there"))).isEqualTo(Outcome.ANSWERED);
         }
     }
 
     private static RPCXException error(RPCXException.Code code, RPCXException.Executed executed) {
-        return new RPCXException(code, "by the test", executed);
+        return new RPCXException(code, "by the test", executed, null);
     }
 
     @Test
@@ -131,9 +129,11 @@ class HealthTest {
 
     @Test
     void aCallThatHasNotLeftSaysNothingOfItsInstance() {
-        for (RPCXException.Own why : RPCXException.Own.values()) {
-            assertThat(Outcome.of(RPCXException.unsent(why, RPCXException.Code.UNAVAILABLE, "by the test")))
-                    .isEqualTo(Outcome.UNTOLD);
+        for (RPCXException unsent : List.of(
+                OwnEnd.left(RPCXException.Code.UNAVAILABLE, "by the test"),
+                OwnEnd.full("by the test"),
+                OwnEnd.unfit(RPCXException.Code.UNAVAILABLE, "by the test"))) {
+            assertThat(Outcome.of(unsent)).isEqualTo(Outcome.UNTOLD);
         }
     }
 
@@ -149,7 +149,7 @@ class HealthTest {
 
     @Test
     void wantOfMemoryHereSaysNothingOfTheInstance() {
-        assertThat(Outcome.of(RPCXException.noRoom("by the test"))).isEqualTo(Outcome.UNTOLD);
+        assertThat(Outcome.of(OwnEnd.noRoom("by the test"))).isEqualTo(Outcome.UNTOLD);
     }
 
     @Test

@@ -98,6 +98,7 @@ class NullsTest {
                 () -> new Interceptor.Invocation("nulls", "nothing", new Object[0], Metadata.EMPTY, null));
         SAMPLES.put(Tokens.OneUse.class, Tokens.OneUse::inProcess);
         SAMPLES.put(RPCXException.Code.class, () -> RPCXException.Code.INVALID);
+        SAMPLES.put(RPCXException.Executed.class, () -> RPCXException.Executed.MAYBE);
         SAMPLES.put(Metadata.class, () -> Metadata.EMPTY);
         SAMPLES.put(Method.class, () -> NullsTest.class.getDeclaredMethods()[0]);
         SAMPLES.put(CallLog.class, CallLog::ofClient);

@@ -98,7 +98,7 @@ final class RawServer implements AutoCloseable {
 
         void error(int id, RPCXException.Code code) throws IOException {
             ByteBuf body = Unpooled.buffer();
-            WireError.write(body, new RPCXException(code, "no", RPCXException.Executed.NOT_EXECUTED));
+            WireError.write(body, RPCXException.refused(code, "no"));
             send(Wire.ERROR, id, body);
         }
 

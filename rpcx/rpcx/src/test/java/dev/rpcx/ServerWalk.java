@@ -286,7 +286,7 @@ final class ServerWalk {
             assertThat(frame.payload()).isEqualTo(ByteBufUtil.getBytes(RawPeer.text(WalkedService.item(of.seen++))));
         } else if (type == Wire.ERROR) {
             RPCXException error = WireError.read(Unpooled.wrappedBuffer(frame.payload()));
-            assertThat(error.code().number() + " " + executed(error)).isEqualTo(words[1] + " " + words[2]);
+            assertThat(WireError.number(error.code()) + " " + executed(error)).isEqualTo(words[1] + " " + words[2]);
         }
     }
 

@@ -846,9 +846,7 @@ class StreamSenderTest {
         Charge others = takeAllRoom();
         subscribe();
         ByteBuf error = Unpooled.buffer();
-        WireError.write(
-                error,
-                new RPCXException(RPCXException.Code.INVALID, "why".repeat(500), RPCXException.Executed.NOT_EXECUTED));
+        WireError.write(error, RPCXException.refused(RPCXException.Code.INVALID, "why".repeat(500)));
         sender.addLast(Wire.ERROR, error);
         RPCXException left = leftError();
         assertThat(left.code()).isEqualTo(RPCXException.Code.INVALID);

@@ -76,15 +76,14 @@ class TokensPerAttemptTest {
         @Method
         String pretend() {
             handled.incrementAndGet();
-            throw new RPCXException(
-                    RPCXException.Code.OVERLOADED, "as if it had not run", RPCXException.Executed.NOT_EXECUTED);
+            throw RPCXException.refused(RPCXException.Code.OVERLOADED, "as if it had not run");
         }
 
         @Method
         CompletableFuture<String> pretendLater() {
             handled.incrementAndGet();
-            return CompletableFuture.failedFuture(new RPCXException(
-                    RPCXException.Code.INVALID, "as if it had not run", RPCXException.Executed.NOT_EXECUTED));
+            return CompletableFuture.failedFuture(
+                    RPCXException.refused(RPCXException.Code.INVALID, "as if it had not run"));
         }
     }
 
@@ -377,7 +376,7 @@ class TokensPerAttemptTest {
     void aHandlerThatRanCannotSayThatItDidNot() {
         Interceptor lying = (call, next) -> {
             next.proceed(call);
-            throw new RPCXException(RPCXException.Code.INVALID, "too late", RPCXException.Executed.NOT_EXECUTED);
+            throw RPCXException.refused(RPCXException.Code.INVALID, "too late");
         };
         int[] ports = {serving(), serving((call, next) -> next.proceed(call)), serving(lying)};
         for (int port : ports) {

@@ -582,7 +582,7 @@ class TokensTest {
     void howeverTheCheckOfATokenFailsTheCallHasNotRunAndIsToldSo() {
         for (Throwable thrown : java.util.List.of(
                 new RPCXException(RPCXException.Code.INVALID, "by the store"),
-                new RPCXException(RPCXException.Code.UNAVAILABLE, "by the store", RPCXException.Executed.MAYBE),
+                new RPCXException(RPCXException.Code.UNAVAILABLE, "by the store", RPCXException.Executed.MAYBE, null),
                 new RPCXException(RPCXException.Code.OVERLOADED, "by the store"),
                 RPCXException.refused(RPCXException.Code.NOT_FOUND, "by the store"),
                 new NoClassDefFoundError("by the store"),

@@ -202,7 +202,7 @@ class WireAtOnceTest {
                     // of this call and of no other
                     assertThat(error.getMessage()).as(toString()).isIn(name, "the call is over");
                 }
-                end = "ERROR " + error.code().number();
+                end = "ERROR " + WireError.number(error.code());
             } else {
                 if (kind.startsWith("unary")) {
                     assertThat(last.payload()).as(toString()).isEqualTo(ByteBufUtil.getBytes(RawPeer.text(name)));

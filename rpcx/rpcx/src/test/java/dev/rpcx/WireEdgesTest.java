@@ -311,8 +311,8 @@ class WireEdgesTest {
     @Test
     void aNumberOfAnErrorThatIsLargerThanAnyKnownOneIsNone() {
         ByteBuf payload = Unpooled.buffer();
-        ProtoFields.writeNumber(payload, 1, (1L << 32) + RPCXException.Code.CANCELLED.number());
-        ProtoFields.writeNumber(payload, 3, (1L << 32) + RPCXException.Executed.NOT_EXECUTED.number());
+        ProtoFields.writeNumber(payload, 1, (1L << 32) + WireError.number(RPCXException.Code.CANCELLED));
+        ProtoFields.writeNumber(payload, 3, (1L << 32) + WireError.number(RPCXException.Executed.NOT_EXECUTED));
         RPCXException read = WireError.read(payload);
         assertThat(read.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
         assertThat(read.executed()).isEqualTo(RPCXException.Executed.MAYBE);

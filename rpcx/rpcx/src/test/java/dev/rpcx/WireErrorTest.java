@@ -30,7 +30,7 @@ class WireErrorTest {
     @EnumSource
     void anErrorIsReadAsItWasWritten(Code code) {
         for (Executed executed : Executed.values()) {
-            RPCXException read = WireError.read(bytes(written(new RPCXException(code, "it’s so", executed))));
+            RPCXException read = WireError.read(bytes(written(new RPCXException(code, "it’s so", executed, null))));
             assertThat(read.code()).isEqualTo(code);
             assertThat(read.executed()).isEqualTo(executed);
             assertThat(read).hasMessageContaining("it’s so");
@@ -39,10 +39,31 @@ class WireErrorTest {
 
     @Test
     void itsBytesAreThoseOfTheWire() {
-        assertThat(written(new RPCXException(Code.CANCELLED, "cancelled", Executed.MAYBE)))
+        assertThat(written(new RPCXException(Code.CANCELLED, "cancelled", Executed.MAYBE, null)))
                 .isEqualTo("0801" + "1209" + "63616e63656c6c6564" + "1803");
-        assertThat(written(new RPCXException(Code.CANCELLED, "", Executed.MAYBE)))
+        assertThat(written(new RPCXException(Code.CANCELLED, "", Executed.MAYBE, null)))
                 .isEqualTo("08011803");
+    }
+
+    /** They are part of the wire. */
+    @Test
+    void theNumberOfACodeNeverChanges() {
+        assertThat(Code.values())
+                .extracting(code -> code + " " + WireError.number(code))
+                .startsWith(
+                        "CANCELLED 1",
+                        "DEADLINE_EXCEEDED 2",
+                        "UNAVAILABLE 3",
+                        "NOT_FOUND 4",
+                        "INVALID 5",
+                        "HANDLER_FAILED 6",
+                        "TOO_LARGE 7",
+                        "OVERLOADED 8",
+                        "UNAUTHENTICATED 9",
+                        "PROTOCOL 10");
+        assertThat(Executed.values())
+                .extracting(executed -> executed + " " + WireError.number(executed))
+                .containsExactly("NOT_EXECUTED 1", "EXECUTED 2", "MAYBE 3");
     }
 
     @Test
@@ -56,8 +77,7 @@ class WireErrorTest {
     @ParameterizedTest
     @ValueSource(ints = {1999, 2000, 2001, 100_000})
     void aLongTextIsCutSoThatAnErrorFitsAFrame(int length) {
-        RPCXException read = WireError.read(
-                bytes(written(new RPCXException(Code.HANDLER_FAILED, "é".repeat(length), Executed.EXECUTED))));
+        RPCXException read = WireError.read(bytes(written(new RPCXException(Code.HANDLER_FAILED, "é".repeat(length)))));
         assertThat(read).hasMessage("é".repeat(Math.min(2000, length)));
         assertThat(read.executed()).isEqualTo(Executed.EXECUTED);
     }
@@ -73,7 +93,7 @@ class WireErrorTest {
     @Test
     void aTextHasNoControlCharactersAndIsOneLine() {
         String text = "no\r\n2026 INFO all is well\u001b[2J\u0000\u007f\u009b\u2028\u2029 \u00e9";
-        RPCXException read = WireError.read(bytes(written(new RPCXException(Code.INVALID, text, Executed.EXECUTED))));
+        RPCXException read = WireError.read(bytes(written(new RPCXException(Code.INVALID, text))));
         String r = "\uFFFD";
         assertThat(read).hasMessage("no" + r + r + "2026 INFO all is well" + r + "[2J" + r.repeat(5) + " \u00e9");
     }

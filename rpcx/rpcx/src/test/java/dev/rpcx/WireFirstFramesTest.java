@@ -258,7 +258,7 @@ class WireFirstFramesTest {
                 } else {
                     assertThat(answer.head()).as(what).isEqualTo(Wire.ERROR);
                     RPCXException error = WireError.read(Unpooled.wrappedBuffer(answer.payload()));
-                    assertThat("ERROR " + error.code().number() + " not")
+                    assertThat("ERROR " + WireError.number(error.code()) + " not")
                             .as(what)
                             .isEqualTo(says);
                     assertThat(error.executed()).as(what).isEqualTo(RPCXException.Executed.NOT_EXECUTED);

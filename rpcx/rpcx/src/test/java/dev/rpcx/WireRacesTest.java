@@ -120,7 +120,7 @@ class WireRacesTest {
                 if (frame.type() == Wire.ERROR) {
                     assertThat(frame.id()).isEqualTo(ID);
                     RPCXException error = WireError.read(Unpooled.wrappedBuffer(frame.payload()));
-                    return "ERROR " + error.code().number() + " " + executed(error);
+                    return "ERROR " + WireError.number(error.code()) + " " + executed(error);
                 }
                 reply |= frame.type() == Wire.REPLY;
                 if (reply && (frame.head() & Wire.MORE) == 0) {
