@@ -35,6 +35,7 @@ instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$*,A
 outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,OverdueCallersTest
 words     MethodDictionary,Settings,Metadata,MetadataFields*,FrozenMap,MethodShape MethodDictionaryTest,SettingsTest,MetadataTest,FrozenMapTest,MethodShapeTest,VarintTest
 sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
+chain     Chain,CallInvocation                                       ChainTest,ClientInterceptorsTest,InterceptedCallsTest
 threads   CallThreads,CallThreads$*                                  CallStepsTest,CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest

@@ -32,7 +32,7 @@ PACKAGE = {room: f"dev.rpcx.internal.{room}" for room in ORDER} | {"base": "dev.
 FORBIDDEN = {("server", "client"), ("server", "discovery")}
 TABLE = "\n".join(line for line in (HOME / TEST.replace("/java", "/resources/dev/rpcx/rooms.txt")).read_text().splitlines() if not line.startswith("#"))
 # types that the cuts make: known to --apply once they are there
-MADE = {"ThreadTools": "base", "CallbackFailures": "base", "ThrowableText": "base", "Failures": "call", "TimedContext": "call",
+MADE = {"ThreadTools": "base", "CallbackFailures": "base", "ThrowableText": "base", "TimedContext": "call",
         "CurrentCall": "call", "CallInvocation": "call", "HandledCall": "call", "Chain": "call", "CallFuture": "call", "WatchedStream": "call",
         "MetadataFields": "wire", "FrozenMap": "base", "TlsEngine": "io", "OwnEnd": "client", "ClientCore": "client", "HandledContext": "server",
         "ServerCore": "server", "HandlerThreads": "server", "ServerPlatform": "server", "TokenChecks": "call", "ClientSettings": "client",

@@ -461,19 +461,16 @@ public final class CallContext {
      * to a thread that knows of no call, or of another one. On an event loop where the method's handlers do not run it
      * goes on elsewhere, and this gives a stage.
      */
-    static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
-        CallContext handled = call.handled;
-        if (handled == null) {
-            return step.proceed(call);
-        }
-        if (handled.isBarred()) {
+    @Nullable
+    Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
+        if (isBarred()) {
             throw hasEnded();
         }
-        CallThreads.Steps steps = handled.steps;
-        if (steps != null && steps.isElsewhere()) {
-            return steps.proceed(call, step);
+        CallThreads.Steps given = steps;
+        if (given != null && given.isElsewhere()) {
+            return given.proceed(call, step);
         }
-        return proceedHere(handled, steps, call, step);
+        return proceedHere(this, given, call, step);
     }
 
     /**

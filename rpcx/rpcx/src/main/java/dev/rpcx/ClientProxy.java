@@ -172,7 +172,7 @@ final class ClientProxy implements InvocationHandler {
 
     private static Remote intercepted(
             Method method, String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
-        Interceptor.Next chain = Interceptor.chain(interceptors, end);
+        Interceptor.Next chain = Chain.of(interceptors, end);
         ClientMethod.Kind kind = kind(method);
         boolean isAsync = kind == ClientMethod.Kind.ASYNC;
         boolean hasResult = method.getReturnType() != void.class;
@@ -182,7 +182,7 @@ final class ClientProxy implements InvocationHandler {
         Class<?> expected = MethodType.methodType(method.getReturnType()).wrap().returnType();
         return arguments -> {
             try {
-                Object result = chain.proceed(new Interceptor.Invocation(
+                Object result = chain.proceed(new CallInvocation(
                         service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
                 if (hasResult && (result == null ? !takesNull : !expected.isInstance(result))) {
                     throw failed(

@@ -1,6 +1,5 @@
 package dev.rpcx;
 
-import java.util.ArrayDeque;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -59,73 +58,37 @@ public interface Interceptor {
 
     /**
      * One call on its way. Others are made of it, so that a server knows of each which call it is, on whatever thread
-     * and however late it proceeds.
+     * and however late it proceeds. One of a user's own is for tests of an interceptor: {@link Next#proceed} of RPCX
+     * refuses it with an {@link IllegalArgumentException}.
      */
-    final class Invocation {
-        private final String service;
-        private final String method;
-        private final @Nullable Object[] arguments;
-        private final Metadata metadata;
-
-        /** The call that a server handles; null at a client. */
-        final @Nullable CallContext handled;
-
-        Invocation(
-                String service,
-                String method,
-                @Nullable Object[] arguments,
-                Metadata metadata,
-                @Nullable CallContext handled) {
-            this.service = service;
-            this.method = method;
-            this.arguments = arguments;
-            this.metadata = metadata;
-            this.handled = handled;
-        }
-
+    interface Invocation {
         /** Name of the service, as it is published. */
-        public String service() {
-            return service;
-        }
+        String service();
 
         /** Name of the method, as it is published. */
-        public String method() {
-            return method;
-        }
+        String method();
 
         /** What the method is called with; the array is the call's own, and may be changed before it proceeds. */
-        public @Nullable Object[] arguments() {
-            return arguments;
-        }
+        @Nullable
+        Object[] arguments();
 
         /** What the client sends beside the arguments, or what the server has received. */
-        public Metadata metadata() {
-            return metadata;
-        }
+        Metadata metadata();
 
         /** The same call with other arguments. */
-        public Invocation withArguments(@Nullable Object... others) {
-            return new Invocation(
-                    service, method, Given.notNull(others, "others", "an array, empty for none"), metadata, handled);
-        }
+        Invocation withArguments(@Nullable Object... others);
 
         /** The same call with one more entry of metadata. */
-        public Invocation with(String name, String value) {
-            return new Invocation(service, method, arguments, metadata.with(name, value), handled);
-        }
+        Invocation with(String name, String value);
 
         /**
          * Same call with one more entry of metadata, computed anew for each attempt: {@link Metadata#withEachAttempt}.
          */
-        public Invocation withEachAttempt(String name, Supplier<String> value) {
-            return new Invocation(service, method, arguments, metadata.withEachAttempt(name, value), handled);
-        }
+        Invocation withEachAttempt(String name, Supplier<String> value);
 
         /** Service and method; never arguments. */
         @Override
-        public String toString() {
-            return service + "/" + method;
-        }
+        String toString();
     }
 
     /**
@@ -139,25 +102,5 @@ public interface Interceptor {
         } catch (Throwable t) {
             CallbackFailures.log(t);
         }
-    }
-
-    /** All of them in order, the first outermost. */
-    static Next chain(Iterable<Interceptor> interceptors, Next end) {
-        Given.notNull(end, "end", "what answers the call");
-        Next next = call -> end.proceed(given(call));
-        ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
-        for (Interceptor each : Given.notNull(interceptors, "interceptors", "those of a client or server")) {
-            reversed.push(Given.notNull(each, "interceptors", "none of them null"));
-        }
-        for (Interceptor interceptor : reversed) {
-            Next rest = next;
-            Next step = call -> interceptor.intercept(call, rest);
-            next = call -> CallContext.proceed(given(call), step);
-        }
-        return next;
-    }
-
-    private static Invocation given(Invocation call) {
-        return Given.notNull(call, "call", "the Invocation that came, or one made of it");
     }
 }

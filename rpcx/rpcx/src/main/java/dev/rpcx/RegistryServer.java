@@ -188,7 +188,7 @@ public final class RegistryServer {
                     entry.handle,
                     interceptors.isEmpty()
                             ? null
-                            : Interceptor.chain(
+                            : Chain.of(
                                     interceptors,
                                     ServerMethod.entering(
                                             entry.handle,

@@ -45,7 +45,7 @@ record ServerMethod(
     Object invoke(Object[] values, Metadata metadata, CallContext call) throws Throwable {
         Object result = chain == null
                 ? (Object) handle.invokeExact(values)
-                : chain.proceed(new Interceptor.Invocation(service, name, values, metadata, call));
+                : chain.proceed(new CallInvocation(service, name, values, metadata, call));
         // A stage of somebody else's class may do its work once something is hung on it, and on the thread that does
         // that: such work is the handler's, or an interceptor's, and a cancel interrupts it. A publisher may be a stage
         // as well, and is none here.
@@ -64,7 +64,7 @@ record ServerMethod(
         return Stages.isPassive(stage)
                 ? stage
                 : call.proceedLater(
-                        new Interceptor.Invocation(service, name, new Object[0], Metadata.EMPTY, call), of -> stage);
+                        new CallInvocation(service, name, new Object[0], Metadata.EMPTY, call), of -> stage);
     }
 
     /**
@@ -82,7 +82,7 @@ record ServerMethod(
             MethodHandle handle, List<Class<?>> parameters, boolean brings, Codec<Object> codec) {
         String nullRefused = brings ? null : nullRefused(codec);
         Interceptor.Next handler = call -> {
-            CallContext handled = call.handled;
+            CallContext handled = Chain.given(call).handled;
             try {
                 Object result = (Object) handle.invokeExact(call.arguments());
                 if (brings && !(result instanceof Flow.Publisher<?>)) {
@@ -103,9 +103,10 @@ record ServerMethod(
                 .toList();
         Interceptor.Next end = call -> {
             checkArguments(call.arguments(), parameters, boxed);
-            return call.handled == null ? handler.proceed(call) : call.handled.handle(call, handler);
+            CallContext handled = Chain.given(call).handled;
+            return handled == null ? handler.proceed(call) : handled.handle(call, handler);
         };
-        return call -> CallContext.proceed(call, end);
+        return call -> Chain.proceed(call, end);
     }
 
     private static void checkArguments(@Nullable Object[] arguments, List<Class<?>> parameters, List<Class<?>> boxed) {

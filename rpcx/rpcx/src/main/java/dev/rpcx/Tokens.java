@@ -228,7 +228,7 @@ public final class Tokens {
                 throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
             // wherever this is called from: it is this call that the token was sent with
-            return CallContext.proceed(call, known -> {
+            return Chain.proceed(call, known -> {
                 CallContext.current().orElseThrow().authenticate(caller);
                 return next.proceed(known);
             });
@@ -336,7 +336,7 @@ public final class Tokens {
             // a name that is not known takes as long as one that is
             boolean isSigned = received.isSignedBy(known == null ? NOBODYS : known, call.service(), call.method());
             long now = clock.millis();
-            long ageMillis = call.handled == null ? 0 : TimeUnit.NANOSECONDS.toMillis(call.handled.ageNanos());
+            long ageMillis = TimeUnit.NANOSECONDS.toMillis(Chain.given(call).ageNanos());
             if (known == null
                     || !isSigned
                     || !isTimely(token.expiresMillis(), now - ageMillis)

@@ -757,8 +757,7 @@ class CallLogTest {
                 throw new IllegalStateException("nothing may depend on this");
             }
         };
-        Interceptor.Invocation call =
-                new Interceptor.Invocation("greeter", "later", new Object[0], Metadata.EMPTY, null);
+        Interceptor.Invocation call = new CallInvocation("greeter", "later", new Object[0], Metadata.EMPTY, null);
         assertThat(CallLog.ofClient().intercept(call, proceeding -> stage)).isSameAs(stage);
     }
 

@@ -110,7 +110,7 @@ class CallStepsTest {
     }
 
     private Interceptor.Invocation invocation() {
-        return new Interceptor.Invocation("steps", "there", new Object[0], Metadata.EMPTY, context);
+        return new CallInvocation("steps", "there", new Object[0], Metadata.EMPTY, context);
     }
 
     private CallThreads.Steps steps(String method) {

@@ -130,8 +130,7 @@ class CallThreadsTest {
         CallThreads.Call call = new IdleCall(method, context);
         Executor signals = threads.signalsOf(call);
         CallThreads.Steps steps = threads.stepsOf(call);
-        Interceptor.Invocation invocation =
-                new Interceptor.Invocation("steps", "here", new Object[0], Metadata.EMPTY, context);
+        Interceptor.Invocation invocation = new CallInvocation("steps", "here", new Object[0], Metadata.EMPTY, context);
         Runnable signal = () -> {};
         Runnable tried = switch (what) {
             case "signal" -> () -> signals.execute(signal);

@@ -356,8 +356,7 @@ class LostCallsTest {
                 channel.eventLoop(),
                 new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
                 new LostCalls(() -> {}));
-        Interceptor.Invocation invocation =
-                new Interceptor.Invocation("lost", "pooled", new Object[0], Metadata.EMPTY, null);
+        Interceptor.Invocation invocation = new CallInvocation("lost", "pooled", new Object[0], Metadata.EMPTY, null);
         List<CallContext> contexts = new ArrayList<>();
         List<CompletionStage<?>> stages = new ArrayList<>();
         for (int i = 0; i < 2; i++) {

@@ -95,7 +95,8 @@ class NullsTest {
         SAMPLES.put(Interceptor.Next.class, () -> (Interceptor.Next) call -> null);
         SAMPLES.put(
                 Interceptor.Invocation.class,
-                () -> new Interceptor.Invocation("nulls", "nothing", new Object[0], Metadata.EMPTY, null));
+                () -> new CallInvocation("nulls", "nothing", new Object[0], Metadata.EMPTY, null));
+        SAMPLES.put(CallInvocation.class, SAMPLES.get(Interceptor.Invocation.class));
         SAMPLES.put(Tokens.OneUse.class, Tokens.OneUse::inProcess);
         SAMPLES.put(RPCXException.Code.class, () -> RPCXException.Code.INVALID);
         SAMPLES.put(RPCXException.Executed.class, () -> RPCXException.Executed.MAYBE);
@@ -194,6 +195,9 @@ class NullsTest {
         return sample.get();
     }
 
+    /** Types that are not public and implement a public interface for its users. */
+    private static final List<Class<?>> IMPLEMENTING = List.of(CallInvocation.class);
+
     /** What users call: not what they implement, and not what stands in somebody else's type. */
     private static List<Executable> members(Class<?> type) {
         List<Executable> members = new ArrayList<>(Arrays.asList(type.getConstructors()));
@@ -202,7 +206,7 @@ class NullsTest {
             if (Modifier.isPublic(modifiers)
                     && !Modifier.isAbstract(modifiers)
                     && !method.isSynthetic()
-                    && !isInherited(type, method)) {
+                    && (IMPLEMENTING.contains(type) || !isInherited(type, method))) {
                 members.add(method);
             }
         }
@@ -224,7 +228,7 @@ class NullsTest {
     private static List<Class<?>> publicTypes() throws IOException, URISyntaxException {
         Path classes = Path.of(
                 Client.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-        List<Class<?>> types = new ArrayList<>();
+        List<Class<?>> types = new ArrayList<>(IMPLEMENTING);
         for (Class<?> marker : List.of(Client.class, Faults.class)) {
             String name = marker.getPackageName();
             try (Stream<Path> files = Files.list(classes.resolve(name.replace('.', '/')))) {

@@ -32,8 +32,8 @@ public final class TokenFuzz {
     }
 
     private static void refused(String text) {
-        Interceptor.Invocation call = new Interceptor.Invocation(
-                "service", "method", new Object[0], Metadata.EMPTY.with("rpcx-token", text), null);
+        Interceptor.Invocation call =
+                new CallInvocation("service", "method", new Object[0], Metadata.EMPTY.with("rpcx-token", text), null);
         try {
             REQUIRING.intercept(call, letIn -> {
                 throw new AssertionError("let in with " + text);

@@ -460,7 +460,7 @@ class TokensTest {
     private static Interceptor.Invocation fresh(Metadata sent) {
         MockTicker ticker = Ticker.newMockTicker();
         CallContext call = new CallContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
-        return new Interceptor.Invocation("secret", "whoAmI", new Object[0], sent, call);
+        return new CallInvocation("secret", "whoAmI", new Object[0], sent, call);
     }
 
     /** The signers' clocks were ahead with the server's: what they signed was known, and has been forgotten. */
@@ -505,7 +505,7 @@ class TokensTest {
         CallContext call = new CallContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         String token = unsent(Tokens.signing("alice", ALICE, now::get));
         Metadata sent = Metadata.EMPTY.with("rpcx-token", token);
-        Interceptor.Invocation invocation = new Interceptor.Invocation("secret", "whoAmI", new Object[0], sent, call);
+        Interceptor.Invocation invocation = new CallInvocation("secret", "whoAmI", new Object[0], sent, call);
         ticker.advance(42, TimeUnit.SECONDS);
         now.set(NOW.plusSeconds(42));
         assertThatThrownBy(() -> requiring.intercept(invocation, known -> "handled"))
@@ -519,7 +519,7 @@ class TokensTest {
         CallContext late =
                 new CallContext(ticker.nanoTime(), Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         assertThatThrownBy(() -> requiring.intercept(
-                        new Interceptor.Invocation("secret", "whoAmI", new Object[0], sent, late), known -> "handled"))
+                        new CallInvocation("secret", "whoAmI", new Object[0], sent, late), known -> "handled"))
                 .hasMessage("no valid token");
     }
 

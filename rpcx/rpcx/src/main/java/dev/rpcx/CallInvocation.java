@@ -1,0 +1,74 @@
+package dev.rpcx;
+
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** A call on its way through its interceptors. A server knows of each which call it is. */
+final class CallInvocation implements Interceptor.Invocation {
+    private final String service;
+    private final String method;
+    private final @Nullable Object[] arguments;
+    private final Metadata metadata;
+
+    /** The call that a server handles; null at a client. */
+    final @Nullable CallContext handled;
+
+    CallInvocation(
+            String service,
+            String method,
+            @Nullable Object[] arguments,
+            Metadata metadata,
+            @Nullable CallContext handled) {
+        this.service = service;
+        this.method = method;
+        this.arguments = arguments;
+        this.metadata = metadata;
+        this.handled = handled;
+    }
+
+    /** How long ago a server has received the call; 0 at a client. */
+    long ageNanos() {
+        return handled == null ? 0 : handled.ageNanos();
+    }
+
+    @Override
+    public String service() {
+        return service;
+    }
+
+    @Override
+    public String method() {
+        return method;
+    }
+
+    @Override
+    public @Nullable Object[] arguments() {
+        return arguments;
+    }
+
+    @Override
+    public Metadata metadata() {
+        return metadata;
+    }
+
+    @Override
+    public CallInvocation withArguments(@Nullable Object... others) {
+        return new CallInvocation(
+                service, method, Given.notNull(others, "others", "an array, empty for none"), metadata, handled);
+    }
+
+    @Override
+    public CallInvocation with(String name, String value) {
+        return new CallInvocation(service, method, arguments, metadata.with(name, value), handled);
+    }
+
+    @Override
+    public CallInvocation withEachAttempt(String name, Supplier<String> value) {
+        return new CallInvocation(service, method, arguments, metadata.withEachAttempt(name, value), handled);
+    }
+
+    @Override
+    public String toString() {
+        return service + "/" + method;
+    }
+}
