@@ -70,7 +70,7 @@ final class Forms {
             method("", "void a(Override x)", NOT_MAPPED),
             method("", "void a(Metadata x)", "dev.rpcx.Metadata"),
             method("", "void a(CallContext x)", "dev.rpcx.CallContext"),
-            method("", "void a(String x, Interceptor.Invocation y)", "dev.rpcx.Interceptor.Invocation"),
+            method("", "void a(String x, Interceptor.Invocation y)", "dev.rpcx.Interceptor"),
             method("", "Interceptor a()", "dev.rpcx.Interceptor " + NOT_MAPPED),
             method("", "void a(int[] x)", "write it as a List"),
             method("", "void a(String... x)", "write it as a List"),
