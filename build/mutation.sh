@@ -40,7 +40,7 @@ threads   CallThreads,CallThreads$*                                  CallStepsTe
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
-readturn  ReadTurn,ReadTurn$*                                        ReadTurnAloneTest,ClientHereTest,ReadTurnTest
+readturn  ReadTurn,ReadTurn$*                                        ReadTurnAloneTest,ReadTurnSocketTest,ClientHereTest,ReadTurnTest
 writeturn WriteTurn                                                  WriteTurnAloneTest,WireHereTest,WireFramesTest,RacesTest,ServerHereTest
 keys      codec.KeyHashes*                                           codec.KeyHashesTest,codec.KeyOrderTest,codec.MemoryTest
 PARTS

@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.Socket;
@@ -29,13 +31,17 @@ public class WriteTurnRace {
     private static final Socket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream() : null;
 
     private static final EmbeddedChannel CHANNEL = new EmbeddedChannel();
+
+    /** A turn asks for it where it looks for a socket, and here it has one. */
+    private static final ChannelHandler CONNECTION = new ChannelInboundHandlerAdapter();
+
     private static final Field FIELD = field("socket");
     private static final Field BUFFER = field("buffer");
 
     /** Nothing is written to it. To make one takes longer than all the rest, so that two would hardly meet. */
     private static final ByteBuffer SHARED = ByteBuffer.allocateDirect(16);
 
-    private final WriteTurn turn = new WriteTurn(CHANNEL);
+    private final WriteTurn turn = new WriteTurn(CHANNEL, CONNECTION);
 
     /** Without any fence of its own. */
     private int written;

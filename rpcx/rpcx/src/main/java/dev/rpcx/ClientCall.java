@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * next call. Whoever of the two comes second frees the slot. Only the event loop completes a call, or the caller while
  * the loop has lent it the socket, so outcomes never race each other.
  */
-final class ClientCall extends Outbound {
+final class ClientCall extends Outbound implements ReadTurn.Reader {
     /** A buffer up to this is not counted while its slot is free: there can be as many as there are slots. */
     private static final int COUNTED_BYTES = 512;
 
@@ -351,8 +351,8 @@ final class ClientCall extends Outbound {
         }
     }
 
-    /** Whether its end is there to be read. From any thread. */
-    boolean isCompleted() {
+    @Override
+    public boolean isCompleted() {
         return (state & COMPLETED) != 0;
     }
 
@@ -556,7 +556,7 @@ final class ClientCall extends Outbound {
     }
 
     @Override
-    boolean leavesHere() {
+    public boolean leavesHere() {
         if (!connection.enter()) {
             return false;
         }
@@ -689,8 +689,18 @@ final class ClientCall extends Outbound {
         }
     }
 
+    @Override
+    public boolean takes(ByteBuf arrived) {
+        try {
+            return WireConnection.enterFrame(arrived, Wire.REPLY, id) && onOwnReply(arrived);
+        } catch (WireFault fault) {
+            // the loop finds the same
+            return false;
+        }
+    }
+
     /** The reply, read by the caller, who has the {@link ReadTurn}. @return false if it is not its any more */
-    boolean onOwnReply(ByteBuf payload) {
+    private boolean onOwnReply(ByteBuf payload) {
         if (completed || !onWire || upload != null || arriving != 0) {
             return false;
         }

@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** A client's connection: the slots of its calls, the server's method numbers, and one timer for all deadlines. */
-final class ClientConnection extends WireConnection {
+final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /** A caller's own thread takes less from a call's begin to its request; what takes longer is told to the server. */
     private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -96,7 +96,7 @@ final class ClientConnection extends WireConnection {
     }
 
     final CallSlots slots = new CallSlots(this);
-    final ReadTurn readTurn = new ReadTurn(this);
+    final ReadTurn readTurn = new ReadTurn(channel, this);
     final OverdueCallers overdueCallers = new OverdueCallers(this);
     private final ClientAddress address;
     private final String peer;
@@ -250,8 +250,8 @@ final class ClientConnection extends WireConnection {
         return !leaving && closedWhy == null;
     }
 
-    /** Calls under way, as of a moment ago. */
-    int load() {
+    @Override
+    public int load() {
         return (int) UNDER_WAY.getOpaque(this) + underWayHere;
     }
 
@@ -706,7 +706,8 @@ final class ClientConnection extends WireConnection {
         loneReplies++;
     }
 
-    void isNotAlone() {
+    @Override
+    public void isNotAlone() {
         loneReplies = 0;
     }
 

@@ -1,6 +1,7 @@
 package dev.rpcx;
 
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.IoEvent;
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
@@ -23,8 +24,20 @@ import org.jspecify.annotations.Nullable;
  * Epoll for one event loop, which learns of every socket that is about to be closed: whatever closes one, the peer, an error, the loop's
  * end, it is first taken off the loop. Where a {@link WriteTurn} or a {@link ReadTurn} has a thread at the socket, it is waited for: the
  * number of a closed descriptor is soon another connection's.
+ *
+ * <p>The watch and the turns rely on how Netty works inside, which its next version may change:
+ * {@code NettyVersionsTest} names those for which this holds.
  */
 final class CloseWatch implements IoHandler {
+    /** Has threads other than the event loop at a socket. */
+    interface SocketUser {
+        /**
+         * The socket is about to be closed: no thread is at it when this returns, and none comes after. On the event
+         * loop.
+         */
+        void socketCloses();
+    }
+
     private final IoHandler epoll;
 
     /** The loop's alone. */
@@ -45,14 +58,16 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Of a socket that threads other than the event loop may write to or read from; null where they may not: TLS, or any other handler
-     * between connection and socket, would see nothing of it. On the event loop.
+     * Finds a socket that threads other than the event loop may write to or read from. On the event loop.
+     *
+     * @param connection the channel's handler whose bytes they are
+     * @return null where they may not: TLS, or any other handler between connection and socket, would see nothing of it
      */
-    static @Nullable Registration ofPlainSocket(Channel channel) {
+    static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
         CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
         return watch != null
                         && channel instanceof EpollSocketChannel epoll
-                        && channel.pipeline().first() instanceof WireConnection
+                        && channel.pipeline().first() == connection
                 ? watch.registrations.get(epoll.fd())
                 : null;
     }
@@ -109,12 +124,12 @@ final class CloseWatch implements IoHandler {
         private final EpollIoHandle channel;
         private @Nullable IoRegistration inEpoll;
 
-        /** Told before the socket closes. */
+        /** Told before the socket closes, as {@link #reading} is. */
         @Nullable
-        WriteTurn writing;
+        SocketUser writing;
 
         @Nullable
-        ReadTurn reading;
+        SocketUser reading;
 
         /** What the channel wants to hear of. */
         private EpollIoOps ops = EpollIoOps.NONE;
@@ -195,10 +210,10 @@ final class CloseWatch implements IoHandler {
         public boolean cancel() {
             registrations.remove(channel.fd(), this);
             if (writing != null) {
-                writing.end();
+                writing.socketCloses();
             }
             if (reading != null) {
-                reading.close();
+                reading.socketCloses();
             }
             return inEpoll().cancel();
         }

@@ -4,13 +4,14 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A message on its way out, and a link of the {@link Outbox}: queueing one allocates nothing. The body lies on the heap, so a message
  * dropped on any path leaks nothing; the event loop copies it into the pooled buffer that goes to the socket.
  */
-abstract class Outbound {
+abstract class Outbound implements WriteTurn.Message {
     /** A message up to this is not charged while its place is. */
     static final int SMALL_BYTES = Uncharged.SMALL_BYTES;
 
@@ -67,12 +68,25 @@ abstract class Outbound {
     abstract void left();
 
     /**
-     * Called on the thread that is about to write the message itself, when its body has been copied. What the reply to it will need has to
-     * be done here, and from here on the object may have another use.
-     *
-     * @return false if the message has to go by the event loop after all, and is unchanged
+     * Copies the body with its header, as one frame. The length of one that a thread writes itself takes at most two
+     * bytes.
      */
-    boolean leavesHere() {
+    @Override
+    public final void copyTo(ByteBuffer frame) {
+        int bytes = body.readableBytes();
+        int length = Wire.HEAD_BYTES + bytes;
+        if (length < 0x80) {
+            frame.put((byte) length);
+        } else {
+            frame.put((byte) (length | 0x80)).put((byte) (length >>> 7));
+        }
+        frame.put((byte) head).putInt(id);
+        frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
+    }
+
+    /** By itself a message goes by the event loop. */
+    @Override
+    public boolean leavesHere() {
         return false;
     }
 

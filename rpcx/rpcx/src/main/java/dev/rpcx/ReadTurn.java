@@ -2,6 +2,8 @@ package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.DefaultSelectStrategyFactory;
 import io.netty.channel.IoEvent;
 import io.netty.channel.IoHandler;
@@ -30,7 +32,40 @@ import org.jspecify.annotations.Nullable;
  * turn with it. Outcomes are still decided by one thread at a time: whoever has the turn. Nobody reads while the socket is lent and no
  * call is under way; the loop looks after it every {@link #TICK_MILLIS}.
  */
-final class ReadTurn {
+final class ReadTurn implements CloseWatch.SocketUser {
+    /** The connection whose socket is lent out: the first of its channel's handlers. */
+    interface Connection extends ChannelHandler {
+        /** Calls under way, as of a moment ago. From any thread. */
+        int load();
+
+        /** Runs a task on the event loop; when that has ended, here. From any thread. */
+        void inLoopOrHere(Runnable task);
+
+        /** The loop has the socket back, and a row of replies to lone callers begins anew. On the event loop. */
+        void isNotAlone();
+
+        /** A caller has heard of the peer. On the event loop. */
+        void hear();
+
+        /** Ends the connection here and now. On the event loop. */
+        void abort(String why);
+    }
+
+    /** A call whose caller reads the reply itself. */
+    interface Reader {
+        /** Whether its end is there to be read. From any thread. */
+        boolean isCompleted();
+
+        /**
+         * Completes the call if what has arrived begins with its whole reply, and reads that to its end and no further.
+         * By the caller, who has the turn.
+         *
+         * @param arrived begins where a message of the peer begins
+         * @return false if all of it is for the event loop; its indices mean nothing then
+         */
+        boolean takes(ByteBuf arrived);
+    }
+
     /** Replies in a row to callers that were alone, after which the socket is lent to them. */
     static final int LONE_REPLIES = 32;
 
@@ -70,7 +105,8 @@ final class ReadTurn {
         }
     }
 
-    private final ClientConnection connection;
+    private final Channel channel;
+    private final Connection connection;
     private volatile int owner = LOOP;
 
     /** The loop found a caller at the socket, and wants it back. Cleared when it has it. */
@@ -90,7 +126,8 @@ final class ReadTurn {
     private int seen;
     private boolean ticking;
 
-    ReadTurn(ClientConnection connection) {
+    ReadTurn(Channel channel, Connection connection) {
+        this.channel = channel;
         this.connection = connection;
     }
 
@@ -191,7 +228,7 @@ final class ReadTurn {
     // ---- a caller
 
     /** Waits for the reply to a call that this thread has sent itself. When it returns, the call is over or the loop's to end. */
-    void read(ClientCall call) {
+    void read(Reader call) {
         if (owner != FREE || !OWNER.compareAndSet(this, FREE, CALLER)) {
             return;
         }
@@ -217,7 +254,7 @@ final class ReadTurn {
         }
     }
 
-    private boolean take(Loan lent, ClientCall call) throws IOException {
+    private boolean take(Loan lent, Reader call) throws IOException {
         int bytes = lent.socket.recv(lent.arrived, 0, MAX_BYTES);
         if (bytes <= 0) {
             return false;
@@ -227,18 +264,8 @@ final class ReadTurn {
         lent.arrived.position(0).limit(bytes);
         frames.writeBytes(lent.arrived);
         lent.arrived.clear();
-        boolean isOver = false;
-        try {
-            isOver = WireConnection.enterFrame(frames, Wire.REPLY, call.id) && call.onOwnReply(frames);
-            if (isOver) {
-                frames.setIndex(frames.writerIndex(), bytes);
-            }
-        } catch (WireFault fault) {
-            // the loop finds the same
-        }
-        if (!isOver) {
-            frames.setIndex(0, bytes);
-        }
+        boolean isOver = call.takes(frames);
+        frames.setIndex(isOver ? frames.readerIndex() : 0, bytes);
         if (frames.isReadable()) {
             rest = Unpooled.copiedBuffer(frames);
         }
@@ -274,7 +301,7 @@ final class ReadTurn {
         if (loan != null || refused) {
             return loan != null;
         }
-        CloseWatch.Registration registration = CloseWatch.ofPlainSocket(connection.channel);
+        CloseWatch.Registration registration = CloseWatch.ofPlainSocket(channel, connection);
         if (registration == null || !(registration.fd() instanceof Socket socket)) {
             refused = true;
             return false;
@@ -332,12 +359,12 @@ final class ReadTurn {
         ByteBuf bytes = Objects.requireNonNull(rest);
         rest = null;
         isBack();
-        connection.channel.pipeline().fireChannelRead(bytes).fireChannelReadComplete();
+        channel.pipeline().fireChannelRead(bytes).fireChannelReadComplete();
     }
 
     private void tickLater() {
         ticking = true;
-        connection.loop().schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
+        channel.eventLoop().schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
     }
 
     private void tick() {
@@ -388,8 +415,8 @@ final class ReadTurn {
         }
     }
 
-    /** The socket is about to be closed: on the event loop. */
-    void close() {
+    @Override
+    public void socketCloses() {
         end();
         Loan lent = loan;
         loan = null;

@@ -929,7 +929,7 @@ final class ServerCall extends Outbound
     }
 
     @Override
-    boolean leavesHere() {
+    public boolean leavesHere() {
         if (!end()) {
             return false;
         }

@@ -189,7 +189,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         this.frame = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::endFrame);
         this.loop = channel.eventLoop();
         this.ticker = loop.ticker();
-        this.turn = new WriteTurn(channel);
+        this.turn = new WriteTurn(channel, this);
     }
 
     /** The peer's highest version; both speak the lower of the two. */
@@ -358,7 +358,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /** On the event loop; when that has ended, here. */
-    final void inLoopOrHere(Runnable task) {
+    public final void inLoopOrHere(Runnable task) {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException ended) {
@@ -1239,7 +1239,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /** On the event loop: ends a connection whose peer would not take what is still to be written, here and now. */
-    final void abort(String why) {
+    public final void abort(String why) {
         try {
             if (!closed) {
                 end(why);
@@ -1256,7 +1256,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /** A thread that is not the event loop has heard of the peer, or the peer has taken what it was sent. */
-    final void hear() {
+    public final void hear() {
         reads++;
     }
 

@@ -3,6 +3,7 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.unix.Socket;
 import java.io.IOException;
@@ -24,8 +25,25 @@ import org.jspecify.annotations.Nullable;
  * call anything: either as it was, or {@link #BROKEN}, and then whoever next needs the turn on the loop closes the
  * socket.
  */
-final class WriteTurn {
-    /** A frame above this is left to the loop. Its length takes at most two bytes. */
+final class WriteTurn implements CloseWatch.SocketUser {
+    /** A message that a thread may write itself. */
+    interface Message {
+        /**
+         * Copies the message, as it goes to the socket, to an empty buffer of {@link #MAX_BYTES}, for which it is not
+         * too large. What this throws leaves the message as it was.
+         */
+        void copyTo(ByteBuffer frame);
+
+        /**
+         * Called on the thread that is about to write the message itself, when it has been copied. What the reply to it
+         * will need has to be done here, and from here on the object may have another use.
+         *
+         * @return false if the message has to go by the event loop after all, and is unchanged
+         */
+        boolean leavesHere();
+    }
+
+    /** A message that takes more than this is left to the loop. */
     static final int MAX_BYTES = 2 * 1024;
 
     /** A batch above this goes through the channel. Each event loop has a buffer of this size. */
@@ -60,6 +78,7 @@ final class WriteTurn {
     }
 
     private final Channel channel;
+    private final ChannelHandler connection;
 
     /** The loop's until it has flushed for the first time. */
     private volatile int owner = LOOP;
@@ -78,8 +97,10 @@ final class WriteTurn {
 
     private boolean ended;
 
-    WriteTurn(Channel channel) {
+    /** @param connection the channel's handler that takes turns with threads */
+    WriteTurn(Channel channel, ChannelHandler connection) {
         this.channel = channel;
+        this.connection = connection;
     }
 
     // ---- any thread
@@ -106,17 +127,19 @@ final class WriteTurn {
     }
 
     /**
-     * Copies a message of at most {@link #MAX_BYTES} with its header, and tells it that it leaves; the caller has the
-     * turn, and has not after a throw. That leaves all as it was if it comes from the copying, and otherwise
-     * {@link #BROKEN}.
+     * Copies a message of at most {@link #MAX_BYTES}, and tells it that it leaves; the caller has the turn, and has not
+     * after a throw. That leaves all as it was if it comes from the copying, and otherwise {@link #BROKEN}.
      *
      * @return what the message said; if false, the caller still has the turn
      */
-    boolean fill(Outbound message) {
+    boolean fill(Message message) {
         int after = FREE;
         boolean isDone = false;
         try {
-            copy(message);
+            ByteBuffer frame = java.util.Objects.requireNonNull(buffer);
+            frame.clear();
+            message.copyTo(frame);
+            frame.flip();
             // whatever it has done when it fails
             after = BROKEN;
             boolean leaves = message.leavesHere();
@@ -127,22 +150,6 @@ final class WriteTurn {
                 owner = after;
             }
         }
-    }
-
-    private void copy(Outbound message) {
-        ByteBuffer frame = java.util.Objects.requireNonNull(buffer);
-        frame.clear();
-        ByteBuf body = message.body;
-        int bytes = body.readableBytes();
-        int length = Wire.HEAD_BYTES + bytes;
-        if (length < 0x80) {
-            frame.put((byte) length);
-        } else {
-            frame.put((byte) (length | 0x80)).put((byte) (length >>> 7));
-        }
-        frame.put((byte) message.head).putInt(message.id);
-        frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
-        frame.flip();
     }
 
     /**
@@ -323,9 +330,14 @@ final class WriteTurn {
         endTurn();
     }
 
+    @Override
+    public void socketCloses() {
+        end();
+    }
+
     private boolean open() {
         if (socket == null) {
-            CloseWatch.Registration registration = CloseWatch.ofPlainSocket(channel);
+            CloseWatch.Registration registration = CloseWatch.ofPlainSocket(channel, connection);
             if (registration != null && registration.fd() instanceof Socket descriptor) {
                 registration.writing = this;
                 socket = descriptor;

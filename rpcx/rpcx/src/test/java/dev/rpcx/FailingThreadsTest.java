@@ -69,7 +69,7 @@ class FailingThreadsTest {
     private static Outbound message(ByteBuf body, Runnable step) {
         return new Outbound.Control(Wire.TYPE_MASK, 0, body) {
             @Override
-            boolean leavesHere() {
+            public boolean leavesHere() {
                 step.run();
                 return true;
             }

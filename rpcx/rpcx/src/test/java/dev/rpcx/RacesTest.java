@@ -3,6 +3,7 @@ package dev.rpcx;
 import static dev.rpcx.Race.expect;
 import static dev.rpcx.Race.together;
 
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.Socket;
@@ -158,7 +159,7 @@ class RacesTest {
     /** A turn that its loop has given to whoever comes, as if it had found a socket. */
     private static WriteTurn freeTurn(EmbeddedChannel channel) {
         try {
-            WriteTurn turn = new WriteTurn(channel);
+            WriteTurn turn = new WriteTurn(channel, new ChannelInboundHandlerAdapter());
             Field socket = WriteTurn.class.getDeclaredField("socket");
             socket.setAccessible(true);
             socket.set(turn, SOCKET);

@@ -55,7 +55,7 @@ class ReadTurnAloneTest {
     }
 
     static Stream<Arguments> ends() {
-        List<Consumer<ReadTurn>> ends = List.of(ReadTurn::end, ReadTurn::endToLoop, ReadTurn::close);
+        List<Consumer<ReadTurn>> ends = List.of(ReadTurn::end, ReadTurn::endToLoop, ReadTurn::socketCloses);
         return Stream.of(LOOP, FREE, LEFT_TO_LOOP, BROKEN, ENDED)
                 .flatMap(last -> ends.stream().map(end -> Arguments.of(last, end)));
     }

@@ -107,7 +107,7 @@ class WireHereTest {
         }
 
         @Override
-        boolean leavesHere() {
+        public boolean leavesHere() {
             here.run();
             return goesHere;
         }

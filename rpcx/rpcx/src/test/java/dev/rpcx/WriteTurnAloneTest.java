@@ -3,7 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.unix.Socket;
@@ -20,38 +20,30 @@ class WriteTurnAloneTest {
     private static final int BYTES = 10;
 
     private final EmbeddedChannel channel = new EmbeddedChannel();
-    private final WriteTurn turn = new WriteTurn(channel);
+    private final WriteTurn turn = new WriteTurn(channel, new ChannelInboundHandlerAdapter());
 
     /** It is connected to nobody, and takes nothing. */
     private final Socket socket = Epoll.isAvailable() ? Socket.newSocketStream() : null;
 
-    private static final class Message extends Outbound {
-        boolean fails;
+    private static final class Message implements WriteTurn.Message {
+        boolean failsToBeCopied;
+        boolean failsToLeave;
 
-        Message() {
-            super(Unpooled.buffer().writeZero(BYTES));
-            head = Wire.REPLY;
-            id = 1;
+        @Override
+        public void copyTo(ByteBuffer frame) {
+            frame.put(new byte[BYTES]);
+            if (failsToBeCopied) {
+                throw new IllegalStateException("of this test");
+            }
         }
 
         @Override
-        boolean leaving() {
-            return true;
-        }
-
-        @Override
-        boolean leavesHere() {
-            if (fails) {
+        public boolean leavesHere() {
+            if (failsToLeave) {
                 throw new IllegalStateException("of this test");
             }
             return true;
         }
-
-        @Override
-        void left() {}
-
-        @Override
-        void lost() {}
     }
 
     @AfterEach
@@ -102,7 +94,7 @@ class WriteTurnAloneTest {
         leaveARest();
         assertThat(turn.takeForLoop()).as("the rest goes first").isFalse();
         ByteBuffer rest = Objects.requireNonNull(turn.rest());
-        assertThat(rest.remaining()).isEqualTo(1 + Wire.HEAD_BYTES + BYTES);
+        assertThat(rest.remaining()).isEqualTo(BYTES);
         turn.takeOver();
         assertThat(turn.rest()).isNull();
         assertThat(turn.takeForLoop()).isTrue();
@@ -126,10 +118,22 @@ class WriteTurnAloneTest {
     }
 
     @Test
+    void ofAMessageThatCannotBeCopiedNothingLeavesAndTheTurnIsFree() throws Exception {
+        leaveToThreads();
+        Message fails = new Message();
+        fails.failsToBeCopied = true;
+        assertThat(turn.takeForCaller()).isTrue();
+        assertThatThrownBy(() -> turn.fill(fails)).hasMessage("of this test");
+        leaveARest();
+        assertThat(Objects.requireNonNull(turn.rest()).remaining()).isEqualTo(BYTES);
+        assertThat(channel.isOpen()).isTrue();
+    }
+
+    @Test
     void aThreadThatFailsInTheMidstOfAFrameEndsTheConnectionWithTheLoopsNextLook() throws Exception {
         leaveToThreads();
         Message fails = new Message();
-        fails.fails = true;
+        fails.failsToLeave = true;
         assertThat(turn.takeForCaller()).isTrue();
         assertThatThrownBy(() -> turn.fill(fails)).hasMessage("of this test");
         assertThat(turn.takeForCaller()).isFalse();
