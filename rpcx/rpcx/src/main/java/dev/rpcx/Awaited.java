@@ -117,7 +117,7 @@ final class Awaited extends Stages.Waiter {
     }
 
     static void cancel(CompletionStage<?> stage, Stages.Waiter waiter, CallContext given) {
-        if (stage instanceof RPCXFuture<?> made && made.isOnlyFor(given) && !Stages.hasOthers(stage, waiter)) {
+        if (stage instanceof CallFuture<?> made && made.isOnlyFor(given) && !Stages.hasOthers(stage, waiter)) {
             made.cancel(true);
         }
     }

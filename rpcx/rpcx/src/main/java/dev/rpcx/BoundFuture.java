@@ -16,7 +16,7 @@ import java.util.function.Function;
  * A future whose dependents run in the {@link CallContext} that was current where they were attached, or in none, whatever
  * thread completes it: an event loop, or the handler's thread of another call. So are the futures that its methods give.
  */
-class BoundFuture<T> extends CompletableFuture<T> {
+class BoundFuture<T> extends RPCXFuture<T> {
     @Override
     public <U> CompletableFuture<U> newIncompleteFuture() {
         return new BoundFuture<>();

@@ -80,9 +80,9 @@ final class ClassicClientConnection extends ClassicConnection {
     // ---- a caller's thread
 
     /** From any thread. The future ends with the bytes of the result, or an {@link RPCXException}; cancelling it forgets the call. */
-    RPCXFuture<byte[]> send(Request request, long deadlineNanos) {
+    CallFuture<byte[]> send(Request request, long deadlineNanos) {
         Call call = new Call();
-        RPCXFuture<byte[]> reply = call.reply;
+        CallFuture<byte[]> reply = call.reply;
         try {
             send(request, deadlineNanos, call);
         } catch (RejectedExecutionException e) {
@@ -94,7 +94,7 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     private void send(Request request, long deadlineNanos, Call call) {
-        RPCXFuture<byte[]> reply = call.reply;
+        CallFuture<byte[]> reply = call.reply;
         long left = deadlineNanos - nanoTime();
         if (left <= 0) {
             reply.completeExceptionally(late(RPCXException.Executed.NOT_EXECUTED));
@@ -348,7 +348,7 @@ final class ClassicClientConnection extends ClassicConnection {
 
     /** Its reply ends with the bytes of the result. Gives back what the request is charged, as its bytes leave. */
     private final class Call implements Leaving {
-        final RPCXFuture<byte[]> reply = new RPCXFuture<>();
+        final CallFuture<byte[]> reply = new CallFuture<>();
 
         /** The whole request has left, so that the server may execute it. Event loop only. */
         private boolean hasLeft;

@@ -57,7 +57,7 @@ final class ClassicMethod {
             long deadline = deadline();
             return route.await(start(arguments, deadline), deadline);
         }
-        RPCXFuture<@Nullable Object> started = start(arguments, deadline());
+        CallFuture<@Nullable Object> started = start(arguments, deadline());
         if (kind == ClientMethod.Kind.ASYNC) {
             return started;
         }
@@ -74,13 +74,13 @@ final class ClassicMethod {
         return CallContext.deadlineOf(timeoutNanos, route.ticker().nanoTime());
     }
 
-    private RPCXFuture<@Nullable Object> start(Object[] arguments, long deadline) {
+    private CallFuture<@Nullable Object> start(Object[] arguments, long deadline) {
         List<byte[]> values = new ArrayList<>(arguments.length);
         for (ClassicParameter parameter : parameters) {
             values.add(encoded(parameter.codec(), arguments[parameter.place()]));
         }
         long permit = route.called();
-        RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
+        CallFuture<@Nullable Object> future = new CallFuture<>();
         if (permit != CircuitBreaker.GIVEN) {
             future.onEnd((result, thrown) -> route.over(permit));
         }
@@ -125,9 +125,9 @@ final class ClassicMethod {
             List<byte[]> values,
             long deadline,
             long permit,
-            RPCXFuture<@Nullable Object> future) {
+            CallFuture<@Nullable Object> future) {
         long sentNanos = route.ticker().nanoTime();
-        RPCXFuture<byte[]> reply =
+        CallFuture<byte[]> reply =
                 connected.send(id -> ClassicWire.request(id, service, name, types, numbers, values), deadline);
         // a caller that has cancelled is not waited for
         future.onEnd((result, thrown) -> reply.cancel(false));
@@ -169,7 +169,7 @@ final class ClassicMethod {
         return ByteBufUtil.getBytes(out);
     }
 
-    private void read(byte[] bytes, RPCXFuture<@Nullable Object> future) {
+    private void read(byte[] bytes, CallFuture<@Nullable Object> future) {
         try {
             future.bring(result.read(Unpooled.wrappedBuffer(bytes)));
         } catch (Throwable e) {

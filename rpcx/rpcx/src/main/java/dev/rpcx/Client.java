@@ -61,7 +61,7 @@ public final class Client implements AutoCloseable {
     final Account waiting = new Account(ledger);
 
     /** One-way calls that have been accepted, and would be lost where the client ended now. */
-    private final Set<RPCXFuture<?>> unsent = ConcurrentHashMap.newKeySet();
+    private final Set<CallFuture<?>> unsent = ConcurrentHashMap.newKeySet();
 
     private final Loops loops;
 
@@ -115,7 +115,7 @@ public final class Client implements AutoCloseable {
         ThreadTools.prepare(List.of(
                 CallContext.class,
                 RPCXException.class,
-                RPCXFuture.class,
+                CallFuture.class,
                 AsyncCall.class,
                 CallbackFailures.class,
                 ThrowableText.class,
@@ -478,7 +478,7 @@ public final class Client implements AutoCloseable {
         });
     }
 
-    void closesBehind(RPCXFuture<?> call) {
+    void closesBehind(CallFuture<?> call) {
         unsent.add(call);
         call.onEnd((value, thrown) -> unsent.remove(call));
     }

@@ -155,7 +155,7 @@ final class ClientMethod {
             if (kind == Kind.BLOCKING) {
                 Route.refuseBlocking();
             }
-            RPCXFuture<@Nullable Object> first = new Hedge(this, given, metadata, deadline).start(now, hedgeNanos);
+            CallFuture<@Nullable Object> first = new Hedge(this, given, metadata, deadline).start(now, hedgeNanos);
             return kind == Kind.BLOCKING ? route.await(first, deadline) : first;
         }
         return switch (kind) {
@@ -176,7 +176,7 @@ final class ClientMethod {
     }
 
     /** Nobody looks at the future of a one-way call: what is known when it is made is thrown. */
-    static void failAtOnce(RPCXFuture<@Nullable Object> made) {
+    static void failAtOnce(CallFuture<@Nullable Object> made) {
         if (!made.isCompletedExceptionally()) {
             return;
         }
@@ -743,7 +743,7 @@ final class ClientMethod {
         private final Object[] arguments;
         private final Metadata metadata;
         private final long deadlineNanos;
-        private final RPCXFuture<@Nullable Object> future = new RPCXFuture<>();
+        private final CallFuture<@Nullable Object> future = new CallFuture<>();
 
         /** What the caller has: the same, or that of the hedge of which this is one of two. */
         private final CompletableFuture<?> whole;
@@ -827,16 +827,16 @@ final class ClientMethod {
         }
 
         /** @param now the time, at which this thread has begun with the call */
-        RPCXFuture<@Nullable Object> start(long now) {
+        CallFuture<@Nullable Object> start(long now) {
             return start(false, now);
         }
 
         /** The same call has been made once already. */
-        RPCXFuture<@Nullable Object> startAgain(long now) {
+        CallFuture<@Nullable Object> startAgain(long now) {
             return start(true, now);
         }
 
-        private RPCXFuture<@Nullable Object> start(boolean isAgain, long begun) {
+        private CallFuture<@Nullable Object> start(boolean isAgain, long begun) {
             long now = begun;
             try {
                 if (method.routedBy != null) {
@@ -860,7 +860,7 @@ final class ClientMethod {
         }
 
         /** @param now the time, at which this thread has begun with it */
-        private RPCXFuture<@Nullable Object> attempt(long now) {
+        private CallFuture<@Nullable Object> attempt(long now) {
             ClientConnection ready = method.route.readyElsewhere(key, avoided);
             if (ready != null && trySendOn(ready, now)) {
                 return future;

@@ -193,7 +193,7 @@ final class ClientProxy implements InvocationHandler {
                                     + method.getGenericReturnType().getTypeName() + ")",
                             null);
                 }
-                if (result instanceof RPCXFuture<?> call) {
+                if (result instanceof CallFuture<?> call) {
                     call.handedOut();
                 }
                 return result;
@@ -203,7 +203,7 @@ final class ClientProxy implements InvocationHandler {
                 if (!isAsync) {
                     throw told;
                 }
-                RPCXFuture<Object> failed = new RPCXFuture<>();
+                CallFuture<Object> failed = new CallFuture<>();
                 failed.completeExceptionally(told);
                 return failed;
             }

@@ -14,7 +14,7 @@ final class Hedge {
     private final Object[] arguments;
     private final Metadata metadata;
     private final long deadlineNanos;
-    private final RPCXFuture<@Nullable Object> result = new RPCXFuture<>();
+    private final CallFuture<@Nullable Object> result = new CallFuture<>();
 
     // guarded by this
     private int underWay;
@@ -33,7 +33,7 @@ final class Hedge {
     }
 
     /** @param beganNanos when its caller made the call, on this thread */
-    RPCXFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
+    CallFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
         ClientMethod.Async one = new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null, result);
         synchronized (this) {
             first = one;
@@ -76,7 +76,7 @@ final class Hedge {
             }
             underWay++;
         }
-        RPCXFuture<@Nullable Object> answered;
+        CallFuture<@Nullable Object> answered;
         try {
             answered = isAgain ? call.startAgain(now) : call.start(now);
             answered.onEnd((value, failure) -> ended(call, isAgain, value, failure));

@@ -120,7 +120,7 @@ abstract class Route {
     }
 
     /** The end of the client waits for the end of this call, which has been accepted. */
-    final void closesBehind(RPCXFuture<?> call) {
+    final void closesBehind(CallFuture<?> call) {
         client.closesBehind(call);
     }
 
@@ -528,7 +528,7 @@ abstract class Route {
      * Blocks until the call is over. Event loops end calls whose time is over; should this one's not, since it is held
      * up, the caller gives the call up a while later.
      */
-    final <T> T await(RPCXFuture<T> call, long deadlineNanos) {
+    final <T> T await(CallFuture<T> call, long deadlineNanos) {
         try {
             long left = deadlineNanos - ticker().nanoTime() + ClientCall.MARGIN_NANOS;
             return call.get(Math.max(0, left), TimeUnit.NANOSECONDS);

@@ -177,7 +177,7 @@ class AwaitedTest {
     @Test
     void aCancelReachesACallThatWasMadeForTheOneCancelledAndNoOtherStage() {
         CallContext call = context();
-        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        CallFuture<String> own = call.call(CallFuture::new);
         Awaited awaited = awaited(own);
         awaited.begin();
         awaited.cancel(context());
@@ -186,12 +186,12 @@ class AwaitedTest {
         assertThat(own).isCancelled();
         awaited(stage).cancel(call);
         assertThat(stage).isNotDone();
-        RPCXFuture<String> seen = call.call(RPCXFuture::new);
+        CallFuture<String> seen = call.call(CallFuture::new);
         awaited(new OwnStage(seen)).cancel(call);
         assertThat(seen).isCancelled();
         awaited(new OwnStage(stage)).cancel(call);
         assertThat(stage).isNotDone();
-        RPCXFuture<String> nobodys = new RPCXFuture<>();
+        CallFuture<String> nobodys = new CallFuture<>();
         awaited(nobodys).cancel(call);
         assertThat(nobodys).isNotDone();
     }
@@ -203,7 +203,7 @@ class AwaitedTest {
     @Test
     void norOneForWhichOthersWait() throws Exception {
         CallContext call = context();
-        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        CallFuture<String> own = call.call(CallFuture::new);
         Awaited awaited = awaited(own);
         awaited.begin();
         Awaited other = awaited(own);
@@ -217,7 +217,7 @@ class AwaitedTest {
         assertThat(hung).isNotDone();
         awaited.giveUp();
         own.complete("1");
-        RPCXFuture<String> waitedFor = call.call(RPCXFuture::new);
+        CallFuture<String> waitedFor = call.call(CallFuture::new);
         Thread waiting = new Thread(waitedFor::join);
         waiting.start();
         org.awaitility.Awaitility.await().until(() -> waitedFor.getNumberOfDependents() == 1);
@@ -236,7 +236,7 @@ class AwaitedTest {
     @Test
     void norOneThatAProxyHandsOutAgainWhileItsFirstReceiverWaits() {
         CallContext call = context();
-        RPCXFuture<String> shared = call.call(RPCXFuture::new);
+        CallFuture<String> shared = call.call(CallFuture::new);
         CompletableFuture<Void> ofInterceptor = shared.thenRun(() -> {});
         try (Client client = Client.builder()
                 .eventLoops(1)
@@ -244,7 +244,8 @@ class AwaitedTest {
                 .build()) {
             Loads loads = client.create(Loads.class, "127.0.0.1", 1);
             RPCXFuture<String> received = call.call(() -> loads.load("a"));
-            assertThat(received.isOnlyFor(call))
+            assertThat(received).isSameAs(shared);
+            assertThat(shared.isOnlyFor(call))
                     .as("what hangs on it is the client's")
                     .isTrue();
             CompletableFuture<Void> ofReceiver = received.thenRun(() -> {});
@@ -259,7 +260,7 @@ class AwaitedTest {
     @Test
     void norOneThatAProxyHasHandedToAnotherCall() {
         CallContext call = context();
-        RPCXFuture<String> shared = call.call(RPCXFuture::new);
+        CallFuture<String> shared = call.call(CallFuture::new);
         try (Client client = Client.builder()
                 .eventLoops(1)
                 .interceptor((made, next) -> shared)
@@ -276,8 +277,8 @@ class AwaitedTest {
     @Test
     void aFutureThatHasEndedIsNobodysAnyMore() {
         CallContext call = context();
-        RPCXFuture<String> brought = call.call(RPCXFuture::new);
-        RPCXFuture<String> failed = call.call(RPCXFuture::new);
+        CallFuture<String> brought = call.call(CallFuture::new);
+        CallFuture<String> failed = call.call(CallFuture::new);
         assertThat(brought.isOnlyFor(call)).isTrue();
         brought.bring("1");
         failed.fail(new IllegalStateException());

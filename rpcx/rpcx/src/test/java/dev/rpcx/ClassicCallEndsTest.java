@@ -107,7 +107,7 @@ class ClassicCallEndsTest {
         /** As a call gives it that is made for the one which is handled. */
         @Method
         CompletionStage<String> made() {
-            RPCXFuture<String> call = new RPCXFuture<>();
+            CallFuture<String> call = new CallFuture<>();
             begin();
             return wait(call);
         }

@@ -44,6 +44,9 @@ class ClientInterceptorsTest {
         @Method("hello")
         CompletableFuture<String> later(String name);
 
+        @Method("hello")
+        RPCXFuture<String> laterStill(String name);
+
         int length(String name);
 
         @Method("hello")
@@ -141,6 +144,30 @@ class ClientInterceptorsTest {
         assertFailed(() -> calls.length("x"), "plain/length with null (expected: int)");
         CompletableFuture<String> none = calls.later("x");
         assertFailed(none::join, "plain/hello with null (expected: java.util.concurrent.CompletableFuture<");
+    }
+
+    private static final class Stub extends RPCXFuture<String> {}
+
+    /** A call's own future, what depends on one, and one of somebody else's class. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aMethodMayBringAnyFutureOfThatType(boolean isClassic) {
+        Calls calls = calls(isClassic, (call, next) -> switch (String.valueOf(call.arguments()[0])) {
+            case "own" -> next.proceed(call);
+            case "dependent" -> ((RPCXFuture<?>) next.proceed(call)).thenApply(text -> text + ", again");
+            case "another" -> new Stub();
+            default -> new CompletableFuture<>();
+        });
+        RPCXFuture<String> own = calls.laterStill("own");
+        assertThat(own).isInstanceOf(CallFuture.class);
+        assertThat(own.join()).isEqualTo("Hello own");
+        assertThat(calls.laterStill("dependent").join()).isEqualTo("Hello dependent, again");
+        RPCXFuture<String> another = calls.laterStill("another");
+        assertThat(another).isInstanceOf(Stub.class).isNotDone();
+        assertThat(another.thenApply(String::strip)).isNotInstanceOf(RPCXFuture.class);
+        assertFailed(
+                calls.laterStill("none")::join,
+                "plain/hello with java.util.concurrent.CompletableFuture (expected: dev.rpcx.RPCXFuture<");
     }
 
     private static void assertFailed(ThrowingCallable call, String text) {

@@ -375,7 +375,7 @@ class EarlyCallsTest {
     @Test
     void aOneWayCallThatLosesItsSlotWhileItsClientClosesIsWaitedFor() throws Exception {
         Client client = Client.builder().eventLoops(1).build();
-        RPCXFuture<String> call = new RPCXFuture<>();
+        CallFuture<String> call = new CallFuture<>();
         Looked looked = new Looked();
         client.channels.put(looked, CompletableFuture.completedFuture(null));
         looked.happens = () -> client.closesBehind(call);

@@ -16,7 +16,7 @@ class KeptFuturesTest {
         FAILURE,
         CANCEL;
 
-        void of(RPCXFuture<String> future) {
+        void of(CallFuture<String> future) {
             switch (this) {
                 case RESULT -> future.bring("x");
                 case FAILURE -> future.fail(new IllegalStateException("on purpose"));
@@ -28,7 +28,7 @@ class KeptFuturesTest {
     @ParameterizedTest
     @EnumSource(End.class)
     void afterItsEndAFutureHoldsNothingOfItsCall(End end) {
-        RPCXFuture<String> future = new RPCXFuture<>();
+        CallFuture<String> future = new CallFuture<>();
         WeakReference<Object> connection = held(future);
         end.of(future);
         await().until(() -> {
@@ -38,7 +38,7 @@ class KeptFuturesTest {
         assertThat(future).isDone();
     }
 
-    private static WeakReference<Object> held(RPCXFuture<String> future) {
+    private static WeakReference<Object> held(CallFuture<String> future) {
         Object connection = new Object();
         future.onCancel(connection::hashCode);
         return new WeakReference<>(connection);
@@ -46,7 +46,7 @@ class KeptFuturesTest {
 
     @Test
     void aCancelReachesTheCallOnce() {
-        RPCXFuture<String> future = new RPCXFuture<>();
+        CallFuture<String> future = new CallFuture<>();
         CountDownLatch told = new CountDownLatch(2);
         future.onCancel(told::countDown);
         future.cancel(true);

@@ -47,13 +47,13 @@ class OutlastingFuturesTest {
 
         @Method
         String begun(String text) {
-            open.add(new RPCXFuture<>());
+            open.add(new CallFuture<>());
             return "soon";
         }
 
         @Method
         CompletableFuture<String> followed(String text) {
-            RPCXFuture<String> down = new RPCXFuture<>();
+            CallFuture<String> down = new CallFuture<>();
             open.add(down);
             return down.thenApply(String::strip);
         }

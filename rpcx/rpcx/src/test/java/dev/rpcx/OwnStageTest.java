@@ -72,7 +72,7 @@ class OwnStageTest {
         CallContext call = AwaitedTest.context();
         seen.cancelSource(call);
         assertThat(source).isNotDone();
-        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        CallFuture<String> own = call.call(CallFuture::new);
         OwnStage stage = new OwnStage(own);
         stage.begin();
         stage.cancelSource(AwaitedTest.context());
@@ -90,21 +90,21 @@ class OwnStageTest {
     @Test
     void aCallThatAHandlerBringsAfterTheCancelOfItsOwnIsCancelledToo() {
         CallContext call = AwaitedTest.context();
-        RPCXFuture<String> before = call.call(RPCXFuture::new);
+        CallFuture<String> before = call.call(CallFuture::new);
         call.own(before);
         assertThat(call.cancel()).hasSize(1);
         assertThat(before)
                 .as("whoever has cancelled the call is about to tell it")
                 .isNotDone();
-        RPCXFuture<String> behind = call.call(RPCXFuture::new);
-        RPCXFuture<String> ofOthers = AwaitedTest.context().call(RPCXFuture::new);
+        CallFuture<String> behind = call.call(CallFuture::new);
+        CallFuture<String> ofOthers = AwaitedTest.context().call(CallFuture::new);
         CompletionStage<?> seen = call.own(behind);
         call.own(ofOthers);
         assertThat(behind).isCancelled();
         assertThat(seen.toCompletableFuture()).isCompletedExceptionally();
         assertThat(ofOthers).isNotDone();
         call.giveUp();
-        RPCXFuture<String> late = call.call(RPCXFuture::new);
+        CallFuture<String> late = call.call(CallFuture::new);
         call.own(late);
         assertThat(late).isCancelled();
     }
@@ -112,10 +112,10 @@ class OwnStageTest {
     @Test
     void aCallThatAHandlerBringsForACallThatEndsInGoodTimeIsLeftAlone() {
         CallContext call = AwaitedTest.context();
-        RPCXFuture<String> own = call.call(RPCXFuture::new);
+        CallFuture<String> own = call.call(CallFuture::new);
         call.own(own);
         call.giveUp();
-        RPCXFuture<String> behind = call.call(RPCXFuture::new);
+        CallFuture<String> behind = call.call(CallFuture::new);
         call.own(behind);
         assertThat(own).isNotDone();
         assertThat(behind).isNotDone();

@@ -79,7 +79,7 @@ class StagesTest {
         stage.complete("1");
         assertThat(Stages.isDone(stage)).isTrue();
         assertThat(Stages.isDone(CompletableFuture.completedStage("2"))).isFalse();
-        RPCXFuture<String> own = new RPCXFuture<>();
+        CallFuture<String> own = new CallFuture<>();
         assertThat(Stages.isDone(own)).isFalse();
         own.complete("3");
         assertThat(Stages.isDone(own)).isTrue();

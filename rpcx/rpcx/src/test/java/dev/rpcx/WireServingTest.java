@@ -80,7 +80,7 @@ class WireServingTest {
         @Method
         CompletionStage<String> forwards() {
             within.run();
-            RPCXFuture<String> made = new RPCXFuture<>();
+            CallFuture<String> made = new CallFuture<>();
             waiting.add(made);
             return made;
         }
