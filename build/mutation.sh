@@ -37,6 +37,7 @@ words     MethodDictionary,Settings,Metadata,MetadataFields*,FrozenMap,MethodSha
 sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
 chain     Chain,CallInvocation                                       ChainTest,ClientInterceptorsTest,InterceptedCallsTest
 futures   BoundFuture,CallFuture                                     KeptFuturesTest,AwaitedTest,OwnStageTest,SharedFuturesTest,CarriedContextTest,ClientInterceptorsTest
+contexts  TimedContext,HandledContext,CurrentCall                    TimedContextTest,CallStepsTest,CallThreadsTest,OwnStageTest,AwaitedTest,DeadlinesTest,KeptContextsTest,LazyStagesTest,InterceptedCallsTest
 threads   CallThreads,CallThreads$*                                  CallStepsTest,CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest

@@ -108,7 +108,7 @@ final class Awaited extends Stages.Waiter {
      * not cancelled: what its maker has hung on it to give back would be passed over, and other calls may wait for the
      * same one.
      */
-    void cancel(CallContext given) {
+    void cancel(HandledContext given) {
         if (stage instanceof OwnStage seen) {
             seen.cancelSource(given);
         } else {
@@ -116,7 +116,7 @@ final class Awaited extends Stages.Waiter {
         }
     }
 
-    static void cancel(CompletionStage<?> stage, Stages.Waiter waiter, CallContext given) {
+    static void cancel(CompletionStage<?> stage, Stages.Waiter waiter, HandledContext given) {
         if (stage instanceof CallFuture<?> made && made.isOnlyFor(given) && !Stages.hasOthers(stage, waiter)) {
             made.cancel(true);
         }

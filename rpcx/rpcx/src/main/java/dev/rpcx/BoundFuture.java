@@ -59,60 +59,60 @@ class BoundFuture<T> extends RPCXFuture<T> {
 
     private static <A, R> Function<A, R> bound(Function<A, R> given) {
         Objects.requireNonNull(given);
-        CallContext context = CallContext.here();
+        TimedContext context = CurrentCall.get();
         return value -> {
-            CallContext before = CallContext.swap(context);
+            TimedContext before = CurrentCall.swap(context);
             try {
                 return given.apply(value);
             } finally {
-                CallContext.swap(before);
+                CurrentCall.swap(before);
             }
         };
     }
 
     private static <A, B, R> BiFunction<A, B, R> bound(BiFunction<A, B, R> given) {
         Objects.requireNonNull(given);
-        CallContext context = CallContext.here();
+        TimedContext context = CurrentCall.get();
         return (value, other) -> {
-            CallContext before = CallContext.swap(context);
+            TimedContext before = CurrentCall.swap(context);
             try {
                 return given.apply(value, other);
             } finally {
-                CallContext.swap(before);
+                CurrentCall.swap(before);
             }
         };
     }
 
     private static <A> Consumer<A> boundTo(Consumer<A> given) {
         Objects.requireNonNull(given);
-        CallContext context = CallContext.here();
+        TimedContext context = CurrentCall.get();
         return value -> {
-            CallContext before = CallContext.swap(context);
+            TimedContext before = CurrentCall.swap(context);
             try {
                 given.accept(value);
             } finally {
-                CallContext.swap(before);
+                CurrentCall.swap(before);
             }
         };
     }
 
     private static <A, B> BiConsumer<A, B> boundBoth(BiConsumer<A, B> given) {
         Objects.requireNonNull(given);
-        CallContext context = CallContext.here();
+        TimedContext context = CurrentCall.get();
         return (value, other) -> {
-            CallContext before = CallContext.swap(context);
+            TimedContext before = CurrentCall.swap(context);
             try {
                 given.accept(value, other);
             } finally {
-                CallContext.swap(before);
+                CurrentCall.swap(before);
             }
         };
     }
 
     private static Runnable bound(Runnable given) {
         Objects.requireNonNull(given);
-        CallContext context = CallContext.here();
-        return () -> CallContext.runIn(context, given);
+        TimedContext context = CurrentCall.get();
+        return () -> CurrentCall.runIn(context, given);
     }
 
     @Override

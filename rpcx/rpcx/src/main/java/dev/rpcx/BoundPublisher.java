@@ -10,16 +10,16 @@ import org.jspecify.annotations.Nullable;
  * handler.
  */
 record BoundPublisher(
-        Flow.Publisher<Object> given, @Nullable CallContext context) implements Flow.Publisher<Object> {
+        Flow.Publisher<Object> given, @Nullable TimedContext context) implements Flow.Publisher<Object> {
     @Override
     public void subscribe(Flow.Subscriber<? super Object> subscriber) {
         Objects.requireNonNull(subscriber);
-        CallContext.runIn(context, () -> given.subscribe(new Bound(subscriber, context)));
+        CurrentCall.runIn(context, () -> given.subscribe(new Bound(subscriber, context)));
     }
 
     private record Bound(
             Flow.Subscriber<? super Object> subscriber,
-            @Nullable CallContext context) implements Flow.Subscriber<Object> {
+            @Nullable TimedContext context) implements Flow.Subscriber<Object> {
         @Override
         public void onSubscribe(Flow.@Nullable Subscription subscription) {
             if (subscription == null) {
@@ -30,12 +30,12 @@ record BoundPublisher(
             subscriber.onSubscribe(new Flow.Subscription() {
                 @Override
                 public void request(long items) {
-                    CallContext.runIn(context, () -> subscription.request(items));
+                    CurrentCall.runIn(context, () -> subscription.request(items));
                 }
 
                 @Override
                 public void cancel() {
-                    CallContext.runIn(context, subscription::cancel);
+                    CurrentCall.runIn(context, subscription::cancel);
                 }
             });
         }

@@ -1,522 +1,77 @@
 package dev.rpcx;
 
-import io.netty.util.concurrent.Ticker;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.security.Principal;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /**
- * What a handler may ask about the call it is handling. Calls that it makes on its own thread have no more time than is left of this one.
+ * What a handler may ask about the call it is handling. Calls that it makes on its own thread have no more time than is
+ * left of this one.
  *
- * <p>A thread has the context of a call while it runs the call's interceptors, its handler, or the publisher or subscriber of its
- * streams. What depends on an {@link RPCXFuture}, and is attached to it there, has it too, wherever it runs. What depends on another
- * future runs with whatever context the thread has that completes it, which may be that of another call: {@link #on} and {@link #run}
- * give it this one.
+ * <p>A thread has the context of a call while it runs the call's interceptors, its handler, or the publisher or
+ * subscriber of its streams. What depends on an {@link RPCXFuture}, and is attached to it there, has it too, wherever
+ * it runs. What depends on another future runs with whatever context the thread has that completes it, which may be
+ * that of another call: {@link #on} and {@link #run} give it this one.
+ *
+ * <p>RPCX makes these. One of your own is for tests of what takes one: it is {@link #current} nowhere.
  */
-public final class CallContext {
-    private static final Current CURRENT = new Current();
-
-    /** The handler has begun, behind the last interceptor. */
-    private static final int ENTERED = 1;
-
-    /** The call has ended, which is what its caller is told; so the handler may not begin any more. */
-    private static final int BARRED = 2;
-
-    /** The call is over but for its threads, or its handler is and its reply has not left. */
-    private static final int OVER = 4;
-
-    /** The last of the call's threads leaves the limit of its method. */
-    private static final int LEAVES = 8;
-
-    /** And the handler, or what stands before it, has brought a result. */
-    private static final int DONE = 16;
-
-    /** The bits from here on count the threads that run for the call: see {@link CallThreads}. */
-    private static final int THREAD = 32;
-
-    private static final VarHandle HANDLER;
-
-    static {
-        try {
-            HANDLER = MethodHandles.lookup().findVarHandle(CallContext.class, "handler", int.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
-
-    private final long deadlineNanos;
-
-    /** When the call's first frame was there. */
-    private final long arrivedNanos;
-
-    private final boolean asked;
-    private final Metadata metadata;
-    private final Ticker ticker;
-    private volatile @Nullable Principal principal;
-    private volatile boolean cancelled;
-
-    /** The list of a call that is over and was not cancelled. It takes nothing more, and nobody will be told. */
-    private static final List<Runnable> NOBODY = List.of();
-
+public interface CallContext {
     /**
-     * What {@link #onCancel} was given, and the stages that interceptors have been given; null for none yet. Guarded by
-     * this.
-     */
-    private @Nullable List<Runnable> cancelTasks;
-
-    /** The call's result is not waited for any more. Guarded by this. */
-    private boolean isGivenUp;
-
-    /** Context of the whole call, where this one is of a part of it that has a time of its own. */
-    private final @Nullable CallContext whole;
-
-    /**
-     * What has been said of the handler, as bits, where there are interceptors, and the threads that run for the call
-     * beside its handler. In the context of the whole call.
-     */
-    private volatile int handler;
-
-    /** Goes on with the call where its handlers run; null where it has no interceptors. */
-    private CallThreads.@Nullable Steps steps;
-
-    /** @param peer who the connection's certificate says is at its other end */
-    CallContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
-        this(ticker.nanoTime(), deadlineNanos, metadata, peer, ticker);
-    }
-
-    /** @param arrivedNanos when the call's first frame was there */
-    CallContext(long arrivedNanos, long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
-        this(arrivedNanos, deadlineNanos, false, metadata, peer, ticker, null);
-    }
-
-    private CallContext(
-            long arrivedNanos,
-            long deadlineNanos,
-            boolean asked,
-            Metadata metadata,
-            @Nullable Principal principal,
-            Ticker ticker,
-            @Nullable CallContext whole) {
-        this.ticker = ticker;
-        this.whole = whole;
-        if (principal != null) {
-            // a volatile store costs a fence
-            this.principal = principal;
-        }
-        this.arrivedNanos = arrivedNanos;
-        this.deadlineNanos = deadlineNanos;
-        this.asked = asked;
-        this.metadata = metadata;
-    }
-
-    /**
-     * Runs {@code calls} with this much time for all of them together, instead of each method's own, and never more than is left of the
-     * call being handled. Blocks as long as they do.
+     * Runs {@code calls} with this much time for all of them together, instead of each method's own, and never more
+     * than is left of the call being handled. Blocks as long as they do.
      *
      * @throws IllegalArgumentException a time that is not 1 µs to 1 h
      */
-    public static <T> T within(Duration time, Supplier<T> calls) {
-        Given.notNull(calls, "calls", "what makes them");
-        CallContext outer = CURRENT.get();
-        Ticker ticker = outer == null ? Ticker.systemTicker() : outer.ticker;
-        long deadline = ticker.nanoTime() + Given.callTime("time", time).toNanos();
-        if (outer != null && outer.deadlineNanos - deadline < 0) {
-            deadline = outer.deadlineNanos;
-        }
-        CURRENT.set(new CallContext(
-                outer == null ? ticker.nanoTime() : outer.arrivedNanos,
-                deadline,
-                true,
-                outer == null ? Metadata.EMPTY : outer.metadata,
-                outer == null ? null : outer.principal,
-                ticker,
-                outer == null || outer.whole == null ? outer : outer.whole));
-        try {
-            return calls.get();
-        } finally {
-            CURRENT.set(outer);
-        }
-    }
-
-    /** When a call ends that this thread makes now and whose method gives it so much time. */
-    static long deadlineOf(long timeoutNanos, long now) {
-        long own = now + timeoutNanos;
-        CallContext context = CURRENT.get();
-        return context != null && (context.asked || context.deadlineNanos - own < 0) ? context.deadlineNanos : own;
-    }
-
-    /**
-     * The same for what was made where {@code maker} was current and is called here: bound by both.
-     *
-     * @param maker null where there was none
-     */
-    static long deadlineOf(long timeoutNanos, Ticker ticker, @Nullable CallContext maker) {
-        long here = deadlineOf(timeoutNanos, ticker.nanoTime());
-        if (maker == null) {
-            return here;
-        }
-        boolean isAsked = maker.asked && CURRENT.get() == null;
-        return isAsked || maker.deadlineNanos - here < 0 ? maker.deadlineNanos : here;
-    }
-
-    static @Nullable CallContext here() {
-        return CURRENT.get();
+    static <T> T within(Duration time, Supplier<T> calls) {
+        return CurrentCall.within(time, calls);
     }
 
     /** The call that this thread is handling, or the calls that {@link #within} has given a time. */
-    public static Optional<CallContext> current() {
-        return Optional.ofNullable(CURRENT.get());
-    }
-
-    static @Nullable CallContext currentOrNull() {
-        return CURRENT.get();
-    }
-
-    static boolean isAbsent() {
-        return CURRENT.get() == null;
-    }
-
-    static void set(@Nullable CallContext context) {
-        CURRENT.set(context);
-    }
-
-    /** Makes this the thread's context. @return the one before, to be set again */
-    static @Nullable CallContext swap(@Nullable CallContext context) {
-        CallContext before = CURRENT.get();
-        if (before != context) {
-            CURRENT.set(context);
-        }
-        return before;
+    static Optional<CallContext> current() {
+        return Optional.ofNullable(CurrentCall.get());
     }
 
     /**
      * Runs {@code task} on this thread, where {@link #current} is this meanwhile: for what belongs to the call and runs
-     * elsewhere, such as a dependent of a future of the handler's own making. Calls made within have no more time than is
-     * left of this one, and {@link Tokens#forwarding} signs them for its caller, whatever else the thread handles. It may
-     * be used after the call has ended. Thread-safe.
+     * elsewhere, such as a dependent of a future of the handler's own making. Calls made within have no more time than
+     * is left of this one, and {@link Tokens#forwarding} signs them for its caller, whatever else the thread handles.
+     * It may be used after the call has ended. Thread-safe.
      */
-    public void run(Runnable task) {
-        Given.notNull(task, "task", "what runs");
-        runIn(this, task);
-    }
-
-    /** @param context null for none */
-    static void runIn(@Nullable CallContext context, Runnable task) {
-        CallContext before = swap(context);
-        try {
-            task.run();
-        } finally {
-            swap(before);
-        }
-    }
+    void run(Runnable task);
 
     /** As {@link #run}, and gives what {@code calls} gives. */
-    public <T> T call(Supplier<T> calls) {
-        Given.notNull(calls, "calls", "what makes them");
-        CallContext before = swap(this);
-        try {
-            return calls.get();
-        } finally {
-            swap(before);
-        }
-    }
+    <T> T call(Supplier<T> calls);
 
     /**
-     * An executor whose tasks {@code place} runs, each by {@link #run}: {@code ready.thenComposeAsync(v -> down.get(v),
-     * context.on(Runnable::run))} calls on for this call, whichever thread completes {@code ready}. The dependents of an
-     * {@link RPCXFuture} need none: they have the context that they were attached in.
+     * An executor whose tasks {@code place} runs, each by {@link #run}:
+     * {@code ready.thenComposeAsync(v -> down.get(v), context.on(Runnable::run))} calls on for this call, whichever
+     * thread completes {@code ready}. The dependents of an {@link RPCXFuture} need none: they have the context that
+     * they were attached in.
      */
-    public Executor on(Executor place) {
-        Given.notNull(place, "place", "an Executor");
-        return task -> place.execute(() -> run(task));
-    }
-
-    /** The context of the whole call, of which this may be that of a part. */
-    CallContext whole() {
-        return whole == null ? this : whole;
-    }
+    Executor on(Executor place);
 
     /** Time left, in nanoseconds; zero or less when it is over. */
-    public long remainingNanos() {
-        return deadlineNanos - ticker.nanoTime();
-    }
-
-    /** How long ago the call's first frame was there. */
-    long ageNanos() {
-        return ticker.nanoTime() - arrivedNanos;
-    }
+    long remainingNanos();
 
     /** What the caller sent beside the arguments; empty, never null. */
-    public Metadata metadata() {
-        return metadata;
-    }
+    Metadata metadata();
 
     /**
-     * Who calls: whom a server's interceptor has found out with {@link #authenticate}, otherwise the subject of the client's certificate,
-     * otherwise nobody. Nothing that a client sends as metadata is taken for it.
+     * Who calls: whom a server's interceptor has found out with {@link #authenticate}, otherwise the subject of the
+     * client's certificate, otherwise nobody. Nothing that a client sends as metadata is taken for it.
      */
-    public Optional<Principal> principal() {
-        return Optional.ofNullable(principal);
-    }
+    Optional<Principal> principal();
 
     /** For a server's interceptor, before it proceeds: this is who calls. */
-    public void authenticate(Principal caller) {
-        principal = Given.notNull(caller, "caller", "who calls");
-        if (whole != null) {
-            whole.principal = caller;
-        }
-    }
-
-    /** True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted as well. */
-    public boolean isCancelled() {
-        return cancelled || whole != null && whole.cancelled;
-    }
+    void authenticate(Principal caller);
 
     /**
-     * Runs the handler, behind the last interceptor. An interceptor may have it begin more than once, and on a thread
-     * of its own: such a thread is counted among those of the call.
-     *
-     * @throws RPCXException the call has ended, and the handler does not begin
+     * True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted
+     * as well.
      */
-    @Nullable
-    Object handle(Interceptor.Invocation call, Interceptor.Next begins) throws Throwable {
-        CallThreads.Steps given = steps;
-        if (given != null && !given.isCounted()) {
-            return given.handle(call, begins);
-        }
-        if (!enterHandler()) {
-            throw hasEnded();
-        }
-        return begins.proceed(call);
-    }
-
-    /**
-     * The handler is about to begin, on a thread that the call keeps until it has ended.
-     *
-     * @return false if it may not begin
-     */
-    boolean enterHandler() {
-        return enterUnlessBarred(ENTERED, 0);
-    }
-
-    /** The handler is about to begin on another thread, which {@link #endThread} counts back. @return as above */
-    boolean enterHandlerOnThread() {
-        return enterUnlessBarred(ENTERED, THREAD);
-    }
-
-    /** In one step: the call may end, and its object serve another one, between two. */
-    private boolean enterUnlessBarred(int said, int threads) {
-        int before;
-        do {
-            before = handler;
-            if ((before & BARRED) != 0) {
-                return false;
-            }
-        } while (!HANDLER.compareAndSet(this, before, (before | said) + threads));
-        return true;
-    }
-
-    boolean isHandlerEntered() {
-        return (handler & ENTERED) != 0;
-    }
-
-    /**
-     * The call has ended: its handler does not begin any more, nor once more.
-     *
-     * @return whether it has begun
-     */
-    boolean barHandler() {
-        int before = (int) HANDLER.getAndBitwiseOr(this, BARRED);
-        takeStepsBack(before);
-        return (before & ENTERED) != 0;
-    }
-
-    /** Whether the call has ended, so that its handler does not begin any more. */
-    boolean isBarred() {
-        return (handler & BARRED) != 0;
-    }
-
-    /** Steps of the call's chain that wait for a thread are counted among its threads. */
-    private void takeStepsBack(int before) {
-        CallThreads.Steps given = steps;
-        if (before >= THREAD && given != null) {
-            given.callEnded();
-        }
-    }
-
-    /** A thread begins to run for the call, beside its handler. */
-    void beginThread() {
-        HANDLER.getAndAdd(this, THREAD);
-    }
-
-    /** The same for the rest of the call's chain. @return false if the call has ended: nothing of that may run */
-    boolean beginStep() {
-        return enterUnlessBarred(0, THREAD);
-    }
-
-    /**
-     * That thread is done. Where the call leaves with it, it does so while the thread is counted: afterwards the call's
-     * object may serve another one.
-     *
-     * @return whether the call was over but for this one
-     */
-    boolean endThread(CallThreads.Call call) {
-        while (true) {
-            int before = handler;
-            boolean isLast = before / THREAD == 1;
-            if (isLast && (before & LEAVES) != 0) {
-                if (HANDLER.compareAndSet(this, before, before & ~(LEAVES | DONE))) {
-                    leave(call, (before & DONE) != 0);
-                }
-            } else if (HANDLER.compareAndSet(this, before, before - THREAD)) {
-                return isLast && (before & OVER) != 0;
-            }
-        }
-    }
-
-    private static void leave(CallThreads.Call call, boolean isDone) {
-        try {
-            call.leaveNow(isDone);
-        } catch (Throwable t) {
-            // the thread is counted back all the same
-            ThreadTools.report(t);
-        }
-    }
-
-    /**
-     * The call is about to leave the limit of its method: its handler does not begin any more, nor once more.
-     *
-     * @param isDone whether it has brought a result
-     * @return false if threads run for it, which may be the handler's: then the last of them leaves
-     */
-    boolean leavesUnlessThreads(boolean isDone) {
-        int before;
-        int left;
-        do {
-            before = handler;
-            left = before < THREAD ? 0 : isDone ? LEAVES | DONE : LEAVES;
-        } while (!HANDLER.compareAndSet(this, before, before | BARRED | left));
-        takeStepsBack(before);
-        return left == 0;
-    }
-
-    boolean hasThreads() {
-        return handler >= THREAD;
-    }
-
-    /**
-     * The call is over, and its handler does not begin any more.
-     *
-     * @return false if threads run for it: then {@link #endThread} says when they are done
-     */
-    boolean endUnlessThreads() {
-        if (steps != null) {
-            // a stream ends by its last item, which has come from its publisher and not from its handler
-            barHandler();
-        }
-        int before;
-        do {
-            before = handler;
-            if (before < THREAD) {
-                return true;
-            }
-        } while (!HANDLER.compareAndSet(this, before, before | OVER));
-        return false;
-    }
-
-    /** Before the call's chain begins. */
-    void goesOnBy(CallThreads.Steps given) {
-        steps = given;
-    }
-
-    /**
-     * The call is over: whoever keeps this context, such as the future of a call that was made for it, keeps no more of
-     * the call.
-     */
-    void goesNoFurther() {
-        if (steps != null) {
-            steps = CallThreads.NO_STEPS;
-        }
-        synchronized (this) {
-            isGivenUp = true;
-            cancelTasks = NOBODY;
-        }
-    }
-
-    static RPCXException hasEnded() {
-        return RPCXException.refused(RPCXException.Code.CANCELLED, "the call has ended before its handler began");
-    }
-
-    /**
-     * Goes one step further in the chain of a call, where {@link #current} is that call: an interceptor may have gone on
-     * to a thread that knows of no call, or of another one. On an event loop where the method's handlers do not run it
-     * goes on elsewhere, and this gives a stage.
-     */
-    @Nullable
-    Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
-        if (isBarred()) {
-            throw hasEnded();
-        }
-        CallThreads.Steps given = steps;
-        if (given != null && given.isElsewhere()) {
-            return given.proceed(call, step);
-        }
-        return proceedHere(this, given, call, step);
-    }
-
-    /**
-     * On this thread, where it has been decided that the call goes on. A stage of somebody else's class that the step
-     * brings is begun here, in the call's context: see {@link ServerMethod#invoke}.
-     *
-     * @param steps those of the call, null for none
-     */
-    static @Nullable Object proceedHere(
-            CallContext handled, CallThreads.@Nullable Steps steps, Interceptor.Invocation call, Interceptor.Next step)
-            throws Throwable {
-        CallContext here = CURRENT.get();
-        if (here == handled || here != null && here.whole == handled) {
-            return handled.begun(steps, step.proceed(call));
-        }
-        CURRENT.set(handled);
-        try {
-            return handled.begun(steps, step.proceed(call));
-        } finally {
-            CURRENT.set(here);
-        }
-    }
-
-    /** A publisher may be a stage as well, and is none here. */
-    private @Nullable Object begun(CallThreads.@Nullable Steps given, @Nullable Object result) {
-        return result instanceof CompletionStage<?> stage
-                        && !Stages.isPassive(stage)
-                        && given != null
-                        && !given.bringsStream()
-                ? own(stage)
-                : result;
-    }
-
-    /**
-     * Takes one step of the call's chain later, where the method's handlers run, on a thread that is counted.
-     *
-     * @return how it ends; a failure where the call has ended
-     */
-    CompletionStage<?> proceedLater(Interceptor.Invocation call, Interceptor.Next step) {
-        CallThreads.Steps given = steps;
-        try {
-            return (given == null ? CallThreads.NO_STEPS : given).proceed(call, step);
-        } catch (RPCXException hasEnded) {
-            return CompletableFuture.failedFuture(hasEnded);
-        }
-    }
+    boolean isCancelled();
 
     /**
      * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended;
@@ -527,158 +82,5 @@ public final class CallContext {
      * call that was made for this one, and nobody else waits for it. A second later the call is over, whether its
      * result comes or not. Thread-safe.
      */
-    public void onCancel(Runnable task) {
-        Given.notNull(task, "task", "what runs");
-        CallContext call = whole == null ? this : whole;
-        synchronized (call) {
-            if (!call.cancelled) {
-                call.addCancelTask(task);
-                return;
-            }
-        }
-        task.run();
-    }
-
-    /** Under the lock. */
-    private void addCancelTask(Runnable task) {
-        if (cancelTasks == NOBODY) {
-            return;
-        }
-        if (cancelTasks == null) {
-            cancelTasks = new ArrayList<>();
-        }
-        cancelTasks.add(task);
-    }
-
-    /**
-     * @return what has to run now, one after the other: first what ends the call's threads and the calls that were made
-     *     for it, since what {@link #onCancel} was given may take long, or wait for these
-     */
-    synchronized List<Runnable> cancel() {
-        cancelled = true;
-        List<Runnable> all = cancelTasks;
-        if (all == null) {
-            return List.of();
-        }
-        List<Runnable> ends = new ArrayList<>();
-        List<Runnable> tasks = new ArrayList<>();
-        List<Runnable> stages = null;
-        for (Runnable task : all) {
-            if (task instanceof OwnStage own) {
-                if (stages == null) {
-                    stages = new ArrayList<>();
-                }
-                stages.add(own);
-                ends.add(() -> own.cancelSource(this));
-            } else if (task instanceof CallThreads.Interruptible) {
-                ends.add(task);
-            } else {
-                tasks.add(task);
-            }
-        }
-        ends.addAll(tasks);
-        cancelTasks = stages;
-        return ends;
-    }
-
-    /**
-     * The stage that interceptors see instead of the handler's, or instead of one that may work: it is the call's own,
-     * and ends when that is given up.
-     */
-    CompletionStage<?> own(CompletionStage<?> returned) {
-        return own(returned, null);
-    }
-
-    /** @param nullRefused why the stage fails if it brings null; null where null can be sent */
-    CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
-        if (Stages.isDone(returned)) {
-            return nullRefused != null && Stages.hasBroughtNull(returned)
-                    ? CompletableFuture.failedFuture(new IllegalStateException(nullRefused))
-                    : returned;
-        }
-        OwnStage made = new OwnStage(returned, nullRefused);
-        if (isAdded(made)) {
-            made.begin();
-        } else {
-            made.run();
-        }
-        if (isCancelled()) {
-            // whoever has cancelled the call may not have met this one
-            made.cancelSource(this);
-        }
-        return made;
-    }
-
-    /**
-     * The same for one that may be the call's own already. That of another call, such as one that an interceptor gives
-     * to all equal calls, is as any other: it knows nothing of the end of this call.
-     */
-    CompletionStage<?> asOwn(CompletionStage<?> brought) {
-        return brought instanceof OwnStage seen && has(seen) ? seen : own(brought);
-    }
-
-    private synchronized boolean has(OwnStage seen) {
-        return cancelTasks != null && cancelTasks.contains(seen);
-    }
-
-    private synchronized boolean isAdded(OwnStage made) {
-        if (isGivenUp) {
-            return false;
-        }
-        addCancelTask(made);
-        return true;
-    }
-
-    /** Whether a thread runs a part of the call's chain that an interceptor has gone on with. */
-    boolean isHandlerBehind() {
-        CallThreads.Steps its = steps;
-        return its != null && its.isAnyBehind();
-    }
-
-    /**
-     * The call has its result, or it is not waited for any more.
-     *
-     * @return stages that interceptors have been given and whose source has not ended, which have to be told
-     */
-    synchronized List<OwnStage> giveUp() {
-        isGivenUp = true;
-        List<Runnable> all = cancelTasks;
-        if (all == null) {
-            return List.of();
-        }
-        // first: where there is no memory for this nothing has been given up
-        List<OwnStage> stages = new ArrayList<>(all.size());
-        // a handler that runs on has a cancel still to come
-        List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;
-        for (Runnable task : all) {
-            if (task instanceof OwnStage own) {
-                if (own.isOpen()) {
-                    own.giveUp();
-                    stages.add(own);
-                }
-            } else if (others != null) {
-                others.add(task);
-            }
-        }
-        cancelTasks = others;
-        return stages;
-    }
-
-    /** Each thread's context. An event loop makes most calls of many callers, and has it in a field. */
-    private static final class Current {
-        private final ThreadLocal<@Nullable CallContext> ofOthers = new ThreadLocal<>();
-
-        @Nullable
-        CallContext get() {
-            return Thread.currentThread() instanceof LoopThread loop ? loop.context : ofOthers.get();
-        }
-
-        void set(@Nullable CallContext context) {
-            if (Thread.currentThread() instanceof LoopThread loop) {
-                loop.context = context;
-            } else {
-                ofOthers.set(context);
-            }
-        }
-    }
+    void onCancel(Runnable task);
 }

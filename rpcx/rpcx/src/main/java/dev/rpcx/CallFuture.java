@@ -21,7 +21,7 @@ final class CallFuture<T> extends BoundFuture<T> {
     private volatile @Nullable Runnable onCancel;
 
     /** The call for which this one was made; null where there is none, and once it has ended. */
-    private volatile @Nullable CallContext maker;
+    private volatile @Nullable TimedContext maker;
 
     /** Of {@link #own}: a proxy has handed this out. */
     private static final int HANDED_OUT = 1 << 31;
@@ -31,7 +31,7 @@ final class CallFuture<T> extends BoundFuture<T> {
 
     /** For a call that is made here. */
     CallFuture() {
-        CallContext here = CallContext.here();
+        TimedContext here = CurrentCall.get();
         if (here != null) {
             maker = here.whole();
         }
@@ -50,8 +50,8 @@ final class CallFuture<T> extends BoundFuture<T> {
      * which it was made for is nobody's from then on.
      */
     void handedOut() {
-        CallContext made = maker;
-        CallContext here = CallContext.here();
+        TimedContext made = maker;
+        TimedContext here = CurrentCall.get();
         if (made != null && (here == null || here.whole() != made)) {
             maker = null;
         }
@@ -66,7 +66,7 @@ final class CallFuture<T> extends BoundFuture<T> {
      * Says whether the call has been made for this one and is under way, and nothing of others hangs on it: no dependent,
      * and no thread that waits.
      */
-    boolean isOnlyFor(CallContext call) {
+    boolean isOnlyFor(TimedContext call) {
         return maker == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
     }
 

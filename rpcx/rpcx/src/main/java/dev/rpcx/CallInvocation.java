@@ -11,14 +11,14 @@ final class CallInvocation implements Interceptor.Invocation {
     private final Metadata metadata;
 
     /** The call that a server handles; null at a client. */
-    final @Nullable CallContext handled;
+    final @Nullable HandledCall handled;
 
     CallInvocation(
             String service,
             String method,
             @Nullable Object[] arguments,
             Metadata metadata,
-            @Nullable CallContext handled) {
+            @Nullable HandledCall handled) {
         this.service = service;
         this.method = method;
         this.arguments = arguments;

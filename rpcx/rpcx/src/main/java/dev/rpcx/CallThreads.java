@@ -22,7 +22,7 @@ final class CallThreads {
     interface Call {
         ServerMethod method();
 
-        CallContext context();
+        HandledContext context();
 
         /** Whether this thread is the one that was given to the call, and runs its handler or what stands before it. */
         boolean isRunner();
@@ -37,7 +37,7 @@ final class CallThreads {
          * The call that had this context was over but for its threads, or for these and its reply, and the last of them
          * is done. On the event loop.
          */
-        void threadsEnded(CallContext of);
+        void threadsEnded(HandledContext of);
     }
 
     /** The steps of any call that is over: they hold nothing of it. */
@@ -49,7 +49,7 @@ final class CallThreads {
 
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
-            throw CallContext.hasEnded();
+            throw HandledContext.hasEnded();
         }
 
         @Override
@@ -70,7 +70,7 @@ final class CallThreads {
 
         @Override
         public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) {
-            throw CallContext.hasEnded();
+            throw HandledContext.hasEnded();
         }
 
         @Override
@@ -129,7 +129,7 @@ final class CallThreads {
 
     /** Runs the signals of a call's streams, in its context. */
     Executor signalsOf(Call call) {
-        CallContext context = call.context();
+        HandledContext context = call.context();
         RunOn.Place place = call.method().place();
         return signal -> run(place, new Counted(call, context, () -> context.run(signal), null).begin());
     }
@@ -170,7 +170,7 @@ final class CallThreads {
         }
     }
 
-    private void ended(Call call, CallContext context) {
+    private void ended(Call call, HandledContext context) {
         if (!context.endThread(call)) {
             return;
         }
@@ -191,13 +191,13 @@ final class CallThreads {
         private static final long serialVersionUID = 1;
 
         private final transient Call call;
-        private final transient CallContext context;
+        private final transient HandledContext context;
         private final transient Runnable task;
 
         /** A handler's part, which may not run anywhere else; null for what may run here where there is no thread for it. */
         final transient @Nullable LaterStep step;
 
-        Counted(Call call, CallContext context, Runnable task, @Nullable LaterStep step) {
+        Counted(Call call, HandledContext context, Runnable task, @Nullable LaterStep step) {
             this.call = call;
             this.context = context;
             this.task = task;
@@ -292,7 +292,7 @@ final class CallThreads {
     private static final class StepsOfCall implements Steps {
         private final CallThreads threads;
         private final Call call;
-        private final CallContext context;
+        private final HandledContext context;
         private final RunOn.Place place;
         private final boolean bringsStream;
 
@@ -329,7 +329,7 @@ final class CallThreads {
             }
             if (!context.beginStep()) {
                 begins(later);
-                throw CallContext.hasEnded();
+                throw HandledContext.hasEnded();
             }
             threads.run(place, later.counted);
             return later.result;
@@ -359,7 +359,7 @@ final class CallThreads {
         public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable {
             ThreadTools.reserveStack(RESERVED_FRAMES);
             if (!context.enterHandlerOnThread()) {
-                throw CallContext.hasEnded();
+                throw HandledContext.hasEnded();
             }
             try {
                 return proceedCounted(invocation, handler);
@@ -381,7 +381,7 @@ final class CallThreads {
             }
             try {
                 context.onCancel(interruptible);
-                return CallContext.proceedHere(context, this, invocation, step);
+                return HandledContext.proceedHere(context, this, invocation, step);
             } finally {
                 synchronized (this) {
                     counted.remove(here);
@@ -418,7 +418,7 @@ final class CallThreads {
      */
     private static final class LaterStep implements Runnable {
         private final StepsOfCall of;
-        private final CallContext context;
+        private final HandledContext context;
         private final Interceptor.Invocation invocation;
         private final Interceptor.Next step;
         final Counted counted;
@@ -444,7 +444,7 @@ final class CallThreads {
             if (of.threads.threads.withdraw(of.place, counted)) {
                 of.begins(this);
                 try {
-                    of.threads.tell(of.call, List.of(() -> result.completeExceptionally(CallContext.hasEnded())));
+                    of.threads.tell(of.call, List.of(() -> result.completeExceptionally(HandledContext.hasEnded())));
                 } finally {
                     counted.end();
                 }
@@ -461,7 +461,7 @@ final class CallThreads {
         public void run() {
             of.begins(this);
             if (context.isBarred()) {
-                result.completeExceptionally(CallContext.hasEnded());
+                result.completeExceptionally(HandledContext.hasEnded());
                 return;
             }
             try {

@@ -24,11 +24,11 @@ final class Chain {
 
     /**
      * Goes one step further, at a server where {@link CallContext#current} is the call that is handled: see
-     * {@link CallContext#proceed}.
+     * {@link HandledCall#proceed}.
      */
     static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
         CallInvocation known = given(call);
-        CallContext handled = known.handled;
+        HandledCall handled = known.handled;
         return handled == null ? step.proceed(known) : handled.proceed(known, step);
     }
 

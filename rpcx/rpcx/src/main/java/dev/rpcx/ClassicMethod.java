@@ -71,7 +71,7 @@ final class ClassicMethod {
     }
 
     private long deadline() {
-        return CallContext.deadlineOf(timeoutNanos, route.ticker().nanoTime());
+        return TimedContext.deadlineOf(timeoutNanos, route.ticker().nanoTime());
     }
 
     private CallFuture<@Nullable Object> start(Object[] arguments, long deadline) {

@@ -30,7 +30,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private final Charge objectBytes;
     private final long beganNanos;
     private final long deadlineNanos;
-    private final CallContext context;
+    private final HandledContext context;
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable Thread runner;
 
@@ -123,7 +123,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     @Override
-    public CallContext context() {
+    public HandledContext context() {
         return context;
     }
 
@@ -134,7 +134,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     @Override
-    public void threadsEnded(CallContext of) {
+    public void threadsEnded(HandledContext of) {
         connection.settleIfThreadsEnded(this);
     }
 
@@ -369,13 +369,13 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
         runner = Thread.currentThread();
         entered = true;
-        CallContext.set(context);
+        CurrentCall.set(context);
         return true;
     }
 
     private synchronized void exit() {
         runner = null;
-        CallContext.set(null);
+        CurrentCall.set(null);
         // the interrupt was this call's, a cancel's or its own: neither its reply nor the thread's next task must meet
         // it
         Thread.interrupted();

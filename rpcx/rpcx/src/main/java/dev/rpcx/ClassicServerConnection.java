@@ -319,9 +319,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    CallContext context(long deadlineNanos) {
+    HandledContext context(long deadlineNanos) {
         Principal peer = Server.peer(channel);
-        return new CallContext(deadlineNanos, Metadata.EMPTY, peer, loop().ticker());
+        return new HandledContext(deadlineNanos, Metadata.EMPTY, peer, loop().ticker());
     }
 
     // ---- replies

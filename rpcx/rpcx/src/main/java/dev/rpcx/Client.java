@@ -113,7 +113,8 @@ public final class Client implements AutoCloseable {
 
     static {
         ThreadTools.prepare(List.of(
-                CallContext.class,
+                CurrentCall.class,
+                TimedContext.class,
                 RPCXException.class,
                 CallFuture.class,
                 AsyncCall.class,

@@ -121,8 +121,8 @@ final class ClientMethod {
     /**
      * @param maker of a stream, where its method was called: its subscribers come later, and get no more time for that
      */
-    long deadline(@Nullable CallContext maker) {
-        return CallContext.deadlineOf(timeoutNanos, route.ticker(), maker);
+    long deadline(@Nullable TimedContext maker) {
+        return TimedContext.deadlineOf(timeoutNanos, route.ticker(), maker);
     }
 
     /** What keeps this side and the server's method from reading each other; null where nothing does. */
@@ -147,7 +147,7 @@ final class ClientMethod {
             return new ClientStream(this, given, metadata);
         }
         long now = route.ticker().nanoTime();
-        long deadline = CallContext.deadlineOf(timeoutNanos, now);
+        long deadline = TimedContext.deadlineOf(timeoutNanos, now);
         if (kind == Kind.BLOCKING) {
             Route.refuseInterrupted();
         }
@@ -172,7 +172,7 @@ final class ClientMethod {
     @SuppressWarnings("unchecked") // the proxy's signature says so
     private static Object[] bound(@Nullable Object[] arguments) {
         Flow.Publisher<Object> given = (Flow.Publisher<Object>) arguments[0];
-        return given == null ? arguments : new Object[] {new BoundPublisher(given, CallContext.here())};
+        return given == null ? arguments : new Object[] {new BoundPublisher(given, CurrentCall.get())};
     }
 
     /** Nobody looks at the future of a one-way call: what is known when it is made is thrown. */
@@ -593,7 +593,7 @@ final class ClientMethod {
             // that is over, since nobody looks at the clock then
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
-            if (connection.isTold(left) || !CallContext.isAbsent()) {
+            if (connection.isTold(left) || !CurrentCall.isAbsent()) {
                 head |= Wire.TIME;
                 Varint.write(out, micros);
             }

@@ -15,7 +15,7 @@ final class ClientStream implements Flow.Publisher<Object> {
     private final ClientMethod method;
     private final Object[] arguments;
     private final Metadata metadata;
-    private final @Nullable CallContext maker = CallContext.here();
+    private final @Nullable TimedContext maker = CurrentCall.get();
 
     ClientStream(ClientMethod method, Object[] arguments, Metadata metadata) {
         this.method = method;

@@ -14,7 +14,7 @@ final class LoopThread extends FastThreadLocalThread {
     @Nullable
     ByteBuffer outgoing;
 
-    /** The context of the call whose handler runs here; see {@link CallContext}. */
+    /** The {@link CallContext} of the call whose handler runs here. {@code CurrentCall} alone reads and writes this. */
     @Nullable
     CallContext context;
 

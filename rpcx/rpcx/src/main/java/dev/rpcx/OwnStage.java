@@ -74,8 +74,8 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
         completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
     }
 
-    /** Passes the cancel of a call on: see {@link Awaited#cancel(CallContext)}. */
-    void cancelSource(CallContext given) {
+    /** Passes the cancel of a call on: see {@link Awaited#cancel(HandledContext)}. */
+    void cancelSource(HandledContext given) {
         Awaited.cancel(source, waiter, given);
     }
 

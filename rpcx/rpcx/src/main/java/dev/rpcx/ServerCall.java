@@ -37,7 +37,7 @@ final class ServerCall extends Outbound
     private long beganNanos;
     private long deadlineNanos;
 
-    private @Nullable CallContext context;
+    private @Nullable HandledContext context;
     private @Nullable Thread runner;
 
     /** Takes the result of a handler that has returned before it had one. It is written under this object's lock. */
@@ -109,7 +109,7 @@ final class ServerCall extends Outbound
         method = called;
         metadata = given;
         deadlineNanos = deadline;
-        context = new CallContext(
+        context = new HandledContext(
                 now, deadline, given, connection.peer(), connection.loop().ticker());
         if (called.chain() != null) {
             context.goesOnBy(connection.callThreads.stepsOf(this));
@@ -144,7 +144,7 @@ final class ServerCall extends Outbound
      */
     void forget() {
         metadata = Metadata.EMPTY;
-        CallContext its = context;
+        HandledContext its = context;
         if (its != null) {
             its.goesNoFurther();
             context = null;
@@ -344,7 +344,7 @@ final class ServerCall extends Outbound
     }
 
     @Override
-    public CallContext context() {
+    public HandledContext context() {
         return java.util.Objects.requireNonNull(context);
     }
 
@@ -355,7 +355,7 @@ final class ServerCall extends Outbound
     }
 
     @Override
-    public void threadsEnded(CallContext of) {
+    public void threadsEnded(HandledContext of) {
         if (context != of || hasThreads()) {
             // this object serves another call, or other threads have begun
             return;
@@ -371,13 +371,13 @@ final class ServerCall extends Outbound
 
     /** Says whether threads run for the call beside its handler. */
     boolean hasThreads() {
-        CallContext its = context;
+        HandledContext its = context;
         return its != null && its.hasThreads();
     }
 
     /** The call is over but for its reply. @return false if threads run for it: {@link #threadsEnded} comes then */
     boolean endUnlessThreads() {
-        CallContext its = context;
+        HandledContext its = context;
         return its == null || its.endUnlessThreads();
     }
 
@@ -523,7 +523,7 @@ final class ServerCall extends Outbound
     /** The result comes later, or never. Afterwards this object may serve another call. */
     private void await(CompletionStage<?> stage) {
         Awaited result = new Awaited(this, stage, connection.lost);
-        CallContext its;
+        HandledContext its;
         boolean isGone;
         synchronized (this) {
             // once the result is known to be awaited, the call may be given up and its object serve another one
@@ -639,7 +639,7 @@ final class ServerCall extends Outbound
         }
         runner = Thread.currentThread();
         entered = true;
-        CallContext.set(context);
+        CurrentCall.set(context);
         return true;
     }
 
@@ -649,7 +649,7 @@ final class ServerCall extends Outbound
      */
     private synchronized void exit() {
         runner = null;
-        CallContext.set(null);
+        CurrentCall.set(null);
         // the interrupt was this call's, a cancel's or its own: neither its reply nor the thread's next task must meet
         // it
         Thread.interrupted();
@@ -679,18 +679,18 @@ final class ServerCall extends Outbound
      * Does what {@link #failed(Throwable)} does, and is true about the handler: only an interceptor that stood before
      * it can say that it did not run, and from then on it does not. The calls of both wires use it.
      */
-    static RPCXException failed(Throwable thrown, ServerMethod method, CallContext context) {
+    static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
         return failed(thrown, hasRun(method, context));
     }
 
     /**
      * Makes what the caller sees of a result that does not leave: it may be an interceptor's own. Otherwise as above.
      */
-    static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, CallContext context) {
+    static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, HandledContext context) {
         return ended(code, text, hasRun(method, context));
     }
 
-    private static boolean hasRun(ServerMethod method, CallContext context) {
+    private static boolean hasRun(ServerMethod method, HandledContext context) {
         return method.chain() == null || context.barHandler();
     }
 
@@ -882,7 +882,7 @@ final class ServerCall extends Outbound
         }
         if (result != null) {
             told = new ArrayList<>(told);
-            CallContext given = context();
+            HandledContext given = context();
             told.add(0, () -> result.cancel(given));
         }
         if (!told.isEmpty()) {

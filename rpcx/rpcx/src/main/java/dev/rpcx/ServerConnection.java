@@ -1592,7 +1592,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
-        CallContext its = call.context();
+        HandledContext its = call.context();
         StreamSender sender = new StreamSender(
                 this,
                 call.id,

@@ -42,7 +42,7 @@ record ServerMethod(
 
     /** @param call being handled */
     @Nullable
-    Object invoke(Object[] values, Metadata metadata, CallContext call) throws Throwable {
+    Object invoke(Object[] values, Metadata metadata, HandledContext call) throws Throwable {
         Object result = chain == null
                 ? (Object) handle.invokeExact(values)
                 : chain.proceed(new CallInvocation(service, name, values, metadata, call));
@@ -60,7 +60,7 @@ record ServerMethod(
      *
      * @param call being handled
      */
-    CompletionStage<?> brought(CompletionStage<?> stage, CallContext call) {
+    CompletionStage<?> brought(CompletionStage<?> stage, HandledContext call) {
         return Stages.isPassive(stage)
                 ? stage
                 : call.proceedLater(
@@ -82,7 +82,7 @@ record ServerMethod(
             MethodHandle handle, List<Class<?>> parameters, boolean brings, Codec<Object> codec) {
         String nullRefused = brings ? null : nullRefused(codec);
         Interceptor.Next handler = call -> {
-            CallContext handled = Chain.given(call).handled;
+            HandledContext handled = handled(call);
             try {
                 Object result = (Object) handle.invokeExact(call.arguments());
                 if (brings && !(result instanceof Flow.Publisher<?>)) {
@@ -103,10 +103,15 @@ record ServerMethod(
                 .toList();
         Interceptor.Next end = call -> {
             checkArguments(call.arguments(), parameters, boxed);
-            CallContext handled = Chain.given(call).handled;
+            HandledContext handled = handled(call);
             return handled == null ? handler.proceed(call) : handled.handle(call, handler);
         };
         return call -> Chain.proceed(call, end);
+    }
+
+    /** The context of the call that this is; null for a call that no server handles, such as in a test. */
+    private static @Nullable HandledContext handled(Interceptor.Invocation call) {
+        return (HandledContext) Chain.given(call).handled;
     }
 
     private static void checkArguments(@Nullable Object[] arguments, List<Class<?>> parameters, List<Class<?>> boxed) {

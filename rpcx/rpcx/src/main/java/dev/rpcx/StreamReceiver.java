@@ -62,7 +62,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      * The context of the subscriber's call, in which it is told; null for none, and once the subscriber has its last
      * word. Whoever keeps the subscription keeps nothing of that call. Guarded by this.
      */
-    private @Nullable CallContext context;
+    private @Nullable TimedContext context;
 
     /** Items that wait for the subscriber; guarded by this. */
     private ArrayDeque<ByteBuf> items = new ArrayDeque<>();
@@ -108,7 +108,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     /** Makes a client's: its subscriber is told on the event loop at once, so nothing waits, and in the context of here. */
     StreamReceiver(Codec<Object> codec, Peer peer) {
-        this.context = CallContext.here();
+        this.context = CurrentCall.get();
         this.codec = codec;
         this.peer = peer;
         this.signals = null;
@@ -122,7 +122,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      * @param context of the call that takes the stream
      */
     StreamReceiver(
-            Codec<Object> codec, Peer peer, Account account, @Nullable Executor place, @Nullable CallContext context) {
+            Codec<Object> codec, Peer peer, Account account, @Nullable Executor place, @Nullable TimedContext context) {
         this.context = context;
         this.codec = codec;
         this.peer = peer;
@@ -495,7 +495,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     private void give(ByteBuf item) {
         Flow.Subscriber<? super Object> to;
-        CallContext own;
+        TimedContext own;
         synchronized (this) {
             to = told || failure != null ? null : subscriber;
             own = context;
@@ -503,7 +503,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         if (to == null) {
             return;
         }
-        CallContext before = CallContext.swap(own);
+        TimedContext before = CurrentCall.swap(own);
         try {
             to.onNext(read(item));
         } catch (Throwable e) {
@@ -511,7 +511,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             peer.cancel();
             end(e);
         } finally {
-            CallContext.swap(before);
+            CurrentCall.swap(before);
             LoopThread.forgetInterrupt();
             if (objects != null) {
                 objects.release();
@@ -586,7 +586,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     private void tellEnd() {
         Flow.Subscriber<? super Object> to;
-        CallContext own;
+        TimedContext own;
         synchronized (this) {
             to = subscriber;
             if (ended && told) {
@@ -605,7 +605,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             own = context;
             context = null;
         }
-        CallContext before = CallContext.swap(own);
+        TimedContext before = CurrentCall.swap(own);
         try {
             if (failure == null) {
                 to.onComplete();
@@ -616,7 +616,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             // the stream is over in any case; what else goes by the same thread goes on
             CallbackFailures.log(e);
         } finally {
-            CallContext.swap(before);
+            CurrentCall.swap(before);
             LoopThread.forgetInterrupt();
         }
     }

@@ -19,7 +19,8 @@ class Threads {
     private static final long IDLE_MILLIS = 10_000;
 
     static {
-        ThreadTools.prepare(List.of(CallbackFailures.class, ThrowableText.class));
+        ThreadTools.prepare(
+                List.of(CallbackFailures.class, CurrentCall.class, HandledContext.class, ThrowableText.class));
     }
 
     /** The context class loader of handlers: that of the thread which has built the server. */

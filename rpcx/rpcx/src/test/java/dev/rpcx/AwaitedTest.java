@@ -176,7 +176,7 @@ class AwaitedTest {
 
     @Test
     void aCancelReachesACallThatWasMadeForTheOneCancelledAndNoOtherStage() {
-        CallContext call = context();
+        HandledContext call = context();
         CallFuture<String> own = call.call(CallFuture::new);
         Awaited awaited = awaited(own);
         awaited.begin();
@@ -196,13 +196,13 @@ class AwaitedTest {
         assertThat(nobodys).isNotDone();
     }
 
-    static CallContext context() {
-        return new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
+    static HandledContext context() {
+        return new HandledContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
     }
 
     @Test
     void norOneForWhichOthersWait() throws Exception {
-        CallContext call = context();
+        HandledContext call = context();
         CallFuture<String> own = call.call(CallFuture::new);
         Awaited awaited = awaited(own);
         awaited.begin();
@@ -235,7 +235,7 @@ class AwaitedTest {
     /** As an interceptor returns one that makes one call of several. */
     @Test
     void norOneThatAProxyHandsOutAgainWhileItsFirstReceiverWaits() {
-        CallContext call = context();
+        HandledContext call = context();
         CallFuture<String> shared = call.call(CallFuture::new);
         CompletableFuture<Void> ofInterceptor = shared.thenRun(() -> {});
         try (Client client = Client.builder()
@@ -259,7 +259,7 @@ class AwaitedTest {
 
     @Test
     void norOneThatAProxyHasHandedToAnotherCall() {
-        CallContext call = context();
+        HandledContext call = context();
         CallFuture<String> shared = call.call(CallFuture::new);
         try (Client client = Client.builder()
                 .eventLoops(1)
@@ -276,7 +276,7 @@ class AwaitedTest {
     /** One that is kept when its call is over holds nothing of the call for which it was made. */
     @Test
     void aFutureThatHasEndedIsNobodysAnyMore() {
-        CallContext call = context();
+        HandledContext call = context();
         CallFuture<String> brought = call.call(CallFuture::new);
         CallFuture<String> failed = call.call(CallFuture::new);
         assertThat(brought.isOnlyFor(call)).isTrue();

@@ -14,12 +14,12 @@ import org.junit.jupiter.api.Test;
 /** In which context the publisher of an upload is told what its subscriber wants, and that it passes all on. */
 class BoundPublisherTest {
     private final List<String> told = new ArrayList<>();
-    private final CallContext made = new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
-    private final CallContext other = new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
+    private final TimedContext made = new TimedContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
+    private final TimedContext other = new TimedContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
     private Flow.@Nullable Subscription subscription;
 
     private void tell(String what) {
-        CallContext here = CallContext.currentOrNull();
+        TimedContext here = CurrentCall.get();
         told.add(what + (here == made ? " in its call" : here == null ? " in none" : " in another"));
     }
 
@@ -64,12 +64,12 @@ class BoundPublisherTest {
     };
 
     private void subscribeTo(BoundPublisher publisher) {
-        CallContext.runIn(other, () -> {
+        CurrentCall.runIn(other, () -> {
             publisher.subscribe(subscriber);
             Flow.Subscription its = Objects.requireNonNull(subscription);
             its.request(3);
             its.cancel();
-            assertThat(CallContext.currentOrNull()).isSameAs(other);
+            assertThat(CurrentCall.get()).isSameAs(other);
         });
     }
 

@@ -71,7 +71,7 @@ class CallStepsTest {
     private final LostCalls lost = new LostCalls(() -> {});
     private final CallThreads threads = new CallThreads(
             channel.eventLoop(), tasks::add, new ConnectionThreads(pool, channel.eventLoop(), account), lost);
-    private final CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
+    private final HandledContext context = new HandledContext(0, Metadata.EMPTY, null, platform.ticker);
 
     private final class OneCall extends IdleCall {
         OneCall(String method) {
@@ -84,7 +84,7 @@ class CallStepsTest {
         }
 
         @Override
-        public void threadsEnded(CallContext of) {
+        public void threadsEnded(HandledContext of) {
             ended.add("over");
         }
     }

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CallThreadsTest {
     @Test
     void aCallLeavesItsLimitOnceWithTheLastOfItsThreadsAndSaysThatItBroughtAResult() {
-        CallContext context = new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
+        HandledContext context = new HandledContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
         List<Boolean> left = new ArrayList<>();
         CallThreads.Call call = new CallThreads.Call() {
             @Override
@@ -27,7 +27,7 @@ class CallThreadsTest {
             }
 
             @Override
-            public CallContext context() {
+            public HandledContext context() {
                 return context;
             }
 
@@ -43,7 +43,7 @@ class CallThreadsTest {
             }
 
             @Override
-            public void threadsEnded(CallContext of) {}
+            public void threadsEnded(HandledContext of) {}
         };
         context.beginThread();
         context.beginThread();
@@ -126,7 +126,7 @@ class CallThreadsTest {
                 task -> addDeep(tasks, task, 20),
                 new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
                 new LostCalls(() -> {}));
-        CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
+        HandledContext context = new HandledContext(0, Metadata.EMPTY, null, platform.ticker);
         CallThreads.Call call = new IdleCall(method, context);
         Executor signals = threads.signalsOf(call);
         CallThreads.Steps steps = threads.stepsOf(call);

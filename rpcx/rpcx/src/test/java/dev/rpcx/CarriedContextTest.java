@@ -409,7 +409,7 @@ class CarriedContextTest {
         clients.add(client);
         DownCalls calls = client.create(DownCalls.class, "127.0.0.1", downServer.port());
         List<String> said = Collections.synchronizedList(new ArrayList<>());
-        CallContext alices = new CallContext(
+        TimedContext alices = new TimedContext(
                 Long.MAX_VALUE / 2, Metadata.EMPTY, new Named("alice"), io.netty.util.concurrent.Ticker.systemTicker());
         RPCXFuture<Integer> counted = alices.call(() -> calls.count(subscriber -> {
             said.add("subscribed by " + current());
@@ -444,7 +444,7 @@ class CarriedContextTest {
     void whatWasAttachedInNoCallRunsInNone() {
         BoundFuture<String> future = new BoundFuture<>();
         CompletableFuture<String> dependent = future.thenApply(v -> current());
-        CallContext alices = new CallContext(
+        TimedContext alices = new TimedContext(
                 Long.MAX_VALUE / 2, Metadata.EMPTY, new Named("alice"), io.netty.util.concurrent.Ticker.systemTicker());
         alices.run(() -> {
             assertThat(current()).isEqualTo("alice");

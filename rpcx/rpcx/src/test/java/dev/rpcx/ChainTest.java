@@ -77,7 +77,7 @@ class ChainTest {
 
     @Test
     void whatIsMadeOfACallKeepsTheRestOfIt() {
-        CallContext context = new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
+        HandledContext context = new HandledContext(0, Metadata.EMPTY, null, Ticker.systemTicker());
         CallInvocation call = new CallInvocation("greeter", "greet", new Object[] {"alice"}, Metadata.EMPTY, context);
         CallInvocation made = call.with("a", "1").withArguments("bob", null).withEachAttempt("n", () -> "2");
         assertThat(made).hasToString("greeter/greet");

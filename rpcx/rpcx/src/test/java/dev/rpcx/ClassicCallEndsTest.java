@@ -191,7 +191,7 @@ class ClassicCallEndsTest {
     @BeforeEach
     void watchThisThread() {
         // a test that has failed on this thread leaves nothing to this one
-        CallContext.set(null);
+        CurrentCall.set(null);
         Thread.interrupted();
         Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
     }
@@ -214,7 +214,7 @@ class ClassicCallEndsTest {
         accounts.forEach(Account::close);
         assertThat(server.running()).isZero();
         assertThat(server.ledger().audit()).isEmpty();
-        assertThat(CallContext.here()).isNull();
+        assertThat(CurrentCall.get()).isNull();
         assertThat(Thread.interrupted()).isFalse();
     }
 
@@ -450,7 +450,7 @@ class ClassicCallEndsTest {
             call(4, "echo", "d");
             // the next of these two is that of call 3
             assertThat(hand.handle(0)).isTrue();
-            CallContext.set(null);
+            CurrentCall.set(null);
             channel.runPendingTasks();
             service.within = () -> {};
         };

@@ -100,7 +100,7 @@ class ClassicMethodTest {
     private void late(int count) {
         long deadline = hand.ticker.nanoTime() + TimeUnit.SECONDS.toNanos(1);
         for (int i = 0; i < count; i++) {
-            CallContext.runIn(new CallContext(deadline, Metadata.EMPTY, null, hand.ticker), this::call);
+            CurrentCall.runIn(new TimedContext(deadline, Metadata.EMPTY, null, hand.ticker), this::call);
         }
         hand.pass(Objects.requireNonNull(channel), 1, TimeUnit.SECONDS);
         assertThat(calls.get(calls.size() - 1)).isCompletedExceptionally();

@@ -235,7 +235,7 @@ class ClassicServingTest {
     @BeforeEach
     void connect() {
         // a test that has failed on this thread leaves nothing to this one
-        CallContext.set(null);
+        CurrentCall.set(null);
         Thread.interrupted();
         channel.pipeline().addLast(connection);
     }
@@ -251,7 +251,7 @@ class ClassicServingTest {
         assertThat(server.running()).isZero();
         assertThat(server.ledger().audit()).isEmpty();
         assertThat(channel.runScheduledPendingTasks()).as("no timer is left").isEqualTo(-1);
-        assertThat(CallContext.here()).isNull();
+        assertThat(CurrentCall.get()).isNull();
         assertThat(Thread.interrupted()).isFalse();
     }
 
@@ -382,7 +382,7 @@ class ClassicServingTest {
         List<Long> left = new ArrayList<>();
         service.within = () -> left.add(CallContext.current().orElseThrow().remainingNanos());
         call(1, "here", text("a"));
-        assertThat(CallContext.here()).isNull();
+        assertThat(CurrentCall.get()).isNull();
         hand.ticker.advance(5, TimeUnit.SECONDS);
         call(2, "echo", text("a"));
         hand.ticker.advance(1, TimeUnit.SECONDS);

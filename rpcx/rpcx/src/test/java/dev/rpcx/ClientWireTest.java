@@ -716,13 +716,13 @@ class ClientWireTest {
         send(Wire.REPLY, timed.id(), RawPeer.text("d"));
         assertThat(brief).isCompletedWithValue("d");
         // a call in the time of another has what is left of that
-        CallContext.set(new CallContext(
+        CurrentCall.set(new TimedContext(
                 hand.ticker().nanoTime() + TimeUnit.MILLISECONDS.toNanos(300), Metadata.EMPTY, null, hand.ticker()));
         CompletableFuture<String> bound;
         try {
             bound = echo("e");
         } finally {
-            CallContext.set(null);
+            CurrentCall.set(null);
         }
         Frame inner = next();
         assertThat(inner.head()).isEqualTo(Wire.REQUEST | Wire.TIME);
@@ -1415,13 +1415,13 @@ class ClientWireTest {
     void fiveMillisecondsAreNotLateHoweverLittleTimeACallHas() {
         open();
         for (long late : new long[] {5_000_000, 5_000_001}) {
-            CallContext.set(new CallContext(
+            CurrentCall.set(new TimedContext(
                     hand.ticker().nanoTime() + TimeUnit.MILLISECONDS.toNanos(10), Metadata.EMPTY, null, hand.ticker()));
             CompletableFuture<String> bound;
             try {
                 bound = echo("a");
             } finally {
-                CallContext.set(null);
+                CurrentCall.set(null);
             }
             hand.pass(channel(), TimeUnit.MILLISECONDS.toNanos(10) + late, TimeUnit.NANOSECONDS);
             assertThat(String.valueOf(failure(bound).getMessage()).contains("held up"))
@@ -2055,13 +2055,13 @@ class ClientWireTest {
         assertThat(brief.ends).isZero();
         pass(51);
         assertThat(failure(brief).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
-        CallContext.set(new CallContext(
+        CurrentCall.set(new TimedContext(
                 hand.ticker().nanoTime() + TimeUnit.MILLISECONDS.toNanos(300), Metadata.EMPTY, null, hand.ticker()));
         Flow.Publisher<String> made;
         try {
             made = remote.brings(3);
         } finally {
-            CallContext.set(null);
+            CurrentCall.set(null);
         }
         Seen bound = subscribe(made, new Seen(5));
         pass(299);

@@ -151,17 +151,17 @@ class ForwardedTest {
     /** What {@code service} would send while it serves {@code caller}; kept back, so it has not been used. */
     private static String tokenOf(Interceptor forwarding, String caller) {
         AtomicReference<String> token = new AtomicReference<>();
-        CallContext serving = new CallContext(
+        TimedContext serving = new TimedContext(
                 Ticker.systemTicker().nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
         serving.authenticate(new Tokens.Caller(caller, List.of()));
-        CallContext.set(serving);
+        CurrentCall.set(serving);
         try {
             askLedger(forwarding, (call, next) -> {
                 token.set(call.metadata().get("rpcx-token"));
                 return "kept back";
             });
         } finally {
-            CallContext.set(null);
+            CurrentCall.set(null);
         }
         return token.get();
     }
@@ -262,14 +262,14 @@ class ForwardedTest {
 
     @Test
     void aWayOfTooManyServicesIsRefused() {
-        CallContext serving = new CallContext(
+        TimedContext serving = new TimedContext(
                 Ticker.systemTicker().nanoTime() + 1_000_000_000L, Metadata.EMPTY, null, Ticker.systemTicker());
         serving.authenticate(new Tokens.Caller("alice", java.util.Collections.nCopies(16, "loop")));
-        CallContext.set(serving);
+        CurrentCall.set(serving);
         try {
             assertThatThrownBy(() -> askLedger(forwarding("shop"))).hasMessageContaining("forwarded by 16");
         } finally {
-            CallContext.set(null);
+            CurrentCall.set(null);
         }
     }
 

@@ -3,9 +3,9 @@ package dev.rpcx;
 /** A call for which nothing runs but what a test has run by {@link CallThreads}. */
 class IdleCall implements CallThreads.Call {
     private final ServerMethod method;
-    private final CallContext context;
+    private final HandledContext context;
 
-    IdleCall(ServerMethod method, CallContext context) {
+    IdleCall(ServerMethod method, HandledContext context) {
         this.method = method;
         this.context = context;
     }
@@ -16,7 +16,7 @@ class IdleCall implements CallThreads.Call {
     }
 
     @Override
-    public CallContext context() {
+    public HandledContext context() {
         return context;
     }
 
@@ -29,5 +29,5 @@ class IdleCall implements CallThreads.Call {
     public void leaveNow(boolean isDone) {}
 
     @Override
-    public void threadsEnded(CallContext of) {}
+    public void threadsEnded(HandledContext of) {}
 }

@@ -256,7 +256,7 @@ class LostCallsTest {
         static void of(int failures) {
             FailingSteps made = new FailingSteps();
             made.failures = failures;
-            CallContext.current().orElseThrow().goesOnBy(made);
+            Objects.requireNonNull((HandledContext) CurrentCall.get()).goesOnBy(made);
         }
 
         @Override
@@ -266,7 +266,7 @@ class LostCallsTest {
 
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
-            throw CallContext.hasEnded();
+            throw HandledContext.hasEnded();
         }
 
         @Override
@@ -290,7 +290,7 @@ class LostCallsTest {
 
         @Override
         public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) {
-            throw CallContext.hasEnded();
+            throw HandledContext.hasEnded();
         }
 
         @Override
@@ -357,16 +357,16 @@ class LostCallsTest {
                 new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
                 new LostCalls(() -> {}));
         Interceptor.Invocation invocation = new CallInvocation("lost", "pooled", new Object[0], Metadata.EMPTY, null);
-        List<CallContext> contexts = new ArrayList<>();
+        List<HandledContext> contexts = new ArrayList<>();
         List<CompletionStage<?>> stages = new ArrayList<>();
         for (int i = 0; i < 2; i++) {
-            CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
+            HandledContext context = new HandledContext(0, Metadata.EMPTY, null, platform.ticker);
             CallThreads.Steps steps = threads.stepsOf(new IdleCall(method, context));
             context.goesOnBy(steps);
             contexts.add(context);
             stages.add(steps.proceed(invocation, its -> "x"));
         }
-        CallContext waiting = contexts.get(1);
+        HandledContext waiting = contexts.get(1);
         channel.loop.isElsewhere = true;
         channel.loop.fails = true;
         assertThatCode(() -> waiting.leavesUnlessThreads(false)).doesNotThrowAnyException();
@@ -513,7 +513,7 @@ class LostCallsTest {
                 Runnable::run,
                 new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
                 new LostCalls(() -> {}));
-        CallContext context = new CallContext(0, Metadata.EMPTY, null, platform.ticker);
+        HandledContext context = new HandledContext(0, Metadata.EMPTY, null, platform.ticker);
         ServerMethod method = Objects.requireNonNull(server.method(MethodDictionary.key("lost", "pooled")));
         CallThreads.Call failing = new IdleCall(method, context) {
             @Override

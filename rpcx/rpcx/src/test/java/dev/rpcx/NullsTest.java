@@ -103,7 +103,8 @@ class NullsTest {
         SAMPLES.put(Metadata.class, () -> Metadata.EMPTY);
         SAMPLES.put(Method.class, () -> NullsTest.class.getDeclaredMethods()[0]);
         SAMPLES.put(CallLog.class, CallLog::ofClient);
-        SAMPLES.put(CallContext.class, () -> new CallContext(0, Metadata.EMPTY, null, Ticker.systemTicker()));
+        SAMPLES.put(HandledContext.class, () -> new HandledContext(0, Metadata.EMPTY, null, Ticker.systemTicker()));
+        SAMPLES.put(TimedContext.class, () -> new TimedContext(0, Metadata.EMPTY, null, Ticker.systemTicker()));
         SAMPLES.put(Client.class, () -> Client.builder().inProcess().build());
         SAMPLES.put(Client.Builder.class, Client::builder);
         SAMPLES.put(Server.class, () -> Server.builder(registry).inProcess().build());
@@ -195,18 +196,23 @@ class NullsTest {
         return sample.get();
     }
 
-    /** Types that are not public and are what users get for a public one. */
-    private static final List<Class<?>> IMPLEMENTING = List.of(CallInvocation.class, CallFuture.class);
+    /** Types that are not public, and the public one as which users get them: what that declares is looked at there. */
+    private static final Map<Class<?>, Class<?>> IMPLEMENTING = Map.of(
+            CallInvocation.class, Interceptor.Invocation.class,
+            CallFuture.class, RPCXFuture.class,
+            TimedContext.class, CallContext.class,
+            HandledContext.class, CallContext.class);
 
     /** What users call: not what they implement, and not what stands in somebody else's type. */
     private static List<Executable> members(Class<?> type) {
         List<Executable> members = new ArrayList<>(Arrays.asList(type.getConstructors()));
         for (Method method : type.getDeclaredMethods()) {
             int modifiers = method.getModifiers();
+            Class<?> users = IMPLEMENTING.get(type);
             if (Modifier.isPublic(modifiers)
                     && !Modifier.isAbstract(modifiers)
                     && !method.isSynthetic()
-                    && (IMPLEMENTING.contains(type) || !isInherited(type, method))) {
+                    && (users == null ? !isInherited(type, method) : declares(users, method))) {
                 members.add(method);
             }
         }
@@ -218,17 +224,19 @@ class NullsTest {
         if (type.getSuperclass() != null) {
             above.add(type.getSuperclass());
         }
-        return above.stream()
-                .anyMatch(each -> Arrays.stream(each.getDeclaredMethods())
-                                .anyMatch(other -> other.getName().equals(method.getName())
-                                        && Arrays.equals(other.getParameterTypes(), method.getParameterTypes()))
-                        || isInherited(each, method));
+        return above.stream().anyMatch(each -> declares(each, method) || isInherited(each, method));
+    }
+
+    private static boolean declares(Class<?> type, Method method) {
+        return Arrays.stream(type.getDeclaredMethods())
+                .anyMatch(other -> other.getName().equals(method.getName())
+                        && Arrays.equals(other.getParameterTypes(), method.getParameterTypes()));
     }
 
     private static List<Class<?>> publicTypes() throws IOException, URISyntaxException {
         Path classes = Path.of(
                 Client.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-        List<Class<?>> types = new ArrayList<>(IMPLEMENTING);
+        List<Class<?>> types = new ArrayList<>(IMPLEMENTING.keySet());
         for (Class<?> marker : List.of(Client.class, Faults.class)) {
             String name = marker.getPackageName();
             try (Stream<Path> files = Files.list(classes.resolve(name.replace('.', '/')))) {

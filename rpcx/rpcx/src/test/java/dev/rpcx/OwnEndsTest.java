@@ -277,11 +277,11 @@ class OwnEndsTest {
 
     /** In a call that a handler runs. */
     private CompletableFuture<String> made(State state) {
-        CallContext maker = new CallContext(
+        TimedContext maker = new TimedContext(
                 hand.ticker.nanoTime() + TimeUnit.SECONDS.toNanos(10), Metadata.EMPTY, null, hand.ticker);
         held.add(new WeakReference<>(maker));
         List<CompletableFuture<String>> call = new ArrayList<>();
-        CallContext.runIn(maker, () -> call.add(call(state)));
+        CurrentCall.runIn(maker, () -> call.add(call(state)));
         settle();
         return call.get(0);
     }
@@ -423,12 +423,12 @@ class OwnEndsTest {
     }
 
     private void subscribe(Keeping subscriber) {
-        CallContext maker = new CallContext(
+        TimedContext maker = new TimedContext(
                 hand.ticker.nanoTime() + TimeUnit.SECONDS.toNanos(10), Metadata.EMPTY, null, hand.ticker);
         held.add(new WeakReference<>(maker));
         byte[] bytes = new byte[BYTES];
         held.add(new WeakReference<>(bytes));
-        CallContext.runIn(maker, () -> remote.brings(bytes).subscribe(subscriber));
+        CurrentCall.runIn(maker, () -> remote.brings(bytes).subscribe(subscriber));
         settle();
     }
 

@@ -61,7 +61,7 @@ class OwnStageTest {
                 throw new IllegalStateException("on purpose");
             }
         };
-        CallContext call = AwaitedTest.context();
+        HandledContext call = AwaitedTest.context();
         assertThatThrownBy(() -> call.own(refusing)).hasMessage("on purpose");
         assertThat(Stages.waiting(refusing)).isZero();
         assertThat(call.giveUp()).isEmpty();
@@ -69,7 +69,7 @@ class OwnStageTest {
 
     @Test
     void aCancelOfTheCallReachesOnlyACallThatWasMadeForIt() {
-        CallContext call = AwaitedTest.context();
+        HandledContext call = AwaitedTest.context();
         seen.cancelSource(call);
         assertThat(source).isNotDone();
         CallFuture<String> own = call.call(CallFuture::new);
@@ -89,7 +89,7 @@ class OwnStageTest {
     /** As where a handler makes the call, and returns its future, behind the cancel of its own. */
     @Test
     void aCallThatAHandlerBringsAfterTheCancelOfItsOwnIsCancelledToo() {
-        CallContext call = AwaitedTest.context();
+        HandledContext call = AwaitedTest.context();
         CallFuture<String> before = call.call(CallFuture::new);
         call.own(before);
         assertThat(call.cancel()).hasSize(1);
@@ -111,7 +111,7 @@ class OwnStageTest {
 
     @Test
     void aCallThatAHandlerBringsForACallThatEndsInGoodTimeIsLeftAlone() {
-        CallContext call = AwaitedTest.context();
+        HandledContext call = AwaitedTest.context();
         CallFuture<String> own = call.call(CallFuture::new);
         call.own(own);
         call.giveUp();

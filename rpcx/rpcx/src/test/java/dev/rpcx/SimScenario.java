@@ -302,7 +302,7 @@ final class SimScenario {
         try {
             new SimScenario(world).run();
         } finally {
-            CallContext.set(null);
+            CurrentCall.set(null);
             CURRENT.remove();
             SimWorld.leave();
         }
@@ -497,14 +497,14 @@ final class SimScenario {
         long time = caller.callNanos;
         if (world.oneIn(2)) {
             time = Math.min(time, world.spread(10_000, 2 * SECOND));
-            CallContext.set(new CallContext(world.now() + time, Metadata.EMPTY, null, world.ticker));
+            CurrentCall.set(new TimedContext(world.now() + time, Metadata.EMPTY, null, world.ticker));
         }
         calls.trusting(!caller.isTricked);
         try {
             call(caller.remote, time);
         } finally {
             calls.trusting(true);
-            CallContext.set(null);
+            CurrentCall.set(null);
         }
     }
 
@@ -611,7 +611,7 @@ final class SimScenario {
 
     /** A stream has all the time that its caller has, and without one it is given up at some time. */
     private long streamTime(long time) {
-        return CallContext.isAbsent() ? Long.MAX_VALUE / 2 : time;
+        return CurrentCall.isAbsent() ? Long.MAX_VALUE / 2 : time;
     }
 
     private void subscribe(SimCalls.Call call, Flow.Publisher<String> stream) {
@@ -629,7 +629,7 @@ final class SimScenario {
 
     private void takes(SimService.Remote remote, long time) {
         long own = SimService.Remote.TAKES_MILLIS * MILLISECOND;
-        SimCalls.Call call = calls.begin("takes", CallContext.isAbsent() ? own : Math.min(time, own), false);
+        SimCalls.Call call = calls.begin("takes", CurrentCall.isAbsent() ? own : Math.min(time, own), false);
         streamId = call.id;
         RPCXFuture<String> future;
         try {

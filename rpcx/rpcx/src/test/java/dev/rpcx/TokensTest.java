@@ -442,7 +442,8 @@ class TokensTest {
                 new Forgetful(() -> now.get().plusSeconds(ahead), new HashMap<>()),
                 now::get);
         AtomicReference<String> kept = new AtomicReference<>();
-        CallContext served = new CallContext(0, Long.MAX_VALUE, Metadata.EMPTY, () -> "carol", Ticker.systemTicker());
+        HandledContext served =
+                new HandledContext(0, Long.MAX_VALUE, Metadata.EMPTY, () -> "carol", Ticker.systemTicker());
         served.run(() -> kept.set(unsent(Tokens.forwarding("alice", ALICE, now::get))));
         Metadata sent = Metadata.EMPTY.with("rpcx-token", kept.get());
         Interceptor.Next handler = known -> "handled";
@@ -459,7 +460,7 @@ class TokensTest {
     /** A call that has just come. */
     private static Interceptor.Invocation fresh(Metadata sent) {
         MockTicker ticker = Ticker.newMockTicker();
-        CallContext call = new CallContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
+        HandledContext call = new HandledContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         return new CallInvocation("secret", "whoAmI", new Object[0], sent, call);
     }
 
@@ -502,7 +503,7 @@ class TokensTest {
         Interceptor requiring =
                 Tokens.requiring(Map.of("alice", ALICE)::get, nobody -> false, new Tokens.InMemory(used), now::get);
         MockTicker ticker = Ticker.newMockTicker();
-        CallContext call = new CallContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
+        HandledContext call = new HandledContext(0, Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         String token = unsent(Tokens.signing("alice", ALICE, now::get));
         Metadata sent = Metadata.EMPTY.with("rpcx-token", token);
         Interceptor.Invocation invocation = new CallInvocation("secret", "whoAmI", new Object[0], sent, call);
@@ -516,8 +517,8 @@ class TokensTest {
                 });
         assertThat(used.remembered()).isZero();
         // one that was as old when it came is no token
-        CallContext late =
-                new CallContext(ticker.nanoTime(), Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
+        HandledContext late =
+                new HandledContext(ticker.nanoTime(), Duration.ofMinutes(2).toNanos(), Metadata.EMPTY, null, ticker);
         assertThatThrownBy(() -> requiring.intercept(
                         new CallInvocation("secret", "whoAmI", new Object[0], sent, late), known -> "handled"))
                 .hasMessage("no valid token");
