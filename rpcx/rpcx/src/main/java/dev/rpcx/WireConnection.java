@@ -159,8 +159,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private int roomMeanwhile = AT_ONCE_BYTES;
 
     /**
-     * A full batch has gone to the socket's queue, and {@link SocketQueue#look} has not seen that; if it was within a
-     * read, the channel has not been flushed behind it either.
+     * A full batch has gone to the socket's queue, and {@link SocketQueue#look} has not seen that; the channel may not
+     * have been flushed behind it either.
      */
     private boolean unlooked;
 
@@ -632,22 +632,24 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Writes a full batch. Its owners know already that their messages have left: a write can end the connection, and then each call has its end
-     * and may be another one. Within a read the socket is written to here, and what it does not take waits for the
-     * read's end: the channel's own write would end the connection before what has come is handed out.
+     * and may be another one. Within a read the socket is written to here where it can be: a write of the channel's that
+     * fails would end the connection before what has come is handed out, so that of a broken socket waits for the read's
+     * end.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
             return;
         }
         unlooked = true;
-        if (!reading) {
-            writeBatch();
-            channel.flush();
-            return;
+        if (reading) {
+            sentMeanwhile += gatheredBytes();
+            if (isBatchWrittenHere()) {
+                return;
+            }
         }
-        sentMeanwhile += gatheredBytes();
-        if (!isBatchWrittenHere()) {
-            writeBatch();
+        writeBatch();
+        if (!reading || !turn.isBroken()) {
+            channel.flush();
         }
     }
 

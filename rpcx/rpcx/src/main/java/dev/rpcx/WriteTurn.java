@@ -95,6 +95,8 @@ final class WriteTurn implements CloseWatch.SocketUser {
     // the loop's alone
     private boolean waitingForSocket;
 
+    private boolean isBroken;
+
     private boolean ended;
 
     /** @param connection the channel's handler that takes turns with threads */
@@ -275,8 +277,14 @@ final class WriteTurn implements CloseWatch.SocketUser {
         try {
             return Math.max(0, java.util.Objects.requireNonNull(socket).send(out, from, end));
         } catch (IOException broken) {
+            isBroken = true;
             return 0;
         }
+    }
+
+    /** Whether a write of the loop's to the socket has failed, of which the channel has not heard yet. */
+    boolean isBroken() {
+        return isBroken;
     }
 
     private static @Nullable ByteBuffer outgoing() {
