@@ -63,8 +63,8 @@ final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Says whether the call has been made for this one and is under way, and nothing of others hangs on it: no dependent,
-     * and no thread that waits.
+     * Says whether the call has been made for this one and is under way, and nothing of others hangs on it: no
+     * dependent, and no thread that waits.
      */
     boolean isOnlyFor(TimedContext call) {
         return maker == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
@@ -105,7 +105,10 @@ final class CallFuture<T> extends BoundFuture<T> {
         ON_CANCEL.lazySet(this, null);
     }
 
-    /** Called before the call is sent: a cancel that came first finds nothing to stop, and the caller looks for it afterwards. */
+    /**
+     * Called before the call is sent: a cancel that came first finds nothing to stop, and the caller looks for it
+     * afterwards.
+     */
     void onCancel(Runnable action) {
         onCancel = action;
     }

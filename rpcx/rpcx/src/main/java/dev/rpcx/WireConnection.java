@@ -631,10 +631,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes a full batch. Its owners know already that their messages have left: a write can end the connection, and then each call has its end
-     * and may be another one. Within a read the socket is written to here where it can be: a write of the channel's that
-     * fails would end the connection before what has come is handed out, so that of a broken socket waits for the read's
-     * end.
+     * Writes a full batch. Its owners know already that their messages have left: a write can end the connection, and
+     * then each call has its end and may be another one. Within a read the socket is written to here where it can be: a
+     * write of the channel's that fails would end the connection before what has come is handed out, so what is for a
+     * broken socket waits for the read's end.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {

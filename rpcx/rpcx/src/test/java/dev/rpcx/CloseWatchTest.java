@@ -7,7 +7,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollSocketChannel;
 import java.io.IOException;
@@ -51,20 +50,13 @@ class CloseWatchTest {
     private final EpollSocketChannel channel;
 
     CloseWatchTest() throws Exception {
-        CompletableFuture<Channel> accepted = new CompletableFuture<>();
-        Channel listening = loops.bind(
-                        loops.server().childHandler(new ChannelInitializer<>() {
-                            @Override
-                            protected void initChannel(Channel made) {
-                                made.pipeline().addLast(connection);
-                                accepted.complete(made);
-                            }
-                        }),
-                        "127.0.0.1",
-                        0)
-                .channel();
-        peer = new RawPeer(loops.port(listening.localAddress()));
-        channel = (EpollSocketChannel) accepted.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+        CompletableFuture<Channel> made = new CompletableFuture<>();
+        peer = Accepted.by(loops, loops.server(), each -> {
+                    made.complete(each);
+                    return connection;
+                })
+                .peer();
+        channel = (EpollSocketChannel) made.join();
     }
 
     @BeforeAll

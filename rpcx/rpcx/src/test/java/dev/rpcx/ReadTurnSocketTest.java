@@ -11,7 +11,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.epoll.Epoll;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -124,21 +123,9 @@ class ReadTurnSocketTest {
     private final Connection connection;
 
     ReadTurnSocketTest() throws Exception {
-        CompletableFuture<Connection> accepted = new CompletableFuture<>();
-        Channel listening = loops.bind(
-                        loops.server().childHandler(new ChannelInitializer<>() {
-                            @Override
-                            protected void initChannel(Channel channel) {
-                                Connection made = new Connection(channel);
-                                channel.pipeline().addLast(made);
-                                accepted.complete(made);
-                            }
-                        }),
-                        "127.0.0.1",
-                        0)
-                .channel();
-        peer = new RawPeer(loops.port(listening.localAddress()));
-        connection = accepted.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+        Accepted<Connection> accepted = Accepted.by(loops, loops.server(), Connection::new);
+        peer = accepted.peer();
+        connection = accepted.handler();
     }
 
     @BeforeAll

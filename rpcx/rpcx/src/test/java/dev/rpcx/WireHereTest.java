@@ -10,7 +10,6 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
@@ -48,7 +47,6 @@ class WireHereTest {
     private final Ledger ledger = new Ledger("here", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final Account account = Objects.requireNonNull(ledger.open(null));
     private final List<String> told = new CopyOnWriteArrayList<>();
-    private final CompletableFuture<Connection> accepted = new CompletableFuture<>();
     private final CompletableFuture<String> closed = new CompletableFuture<>();
     private volatile Runnable onClosed = () -> {};
     private volatile boolean answersAll;
@@ -134,23 +132,11 @@ class WireHereTest {
 
     @BeforeEach
     void connect() throws Exception {
-        Channel listening = loops.bind(
-                        loops.server()
-                                .childOption(ChannelOption.SO_SNDBUF, 4_096)
-                                .childHandler(new ChannelInitializer<>() {
-                                    @Override
-                                    protected void initChannel(Channel channel) {
-                                        Connection made = new Connection(channel);
-                                        channel.pipeline().addLast(made);
-                                        accepted.complete(made);
-                                    }
-                                }),
-                        "127.0.0.1",
-                        0)
-                .channel();
-        peer = new RawPeer(loops.port(listening.localAddress()));
+        Accepted<Connection> accepted =
+                Accepted.by(loops, loops.server().childOption(ChannelOption.SO_SNDBUF, 4_096), Connection::new);
+        peer = accepted.peer();
         peer.socket.setSoTimeout(PATIENCE_MILLIS);
-        server = accepted.get(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+        server = accepted.handler();
     }
 
     @AfterEach

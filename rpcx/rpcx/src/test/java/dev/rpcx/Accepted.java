@@ -1,0 +1,34 @@
+package dev.rpcx;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelInitializer;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+/** A connection to a port of a test's own, whose channel has one handler there, and the peer at its other end. */
+record Accepted<H extends ChannelHandler>(H handler, RawPeer peer) {
+    private static final int PATIENCE_SECONDS = 10;
+
+    /** @param makes the handler, once the channel is there */
+    static <H extends ChannelHandler> Accepted<H> by(Loops loops, ServerBootstrap server, Function<Channel, H> makes)
+            throws Exception {
+        CompletableFuture<H> accepted = new CompletableFuture<>();
+        Channel listening = loops.bind(
+                        server.childHandler(new ChannelInitializer<>() {
+                            @Override
+                            protected void initChannel(Channel channel) {
+                                H made = makes.apply(channel);
+                                channel.pipeline().addLast(made);
+                                accepted.complete(made);
+                            }
+                        }),
+                        "127.0.0.1",
+                        0)
+                .channel();
+        RawPeer peer = new RawPeer(loops.port(listening.localAddress()));
+        return new Accepted<>(accepted.get(PATIENCE_SECONDS, TimeUnit.SECONDS), peer);
+    }
+}
