@@ -204,7 +204,7 @@ final class ClientProxy implements InvocationHandler {
                     throw told;
                 }
                 CallFuture<Object> failed = new CallFuture<>();
-                failed.completeExceptionally(told);
+                failed.fail(told);
                 return failed;
             }
         };

@@ -1,6 +1,10 @@
 package dev.rpcx;
 
+import java.util.Objects;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,7 +13,10 @@ import org.jspecify.annotations.Nullable;
  * be executed twice. Second calls come out of the budget of retries. Source: Dean and Barroso, "The Tail at Scale",
  * 2013.
  */
-final class Hedge {
+final class Hedge extends LoopThread.Untold {
+    /** The two calls have the deadline themselves: whoever has not heard of their ends by then looks for them. */
+    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     private final ClientMethod method;
     private final Object[] arguments;
     private final Metadata metadata;
@@ -22,8 +29,40 @@ final class Hedge {
     /** One of the two has failed and may have been executed. */
     private boolean mayHaveRun;
 
-    private ClientMethod.@Nullable Async first;
-    private ClientMethod.@Nullable Async second;
+    private @Nullable Leg first;
+    private @Nullable Leg second;
+
+    /** The leg that says how the result ends; null until there is one. */
+    private @Nullable Leg deciding;
+
+    /** The other leg has failed before {@link #deciding} and may have been executed. */
+    private boolean otherMayHaveRun;
+
+    private @Nullable Future<?> timer;
+
+    /** One of the two calls. */
+    private static final class Leg {
+        final ClientMethod.Async call;
+        final boolean isAgain;
+
+        /** What ends with the call; null until it has begun. */
+        @Nullable
+        CallFuture<@Nullable Object> answered;
+
+        /** Its end is counted. */
+        boolean isOver;
+
+        @Nullable
+        Object value;
+
+        @Nullable
+        Throwable failure;
+
+        Leg(ClientMethod.Async call, boolean isAgain) {
+            this.call = call;
+            this.isAgain = isAgain;
+        }
+    }
 
     Hedge(ClientMethod method, Object[] arguments, Metadata metadata, long deadlineNanos) {
         this.method = method;
@@ -34,95 +73,205 @@ final class Hedge {
 
     /** @param beganNanos when its caller made the call, on this thread */
     CallFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
-        ClientMethod.Async one = new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null, result);
+        Leg one = new Leg(new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null, result), false);
         synchronized (this) {
             first = one;
         }
-        begin(one, false, beganNanos);
-        Future<?> timer = result.isDone() ? null : method.route().timer(this::again, afterNanos);
+        begin(one, beganNanos);
+        if (!result.isDone()) {
+            look(this::again, afterNanos);
+        }
         // whoever ends it, such as its caller: a second call that begins behind this finds the result at its end
         result.onEnd((value, failure) -> {
-            if (timer != null) {
-                // which would keep the arguments and the result until then
-                timer.cancel(false);
-            }
+            stopLooking();
             giveUpAll();
         });
         return result;
     }
 
+    private void look(Runnable task, long nanos) {
+        Future<?> next = method.route().timer(task, nanos);
+        synchronized (this) {
+            timer = next;
+        }
+        if (result.isDone()) {
+            stopLooking();
+        }
+    }
+
+    private void stopLooking() {
+        Future<?> last;
+        synchronized (this) {
+            last = timer;
+            timer = null;
+        }
+        if (last != null) {
+            // which would keep the arguments and the result until then
+            last.cancel(false);
+        }
+    }
+
     /** On an event loop. Costs a retry if it is sent. */
     private void again() {
+        Leg one;
+        synchronized (this) {
+            one = Objects.requireNonNull(first);
+        }
+        endUntold();
         if (result.isDone()) {
             return;
         }
-        ClientMethod.Async other;
+        Leg other = new Leg(
+                new ClientMethod.Async(method, arguments, metadata, deadlineNanos, one.call.address(), result), true);
         synchronized (this) {
-            other = new ClientMethod.Async(
-                    method, arguments, metadata, deadlineNanos, first == null ? null : first.address(), result);
             second = other;
         }
-        begin(other, true, method.route().ticker().nanoTime());
+        begin(other, method.route().ticker().nanoTime());
+        lookAtTheDeadline();
     }
 
-    private void begin(ClientMethod.Async call, boolean isAgain, long now) {
+    private void lookAtTheDeadline() {
+        if (!result.isDone()) {
+            long left = deadlineNanos - method.route().ticker().nanoTime();
+            look(this::lastLook, Math.max(0, left) + LOOK_NANOS);
+        }
+    }
+
+    private void lastLook() {
+        endUntold();
+        lookAtTheDeadline();
+    }
+
+    private void begin(Leg leg, long now) {
         synchronized (this) {
-            if (isAgain && (underWay == 0 || result.isDone())) {
+            if (leg.isAgain && (underWay == 0 || result.isDone())) {
                 // the first has ended, or is about to end the result by its own failure
                 return;
             }
-            if (isAgain && !method.route().budget().spend()) {
+            if (leg.isAgain && !method.route().budget().spend()) {
                 return;
             }
             underWay++;
         }
-        CallFuture<@Nullable Object> answered;
         try {
-            answered = isAgain ? call.startAgain(now) : call.start(now);
-            answered.onEnd((value, failure) -> ended(call, isAgain, value, failure));
+            CallFuture<@Nullable Object> answered = leg.isAgain ? leg.call.startAgain(now) : leg.call.start(now);
+            synchronized (this) {
+                leg.answered = answered;
+            }
+            answered.onEnd((value, failure) -> heard(leg, value, failure));
         } catch (Throwable e) {
-            ended(call, isAgain, null, e);
+            ended(leg, null, e);
+        }
+        // what is thrown there goes to a stage that nobody looks at, such as that a caller's stack has ended
+        tellWhatHasEnded(leg);
+    }
+
+    private void heard(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
+        try {
+            ended(leg, value, failure);
+        } catch (Throwable e) {
+            if (Thread.currentThread() instanceof LoopThread loop) {
+                loop.tellLater(this);
+            }
+            throw e;
         }
     }
 
-    private void ended(ClientMethod.Async call, boolean isAgain, @Nullable Object value, @Nullable Throwable failure) {
-        if (isAgain && call.address() == null) {
-            // no server has had anything of it
-            method.route().budget().giveBack();
+    @Override
+    boolean endUntold() {
+        try {
+            Leg one;
+            Leg other;
+            synchronized (this) {
+                one = first;
+                other = second;
+            }
+            tellWhatHasEnded(one);
+            tellWhatHasEnded(other);
+            return true;
+        } catch (Throwable stillNoMemory) {
+            return false;
         }
-        ended(value, failure);
+    }
+
+    private void tellWhatHasEnded(@Nullable Leg leg) {
+        CallFuture<@Nullable Object> answered;
+        boolean isOver;
+        synchronized (this) {
+            answered = leg == null ? null : leg.answered;
+            isOver = leg == null || leg.isOver;
+        }
+        if (!isOver && answered != null && answered.isDone()) {
+            Object value = null;
+            Throwable failure = null;
+            try {
+                value = answered.join();
+            } catch (CompletionException e) {
+                failure = e.getCause() == null ? e : e.getCause();
+            } catch (CancellationException e) {
+                failure = e;
+            }
+            ended(Objects.requireNonNull(leg), value, failure);
+        } else if (isOver) {
+            tell();
+        }
     }
 
     /** A failure counts only when nobody else can still succeed. */
-    private void ended(@Nullable Object value, @Nullable Throwable failure) {
-        boolean last;
+    private void ended(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
+        boolean isUnsent = leg.isAgain && leg.call.address() == null;
+        synchronized (this) {
+            if (!leg.isOver) {
+                leg.isOver = true;
+                leg.value = value;
+                leg.failure = failure;
+                underWay--;
+                if (deciding == null && (failure == null || underWay == 0)) {
+                    deciding = leg;
+                    otherMayHaveRun = mayHaveRun;
+                }
+                mayHaveRun |= !(failure instanceof RPCXException known
+                        && known.executed() == RPCXException.Executed.NOT_EXECUTED);
+                if (isUnsent) {
+                    // no server has had anything of it
+                    method.route().budget().giveBack();
+                }
+            }
+        }
+        tell();
+    }
+
+    /** Tells how the call has ended, once that is known; again where that has failed. */
+    private void tell() {
+        Leg decided;
         boolean other;
         synchronized (this) {
-            last = --underWay == 0;
-            other = mayHaveRun;
-            mayHaveRun |= !(failure instanceof RPCXException known
-                    && known.executed() == RPCXException.Executed.NOT_EXECUTED);
+            decided = deciding;
+            other = otherMayHaveRun;
         }
-        if (failure == null) {
-            result.bring(value);
-        } else if (last) {
-            result.fail(ClientMethod.told(failure, other));
+        if (decided == null || result.isDone()) {
+            return;
+        }
+        if (decided.failure == null) {
+            result.bring(decided.value);
+        } else {
+            result.fail(ClientMethod.told(decided.failure, other));
         }
     }
 
     /** One of the two that has ended stays as it is. */
     private void giveUpAll() {
-        ClientMethod.Async one;
-        ClientMethod.Async other;
+        Leg one;
+        Leg other;
         synchronized (this) {
             one = first;
             other = second;
         }
         if (one != null) {
-            one.giveUp();
+            one.call.giveUp();
         }
         if (other != null) {
-            other.giveUp();
+            other.call.giveUp();
         }
     }
 }

@@ -135,7 +135,7 @@ public final class Metadata {
             text = "null";
         } catch (Throwable thrown) {
             why = thrown;
-            text = String.valueOf(thrown);
+            text = ThrowableText.words(thrown);
             if (thrown instanceof RPCXException known) {
                 code = known.code();
                 text = known.getMessage();

@@ -26,6 +26,12 @@ final class MetadataFields {
         Map<String, String> entries = metadata.forAttempt().entries();
         Size size = new Size();
         entries.forEach(size);
+        if (size.characters > Metadata.MAX_BYTES) {
+            throw RPCXException.refused(
+                    RPCXException.Code.TOO_LARGE,
+                    "metadata of at least " + size.characters + " bytes (expected: at most " + Metadata.MAX_BYTES
+                            + ")");
+        }
         if (size.bytes > Metadata.MAX_BYTES) {
             throw RPCXException.refused(
                     RPCXException.Code.TOO_LARGE,
@@ -49,8 +55,15 @@ final class MetadataFields {
     private static final class Size implements BiConsumer<String, String> {
         private int bytes;
 
+        /** Each takes a byte at least. Of too many the bytes are not counted: they may be more than an int holds. */
+        private long characters;
+
         @Override
         public void accept(String name, String value) {
+            characters += (long) name.length() + value.length();
+            if (characters > Metadata.MAX_BYTES) {
+                return;
+            }
             refuseHalfPair(name, name);
             refuseHalfPair(value, name);
             int entryBytes = entryBytes(name, value);

@@ -8,9 +8,9 @@ import java.util.concurrent.CompletableFuture;
  * {@link RPCXException}. It is completed on the connection's event loop: what depends on it and blocks or takes long
  * belongs behind one of the {@code …Async} methods. To wait there for another future, such as by
  * {@code CompletableFuture.allOf(…).join()}, blocks the loop, and nothing refuses it where that future is none of
- * RPCX's. {@link #cancel} reaches the server. Where the caller ends this in another way, such as by {@link #orTimeout},
- * a call that waits for a connection is not made, and one that is under way goes on at its server, unless it has
- * {@link Method#hedgeMillis}: that is cancelled.
+ * RPCX's. {@link #cancel} reaches the server, behind what depends on this future and runs on the same thread. Where the
+ * caller ends this in another way, such as by {@link #orTimeout}, a call that waits for a connection is not made, and
+ * one that is under way goes on at its server, unless it has {@link Method#hedgeMillis}: that is cancelled.
  *
  * <p>The arguments are read within the call of the method, and once more where it is made again before this future has
  * ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} say. Who changes them meanwhile changes what is

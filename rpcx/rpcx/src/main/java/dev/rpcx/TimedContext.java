@@ -20,6 +20,8 @@ class TimedContext implements CallContext {
 
     private final Metadata metadata;
     private final Ticker ticker;
+
+    /** Of the whole: a part has none of its own. */
     private volatile @Nullable Principal principal;
 
     /** The context of the whole call, where this one is of a part of it that has a time of its own. */
@@ -63,7 +65,7 @@ class TimedContext implements CallContext {
         if (outer.deadlineNanos - deadline < 0) {
             deadline = outer.deadlineNanos;
         }
-        return new TimedContext(deadline, true, outer.metadata, outer.principal, ticker, outer.whole());
+        return new TimedContext(deadline, true, outer.metadata, null, ticker, outer.whole());
     }
 
     /** When a call ends that this thread makes now and whose method gives it so much time. */
@@ -132,15 +134,12 @@ class TimedContext implements CallContext {
 
     @Override
     public Optional<Principal> principal() {
-        return Optional.ofNullable(principal);
+        return Optional.ofNullable(whole().principal);
     }
 
     @Override
     public void authenticate(Principal caller) {
-        principal = Given.notNull(caller, "caller", "who calls");
-        if (whole != null) {
-            whole.principal = caller;
-        }
+        whole().principal = Given.notNull(caller, "caller", "who calls");
     }
 
     /** Where no call is handled nobody gives up. */

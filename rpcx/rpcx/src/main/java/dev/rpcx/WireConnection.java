@@ -670,10 +670,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return gathered.length == 0;
     }
 
-    /** The same for what is gathered in the socket's buffer, and behind it. */
+    /**
+     * The same for what is gathered in the socket's buffer, and behind it. The write that hears of a peer's reset takes a
+     * part of the bytes and says nothing of it, so the socket is asked until it takes all, or none, or fails.
+     */
     private boolean isBatchWrittenHere() {
         ByteBuf out = spill(gathered.length, 0, 0);
-        turn.writeHere(out);
+        int before;
+        do {
+            before = out.readerIndex();
+            turn.writeHere(out);
+        } while (out.readerIndex() > before && out.isReadable());
         int rest = out.readableBytes();
         if (out.readerIndex() == 0) {
             return false;

@@ -147,6 +147,19 @@ class MetadataTest {
         assertThat(refused).hasMessage("metadata of 8193 bytes (expected: at most 8192)");
     }
 
+    /** 64 entries of 34 MB: their sizes add up to more than an int holds. */
+    @Test
+    void sizesBeyondTwoGibibytesAreRefusedAsSizes() {
+        String large = "x".repeat(34_000_000);
+        Map<String, String> all = new LinkedHashMap<>();
+        for (int i = 0; i < Metadata.MAX_ENTRIES; i++) {
+            all.put("n" + i, large);
+        }
+        RPCXException refused = refused(Metadata.of(all));
+        assertThat(refused.code()).isEqualTo(RPCXException.Code.TOO_LARGE);
+        assertThat(refused).hasMessage("metadata of at least 2176000182 bytes (expected: at most 8192)");
+    }
+
     @Test
     void sixtyFourEntriesAreTakenAndNoneMore() throws IOException {
         ByteBuf bytes = written(Metadata.of(numbered(Metadata.MAX_ENTRIES)));

@@ -20,7 +20,7 @@ import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * Peers that reset their connection while the other side writes to it: the write that fails ends the connection within
@@ -97,11 +97,14 @@ class ResetsTest {
 
     /** Callbacks call again while what has come is being read, and what they send cannot leave any more. */
     @ParameterizedTest
-    @ValueSource(ints = {0, 3_000, 5_000, 20_000})
-    void replyThatHasComeReachesItsCallerThoughTheServerHasReset(int bytes) throws Exception {
+    @CsvSource({
+        "reset, 0, 0", "reset, 1, 3000", "reset, 1, 5000", "reset, 5, 1000", "reset, 1, 20000",
+        "close, 0, 0", "close, 1, 3000", "close, 1, 5000", "close, 5, 1000", "close, 1, 20000"
+    })
+    void replyThatHasComeReachesItsCallerThoughTheServerIsGone(String end, int times, int bytes) throws Exception {
         int calls = 1_000;
         String next = "y".repeat(bytes);
-        CountDownLatch reset = new CountDownLatch(1);
+        CountDownLatch gone = new CountDownLatch(1);
         List<CompletableFuture<String>> replies = new ArrayList<>();
         try (RawServer server = new RawServer();
                 Client client = Client.standard()) {
@@ -109,8 +112,8 @@ class ResetsTest {
             CompletableFuture<RawServer.Peer> accepted = CompletableFuture.supplyAsync(() -> accept(server));
             for (int i = 0; i < calls; i++) {
                 replies.add(echo.echo("a" + i).whenComplete((reply, failure) -> {
-                    held(reset);
-                    if (failure == null && bytes > 0) {
+                    held(gone);
+                    for (int k = 0; failure == null && k < times; k++) {
                         echo.echo(next);
                     }
                 }));
@@ -121,8 +124,12 @@ class ResetsTest {
                 all.writeBytes(RawPeer.frame(Wire.REPLY, peer.read(Wire.REQUEST).id(), RawPeer.text("r")));
             }
             peer.write(all);
-            peer.reset();
-            reset.countDown();
+            if (end.equals("reset")) {
+                peer.reset();
+            } else {
+                peer.close();
+            }
+            gone.countDown();
             for (CompletableFuture<String> reply : replies) {
                 assertThat(reply.get(60, TimeUnit.SECONDS)).isEqualTo("r");
             }
@@ -137,9 +144,9 @@ class ResetsTest {
         }
     }
 
-    private static void held(CountDownLatch reset) {
+    private static void held(CountDownLatch gone) {
         try {
-            assertThat(reset.await(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(gone.await(60, TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }

@@ -49,6 +49,12 @@ class TimedContextTest {
         assertThat(nameIn(inner)).isEqualTo("alice");
         assertThat(nameIn(call)).isEqualTo("alice");
         assertThat(nameIn(call.call(() -> within(1)))).isEqualTo("alice");
+        // parts that were made before, and parts beside, have the same caller
+        call.authenticate(() -> "bob");
+        assertThat(nameIn(inner)).isEqualTo("bob");
+        part.authenticate(() -> "carol");
+        assertThat(nameIn(inner)).isEqualTo("carol");
+        assertThat(nameIn(call)).isEqualTo("carol");
     }
 
     @Test
