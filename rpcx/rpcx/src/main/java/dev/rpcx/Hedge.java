@@ -40,6 +40,9 @@ final class Hedge extends LoopThread.Untold {
 
     private @Nullable Future<?> timer;
 
+    /** This stands, or has stood, in the list of an event loop. */
+    private boolean isUntold;
+
     /** One of the two calls. */
     private static final class Leg {
         final ClientMethod.Async call;
@@ -90,9 +93,10 @@ final class Hedge extends LoopThread.Untold {
     }
 
     private void look(Runnable task, long nanos) {
-        Future<?> next = method.route().timer(task, nanos);
         synchronized (this) {
-            timer = next;
+            // asked for here: a timer that is over before it is stored would be stored over the one that it has asked
+            // for
+            timer = method.route().timer(task, nanos);
         }
         if (result.isDone()) {
             stopLooking();
@@ -170,11 +174,18 @@ final class Hedge extends LoopThread.Untold {
         try {
             ended(leg, value, failure);
         } catch (Throwable e) {
-            if (Thread.currentThread() instanceof LoopThread loop) {
+            if (Thread.currentThread() instanceof LoopThread loop && isFirstToWait()) {
                 loop.tellLater(this);
             }
             throw e;
         }
+    }
+
+    /** One list has room for this, once: whoever is in none is found by a timer. */
+    private synchronized boolean isFirstToWait() {
+        boolean isFirst = !isUntold;
+        isUntold = true;
+        return isFirst;
     }
 
     @Override
