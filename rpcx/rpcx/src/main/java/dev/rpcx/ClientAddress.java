@@ -32,7 +32,7 @@ final class ClientAddress extends Route {
     /** How often a look is taken, while calls wait for one more connection, whether one that is there has room. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-    private final Client client;
+    private final ClientCore client;
     final Endpoint endpoint;
 
     /** What {@link #toString} gives, made when it is asked for first. */
@@ -85,18 +85,18 @@ final class ClientAddress extends Route {
 
     private @Nullable Throwable lastFailure;
 
-    /** As {@link Client#calls}. */
+    /** As {@link ClientCore#calls}. */
     boolean calls(String publishedName) {
         return client.calls(publishedName);
     }
 
-    ClientAddress(Client client, Endpoint endpoint, int kept, int most) {
+    ClientAddress(ClientCore client, Endpoint endpoint, int kept, int most) {
         this(client, endpoint, kept, most, null, new LeftConnections());
     }
 
     /** Makes a member of a cluster, which knows what is left of its instance. */
     ClientAddress(
-            Client client,
+            ClientCore client,
             Endpoint endpoint,
             int kept,
             int most,

@@ -42,7 +42,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** Instances that the error of a call names. */
     private static final int MAX_NAMED = 3;
 
-    private final Client client;
+    private final ClientCore client;
     private final int kept;
     private final int most;
     private final Choice choice;
@@ -157,7 +157,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    ClientCluster(Client client, int kept, int most, Choice choice) {
+    ClientCluster(ClientCore client, int kept, int most, Choice choice) {
         super(client);
         this.client = client;
         this.kept = kept;

@@ -52,7 +52,7 @@ final class ClientProxy implements InvocationHandler {
             List<Interceptor> interceptors,
             Duration callTimeout,
             boolean classic,
-            Client client) {
+            ClientCore client) {
         this.type = type;
         this.route = route;
         Names.checked(service);
@@ -84,7 +84,7 @@ final class ClientProxy implements InvocationHandler {
             Codecs codecs,
             long timeoutNanos,
             List<Interceptor> interceptors,
-            Client client) {
+            ClientCore client) {
         Type items = Streams.itemsTaken(method);
         int shape = MethodShape.of(method, items, codecs);
         ClientMethod.Kind kind = kind(method);

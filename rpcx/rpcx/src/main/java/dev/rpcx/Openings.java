@@ -23,7 +23,7 @@ final class Openings {
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long EACH_NANOS = SECOND_NANOS / MAX_A_SECOND;
 
-    private final Client client;
+    private final ClientCore client;
 
     // guarded by this
     /** What begins each. */
@@ -39,7 +39,7 @@ final class Openings {
 
     private long lookNanos;
 
-    Openings(Client client) {
+    Openings(ClientCore client) {
         this.client = client;
         this.spentNanos = nanoTime();
     }

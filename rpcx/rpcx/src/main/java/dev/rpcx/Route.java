@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
 abstract class Route {
-    private final Client client;
+    private final ClientCore client;
     private final RetryBudget budget = new RetryBudget();
 
     /**
@@ -34,7 +34,7 @@ abstract class Route {
     /** What calls are told of the latest failure. */
     private volatile @Nullable FailureLine failureLine;
 
-    Route(Client client) {
+    Route(ClientCore client) {
         this.client = client;
         this.breaker = client.newBreaker();
     }

@@ -83,7 +83,7 @@ class BadInstancesTest {
     }
 
     private ClientCluster cluster() {
-        return client.clusters.values().iterator().next();
+        return client.core().clusters.values().iterator().next();
     }
 
     private void allReachTheGoodOne(Calls calls) throws Exception {

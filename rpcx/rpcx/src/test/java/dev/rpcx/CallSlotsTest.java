@@ -122,7 +122,7 @@ class CallSlotsTest {
                     for (long number = next.getAndIncrement(); number < calls; number = next.getAndIncrement()) {
                         one(echo, number, replied, failed);
                         if (number % 20_011 == 0) {
-                            client.dropConnections();
+                            client.core().dropConnections();
                         }
                     }
                 }));

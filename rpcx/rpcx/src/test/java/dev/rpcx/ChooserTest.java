@@ -39,8 +39,8 @@ class ChooserTest {
 
     @AfterEach
     void end() {
-        client.end();
-        clients.forEach(Client::end);
+        client.core().end();
+        clients.forEach(client -> client.core().end());
         for (EmbeddedChannel channel : List.copyOf(channels)) {
             hand.settle(channel);
             channel.close();
@@ -55,7 +55,7 @@ class ChooserTest {
         Endpoint[] both = {new Endpoint("pod-c2", 9000), new Endpoint("pod-ap", 9000)};
         assertThat(ClientAddress.keyOf(both[0]).hashCode())
                 .isEqualTo(ClientAddress.keyOf(both[1]).hashCode());
-        Chooser chooser = new ClientCluster(client, 1, 1, Choice.CONSISTENT_HASH)
+        Chooser chooser = new ClientCluster(client.core(), 1, 1, Choice.CONSISTENT_HASH)
                 .start(Endpoints.of(both))
                 .chooser();
         int[] keys = new int[2];
@@ -94,7 +94,7 @@ class ChooserTest {
     }
 
     private ClientAddress[] addresses() {
-        return clients.get(0).clusters.values().iterator().next().chooser().all;
+        return clients.get(0).core().clusters.values().iterator().next().chooser().all;
     }
 
     private void say(EmbeddedChannel channel, ByteBuf said) {
@@ -235,7 +235,8 @@ class ChooserTest {
     @EnumSource(Choice.class)
     void whoHasAskedOneGetsNoneThatIsLeftOut(Choice choice) {
         twoBehind(choice, 0);
-        Chooser chooser = clients.get(0).clusters.values().iterator().next().chooser();
+        Chooser chooser =
+                clients.get(0).core().clusters.values().iterator().next().chooser();
         ClientAddress out = chooser.all[0];
         ClientAddress well = chooser.all[1];
         assertThat(chooser.hasFreeBeside(well)).isTrue();

@@ -100,7 +100,7 @@ class ClassicClientTest {
             assertThat(error.code()).isEqualTo(RPCXException.Code.INVALID);
             assertThat(error.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
             assertThat(calls.blockingHello("a")).isEqualTo("a");
-            assertThat(client.channels).hasSize(1);
+            assertThat(client.core().channels).hasSize(1);
         } finally {
             server.stop(Duration.ofMillis(200));
         }
@@ -151,7 +151,7 @@ class ClassicClientTest {
             assertThat(codes)
                     .contains(RPCXException.Code.UNAVAILABLE)
                     .isSubsetOf(RPCXException.Code.UNAVAILABLE, RPCXException.Code.OVERLOADED);
-            await().until(() -> client.channels.isEmpty());
+            await().until(() -> client.core().channels.isEmpty());
         }
     }
 
@@ -190,7 +190,7 @@ class ClassicClientTest {
         Server server = serving(new Shelf());
         try (Client client = client().keepAlive(Duration.ofSeconds(30)).build()) {
             client.create(Calls.class, "127.0.0.1", server.port()).blockingHello("a");
-            Channel channel = client.channels.keySet().iterator().next();
+            Channel channel = client.core().channels.keySet().iterator().next();
             assertThat(channel.config().getOption(ChannelOption.SO_KEEPALIVE)).isTrue();
             assumeTrue(channel instanceof EpollSocketChannel, "no epoll here, whose options could be read");
             assertThat(channel.config().getOption(EpollChannelOption.TCP_KEEPIDLE))

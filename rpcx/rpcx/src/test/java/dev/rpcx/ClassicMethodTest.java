@@ -159,12 +159,12 @@ class ClassicMethodTest {
         CompletableFuture<String> sent = remote.echo("x".repeat(500));
         calls.add(cancelled);
         calls.add(sent);
-        assertThat(client.waiting.held(Resource.REQUEST_BYTES)).isBetween(1_500L, 1_600L);
+        assertThat(client.core().waiting.held(Resource.REQUEST_BYTES)).isBetween(1_500L, 1_600L);
         cancelled.cancel(true);
-        assertThat(client.waiting.held(Resource.REQUEST_BYTES)).isBetween(500L, 600L);
+        assertThat(client.core().waiting.held(Resource.REQUEST_BYTES)).isBetween(500L, 600L);
         channel = hand.opened.get(0);
         hand.settle(channel);
-        assertThat(client.waiting.held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(client.core().waiting.held(Resource.REQUEST_BYTES)).isZero();
         assertThat(connection().callsUnderWay()).isOne();
         ByteBuf request = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         answer(ClassicWire.readRequest(request.readSlice(request.readInt())).id(), RawPeer.text("b"), null);
@@ -255,7 +255,7 @@ class ClassicMethodTest {
         });
         assertThat(Thread.interrupted()).isTrue();
         assertThat(hand.opened).isEmpty();
-        client.end();
+        client.core().end();
     }
 
     @Test
@@ -277,7 +277,7 @@ class ClassicMethodTest {
         loop.interrupt();
         assertThat(refused.get()).contains("on the event loop of the test");
         assertThat(hand.opened).isEmpty();
-        client.end();
+        client.core().end();
     }
 
     @Test

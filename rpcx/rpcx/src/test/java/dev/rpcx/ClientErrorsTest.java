@@ -78,7 +78,8 @@ class ClientErrorsTest {
         client = Client.standard();
         calls = client.create(Calls.class, "127.0.0.1", server.port());
         assertThat(calls.even(2)).isEqualTo(new Even(2));
-        connection = client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+        connection =
+                client.core().channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
     }
 
     @AfterEach
@@ -181,7 +182,7 @@ class ClientErrorsTest {
             Client stuck = (own ? builder.eventLoops(1) : builder).build();
             Calls remote = stuck.create(Calls.class, "127.0.0.1", server.port());
             // on a loop, so that it is a loop's thread which the callback keeps, however soon the reply is there
-            stuck.execute(() -> remote.evenLater(2).thenAccept(even -> {
+            stuck.core().execute(() -> remote.evenLater(2).thenAccept(even -> {
                 blocked.countDown();
                 // spins, since a loop that waits is what the whole suite looks for
                 while (free.getCount() > 0) {

@@ -67,7 +67,7 @@ class ClientHereTest {
     }
 
     private @Nullable ClientConnection connection() {
-        for (Channel channel : client.channels.keySet()) {
+        for (Channel channel : client.core().channels.keySet()) {
             ClientConnection connection = channel.pipeline().get(ClientConnection.class);
             if (connection != null) {
                 return connection;
@@ -159,7 +159,7 @@ class ClientHereTest {
         long before = descriptors();
         int connections = 5;
         for (int i = 0; i < connections; i++) {
-            client.dropConnections();
+            client.core().dropConnections();
             await().ignoreExceptions().until(() -> remote.echo("alone").equals("alone"));
             callUntilLent();
         }

@@ -87,7 +87,7 @@ class ClientMemoryTest {
     }
 
     private ClientConnection connection() {
-        return client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+        return client.core().channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
     }
 
     private static long bytes(ClientConnection connection) {
@@ -114,16 +114,16 @@ class ClientMemoryTest {
         burst();
         assertThat(connection().slots.top()).isEqualTo(CALLS);
         long small = CALLS * (long) MOST_FREE_BYTES;
-        long mostKept = client.ledger().mostOfConnection(Resource.KEPT_BYTES);
+        long mostKept = client.core().ledger().mostOfConnection(Resource.KEPT_BYTES);
         assertThat(bytes(connection())).isBetween(1L, mostKept + small);
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isBetween(1L, mostKept);
-        assertThat(client.ledger().held(Resource.REPLY_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isBetween(1L, mostKept);
+        assertThat(client.core().ledger().held(Resource.REPLY_BYTES)).isZero();
     }
 
     @Test
     void whatIsKeptIsGivenBackWhenNothingNeedsItAnyMore() throws Exception {
         burst();
-        await().until(() -> client.ledger().held(Resource.KEPT_BYTES) == 0);
+        await().until(() -> client.core().ledger().held(Resource.KEPT_BYTES) == 0);
         assertThat(bytes(connection())).isLessThanOrEqualTo(CALLS * (long) MOST_FREE_BYTES);
         assertThat(calls.echo("still")).isEqualTo("still");
     }
@@ -151,7 +151,7 @@ class ClientMemoryTest {
         burst();
         ClientConnection connection = connection();
         client.close();
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isZero();
         assertThat(bytes(connection)).isLessThanOrEqualTo(CALLS * (long) MOST_FREE_BYTES);
     }
 
@@ -168,10 +168,10 @@ class ClientMemoryTest {
             Calls halves =
                     client.create(Calls.class, "127.0.0.1", half.endpoint().port());
             CompletableFuture<byte[]> later = halves.never();
-            await().until(() -> client.ledger().held(Resource.REPLY_BYTES) > 900_000);
+            await().until(() -> client.core().ledger().held(Resource.REPLY_BYTES) > 900_000);
             assertThatThrownBy(halves::neverHere).isInstanceOf(RPCXException.class);
             assertThat(later).failsWithin(Duration.ofSeconds(20));
-            await().until(() -> client.ledger().held(Resource.REPLY_BYTES) == 0);
+            await().until(() -> client.core().ledger().held(Resource.REPLY_BYTES) == 0);
         }
     }
 

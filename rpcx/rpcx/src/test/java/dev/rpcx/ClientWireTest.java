@@ -153,7 +153,7 @@ class ClientWireTest {
     @AfterEach
     void nothingIsLeft() {
         hand.end(client, channel(), calls);
-        assertThat(client.ledger().held(Resource.CONNECTIONS)).isZero();
+        assertThat(client.core().ledger().held(Resource.CONNECTIONS)).isZero();
     }
 
     private EmbeddedChannel channel() {
@@ -624,7 +624,7 @@ class ClientWireTest {
             hand.settle(channel());
             assertThat(call).isCompletedExceptionally();
             assertThat(connection().slots.taken()).isZero();
-            assertThat(client.ledger().held(Resource.TABLE_BYTES)).isZero();
+            assertThat(client.core().ledger().held(Resource.TABLE_BYTES)).isZero();
         }
     }
 
@@ -897,7 +897,7 @@ class ClientWireTest {
     @Test
     void aRequestThatIsNotSmallIsChargedAsLongAsItsBufferIsKept() {
         open();
-        Ledger ledger = client.ledger();
+        Ledger ledger = client.core().ledger();
         String text = "x".repeat(50_000);
         CompletableFuture<String> answered = echo(text);
         int first = expect(Wire.REQUEST).id();
@@ -926,7 +926,7 @@ class ClientWireTest {
     void requestsThatHaveLeftGiveTheirBuffersUpWhereTheirConnectionKeepsMuch() {
         open();
         String text = "x".repeat(100_000);
-        long most = client.ledger().mostOfConnection(Resource.REQUEST_BYTES);
+        long most = client.core().ledger().mostOfConnection(Resource.REQUEST_BYTES);
         long buffer = dev.rpcx.codec.HeapArray.taken(128 * 1024);
         int many = (int) (most / buffer * 5 / 4);
         for (int i = 0; i < many; i++) {
@@ -945,7 +945,7 @@ class ClientWireTest {
 
     @Test
     void oneWayCallsThatWaitForTheirConnectionAreNotChargedTwice() {
-        Ledger ledger = client.ledger();
+        Ledger ledger = client.core().ledger();
         remote.bytes(new byte[9_000]);
         connecting();
         for (int i = 0; i < 19; i++) {
@@ -1012,7 +1012,7 @@ class ClientWireTest {
     @Test
     void requestsThatAreNotSmallAreChargedAndNoMoreAreTakenThanFit() {
         open();
-        Ledger ledger = client.ledger();
+        Ledger ledger = client.core().ledger();
         hand.reads(channel(), false);
         echo("x".repeat(Outbound.SMALL_BYTES / 2));
         assertThat(ledger.held(Resource.REQUEST_BYTES)).isZero();
@@ -1213,7 +1213,7 @@ class ClientWireTest {
                 codecs.result(takes),
                 MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
-                client.address("peer", 1),
+                client.core().address("peer", 1),
                 null,
                 null,
                 codecs.value(String.class));
@@ -1461,7 +1461,7 @@ class ClientWireTest {
                 codecs.result(echo),
                 MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
-                client.address("peer", 1),
+                client.core().address("peer", 1),
                 null,
                 null,
                 null);
@@ -1505,7 +1505,7 @@ class ClientWireTest {
         hedge();
         expectNothing();
         int left = 0;
-        while (client.address("peer", 1).budget().spend()) {
+        while (client.core().address("peer", 1).budget().spend()) {
             left++;
         }
         assertThat(left).isEqualTo(10);
@@ -1516,7 +1516,7 @@ class ClientWireTest {
     @Test
     void aCallThatHasWaitedForItsConnectionKeepsNoCopyOfItsArgumentsOnceItIsSent() {
         CompletableFuture<String> call = echo("x".repeat(10_000));
-        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(9_999);
+        assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(9_999);
         send(RawPeer.preface());
         dictionary(Wire.DICTIONARY, "echo");
         look();
@@ -1585,13 +1585,13 @@ class ClientWireTest {
         frames.clear();
         send(Wire.REPLY, id, RawPeer.text("b"));
         assertThat(call).isCompletedWithValue("b");
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isPositive();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isPositive();
         pass(60_000);
         pass(60_000);
         pass(300_000);
         send(Wire.PONG, 0);
         pass(300_000);
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isZero();
     }
 
     /** A slot whose buffer cannot be given up, as where there is no memory for a smaller one. */
@@ -1612,7 +1612,7 @@ class ClientWireTest {
         body.release();
         slots.trim();
         assertThat(slots.taken()).isZero();
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isZero();
     }
 
     @Test
@@ -1684,7 +1684,7 @@ class ClientWireTest {
                 .containsExactly(1, 2, 3);
         send(Wire.REPLY, FIRST);
         assertThat(seen.ends).isEqualTo(1);
-        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
     /** The buffer has what the server says by then, which is not what was called with. */
@@ -1711,7 +1711,7 @@ class ClientWireTest {
         frames.clear();
         sendError(first.id(), Code.UNAVAILABLE, Executed.NOT_EXECUTED);
         expectNothing();
-        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
     private int triesLeft() {
@@ -1838,7 +1838,7 @@ class ClientWireTest {
         if (isTwice) {
             hedge();
         }
-        ClientAddress address = client.address("peer", 1);
+        ClientAddress address = client.core().address("peer", 1);
         assertThat(address.waitingCalls()).isEqualTo(isTwice ? 2 : 1);
         assertThat(requestBytes()).isGreaterThan(9_999);
         call.complete("of the caller's own");
@@ -1886,7 +1886,7 @@ class ClientWireTest {
                 codecs.result(hedged),
                 MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
-                client.address("peer", 1),
+                client.core().address("peer", 1),
                 null,
                 hedged.getAnnotation(Method.class),
                 null);
@@ -2139,7 +2139,7 @@ class ClientWireTest {
     }
 
     private long requestBytes() {
-        return client.ledger().held(Resource.REQUEST_BYTES);
+        return client.core().ledger().held(Resource.REQUEST_BYTES);
     }
 
     @Test
@@ -2151,7 +2151,7 @@ class ClientWireTest {
         Seen seen = subscribe(remote.bringsOf(null), new Seen(0));
         assertThat(failure(seen).executed()).isEqualTo(Executed.NOT_EXECUTED);
         assertThat(requestBytes()).isZero();
-        assertThat(client.address("peer", 1).waitingCalls()).isZero();
+        assertThat(client.core().address("peer", 1).waitingCalls()).isZero();
     }
 
     @Test
@@ -2201,7 +2201,7 @@ class ClientWireTest {
 
         /** @param isReady whether there is a connection, as often as this is asked; none from then on */
         Chosen(Boolean... isReady) {
-            super(client);
+            super(client.core());
             this.isReady.addAll(List.of(isReady));
         }
 
@@ -2347,7 +2347,7 @@ class ClientWireTest {
         Written written = new Written();
         Seen seen = new Seen(0);
         written.behind = () -> seen.subscription().cancel();
-        subscribe(stream(client.address("peer", 1), written), seen);
+        subscribe(stream(client.core().address("peer", 1), written), seen);
         int id = expect(Wire.REQUEST).id();
         assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
         sendError(id, Code.CANCELLED, Executed.MAYBE);
@@ -2359,7 +2359,7 @@ class ClientWireTest {
     private Seen failedBehindItsRequest() throws Exception {
         Codec<Object> items = Codecs.standard(Remote.class).result(Remote.class.getMethod("bringsOf", String.class));
         Seen seen = new Seen(2);
-        stream(client.address("peer", 1), new Written(), items).subscribe(seen);
+        stream(client.core().address("peer", 1), new Written(), items).subscribe(seen);
         return seen;
     }
 
@@ -2705,7 +2705,7 @@ class ClientWireTest {
         echo("a");
         send(RawPeer.preface());
         expect(Wire.SETTINGS);
-        Ledger ledger = client.ledger();
+        Ledger ledger = client.core().ledger();
         dictionary(Wire.DICTIONARY | Wire.MORE, "other".repeat(20));
         assertThat(ledger.held(Resource.TABLE_BYTES)).isBetween(200L, 500L);
         List<Account> others = new ArrayList<>();
@@ -2797,14 +2797,14 @@ class ClientWireTest {
             send(Wire.REPLY, id, RawPeer.text("b"));
             assertThat(call).isCompletedWithValue("b");
             pass(1_500);
-            assertThat(client.ledger().held(Resource.KEPT_BYTES)).isPositive();
+            assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isPositive();
         }
         // the look that sees the last one, and the one that sees nothing since
         pass(2_000);
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isPositive();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isPositive();
         assertThat(body.capacity()).isGreaterThan(50_000);
         pass(2_000);
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isZero();
         assertThat(body.capacity()).isLessThan(1_000);
     }
 
@@ -2848,7 +2848,7 @@ class ClientWireTest {
     }
 
     private long held() {
-        return client.ledger().held(Resource.REPLY_BYTES);
+        return client.core().ledger().held(Resource.REPLY_BYTES);
     }
 
     @Test
@@ -2904,17 +2904,17 @@ class ClientWireTest {
         CompletableFuture<String> first = echo("a".repeat(10_000));
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
         assertThat(first).isCompletedWithValue("b");
-        long kept = client.ledger().held(Resource.KEPT_BYTES);
+        long kept = client.core().ledger().held(Resource.KEPT_BYTES);
         assertThat(kept).isEqualTo(connection().slots.at(0).body.capacity());
         CompletableFuture<String> next = echo("b");
         int id = expect(Wire.REQUEST).id();
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(kept);
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isEqualTo(kept);
         send(Wire.REPLY, id, RawPeer.text("c"));
         assertThat(next).isCompletedWithValue("c");
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(kept);
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isEqualTo(kept);
         channel().close();
         hand.settle(channel());
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isZero();
     }
 
     @Test
@@ -3438,13 +3438,13 @@ class ClientWireTest {
         CompletableFuture<String> call = echo("a".repeat(10_000));
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
         assertThat(call).isCompletedWithValue("b");
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(taken);
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isEqualTo(taken);
         assertThat(body.capacity()).isLessThan(1_000);
         connection().account.give(Resource.KEPT_BYTES, taken);
         CompletableFuture<String> next = echo("a".repeat(10_000));
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
         assertThat(next).isCompletedWithValue("b");
-        assertThat(client.ledger().held(Resource.KEPT_BYTES)).isEqualTo(body.capacity());
+        assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isEqualTo(body.capacity());
         assertThat(body.capacity()).isGreaterThan(10_000);
     }
 
@@ -3467,7 +3467,7 @@ class ClientWireTest {
     }
 
     private long kept() {
-        return client.ledger().held(Resource.KEPT_BYTES);
+        return client.core().ledger().held(Resource.KEPT_BYTES);
     }
 
     private void answered(String text) {
@@ -3515,12 +3515,12 @@ class ClientWireTest {
             CompletableFuture<String> large = echo("a".repeat(14_000));
             int second = expect(Wire.REQUEST).id();
             while ((nextIfAny() & Wire.MORE) != 0) {}
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isPositive();
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isPositive();
             large.cancel(true);
             hand.settle(channel());
             expect(Wire.CANCEL);
             assertThat(kept()).as("with a kept buffer, and without").isZero();
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
             assertThat(body.capacity()).isLessThan(1_000);
             sendError(second, Code.CANCELLED, Executed.MAYBE);
         }

@@ -45,7 +45,7 @@ class ConnectingTest {
 
     @AfterEach
     void stop() {
-        clients.forEach(Client::end);
+        clients.forEach(client -> client.core().end());
         for (EmbeddedChannel channel : List.copyOf(hand.opened)) {
             hand.settle(channel);
             channel.close();
@@ -228,7 +228,7 @@ class ConnectingTest {
 
     @Test
     void aThreadWhoseOwnConnectionIsNotThereUsesAnotherWhileItsOwnIsMadeAnew() throws Exception {
-        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2);
+        ClientAddress address = new ClientAddress(client(2).core(), new Endpoint("strict", 1), 2, 2);
         address.connect(0);
         greet(hand.opened.get(0));
         ClientConnection first = connection(hand.opened.get(0));
@@ -247,7 +247,7 @@ class ConnectingTest {
 
     @Test
     void callsThatWaitForAConnectionWhichCannotBeMadeTakeAnother() throws Exception {
-        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2);
+        ClientAddress address = new ClientAddress(client(2).core(), new Endpoint("strict", 1), 2, 2);
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         AtomicReference<@Nullable Thread> blocked = new AtomicReference<>();
         CompletableFuture<@Nullable Object> blocking = onOther(() -> {
@@ -272,7 +272,7 @@ class ConnectingTest {
 
     @Test
     void callsThatWaitForTheirOwnConnectionTakeAnotherOneThatComesBefore() throws Exception {
-        ClientAddress address = new ClientAddress(client(2), new Endpoint("strict", 1), 2, 2);
+        ClientAddress address = new ClientAddress(client(2).core(), new Endpoint("strict", 1), 2, 2);
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         CompletableFuture<@Nullable ClientConnection> later = new CompletableFuture<>();
         onOther(() -> address.await(
@@ -291,7 +291,7 @@ class ConnectingTest {
     void whileNoInstanceIsThereNoInstanceIsLookedForByEachCallThatWaits() {
         Client client = client(1);
         Remote remote = client.create(Remote.class, Endpoints.of(instances(100)));
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         pass(0);
         for (int i = 0; i < 1_000; i++) {
             remote.echoPatiently("x");
@@ -306,7 +306,7 @@ class ConnectingTest {
     void manyCallsThatWaitForOneOfManyInstancesAreServedByManyTasks() {
         Client client = client(1);
         Remote remote = client.create(Remote.class, Endpoints.of(instances(ClientCluster.MAX_INSTANCES)));
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         pass(0);
         int calls = 200;
         for (int i = 0; i < calls; i++) {
@@ -387,7 +387,7 @@ class ConnectingTest {
         assertThat(hand.opened.size()).isBetween(500, 1_000);
         said.say(endpoints("last", 1));
         pass(200);
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         assertThat(cluster.openings(false).waiting()).isZero();
     }
 
@@ -416,7 +416,7 @@ class ConnectingTest {
             pass(100);
         }
         assertThat(hand.opened).hasSize(1_000);
-        ClientAddress[] all = client.clusters.values().iterator().next().chooser().all;
+        ClientAddress[] all = client.core().clusters.values().iterator().next().chooser().all;
         assertThat(List.of(all))
                 .allSatisfy(address -> assertThat(address.ready()).isNotNull());
     }
@@ -441,7 +441,7 @@ class ConnectingTest {
     void callsThatWaitAtTheBeginAreSharedByTheInstancesThatConnect() {
         Client client = client(1);
         Remote remote = client.create(Remote.class, Endpoints.of(instances(4)));
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         pass(0);
         assertThat(callsOf(remote, 400)).noneMatch(CompletableFuture::isDone);
         assertThat(cluster.waiting()).isEqualTo(400);
@@ -457,7 +457,7 @@ class ConnectingTest {
     void whoeverIsLateIsWaitedForNoLongerThanAMoment() {
         Client client = client(1);
         Remote remote = client.create(Remote.class, Endpoints.of(instances(2)));
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         pass(0);
         callsOf(remote, 11);
         greet(hand.opened.get(0));
@@ -471,7 +471,7 @@ class ConnectingTest {
     void noCallWaitsForAnInstanceThatIsNotAboutToCome() {
         Client client = client(1);
         Remote remote = client.create(Remote.class, Endpoints.of(instances(2)));
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         pass(0);
         callsOf(remote, 1);
         greet(hand.opened.get(0));
@@ -479,7 +479,7 @@ class ConnectingTest {
         Client other = client(1);
         int before = hand.opened.size();
         Remote others = other.create(Remote.class, Endpoints.of(instances(2)));
-        ClientCluster failing = other.clusters.values().iterator().next();
+        ClientCluster failing = other.core().clusters.values().iterator().next();
         pass(0);
         callsOf(others, 10);
         end(hand.opened.get(before));
@@ -517,9 +517,9 @@ class ConnectingTest {
         Client client = client(1);
         client.create(Remote.class, said);
         said.say(endpoints("silent", ClientCluster.MAX_INSTANCES));
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         assertThat(cluster.openings(false).waiting()).isPositive();
-        client.end();
+        client.core().end();
         pass(200);
         assertThat(cluster.openings(false).waiting()).isZero();
     }

@@ -100,7 +100,7 @@ class EachCallEndsTest {
         calls.stream("x").subscribe(stream);
         assertThat(hand.opened).as("the next attempt waits").hasSize(3);
         assertThat(waits).isNotDone();
-        client.end();
+        client.core().end();
         // and no time passes
         assertThat(waits).isDone();
         assertThat(stream.end).isDone();
@@ -128,8 +128,8 @@ class EachCallEndsTest {
             waiting.add(CompletableFuture.supplyAsync(() -> calls.echoHedged("x"), OWN_THREADS));
             waiting.add(CompletableFuture.supplyAsync(() -> classicCalls.echo("x"), OWN_THREADS));
             await().until(() -> names.asked.get() >= 2
-                    && client.address("server.test", 1).waitingCalls() == 3
-                    && classic.address("server.test", 1).waitingCalls() == 2);
+                    && client.core().address("server.test", 1).waitingCalls() == 3
+                    && classic.core().address("server.test", 1).waitingCalls() == 2);
             client.close();
             classic.close();
             for (CompletableFuture<?> call : waiting) {
@@ -175,7 +175,7 @@ class EachCallEndsTest {
             assertThat(calls.echo("x")).isEqualTo("x");
             assertThat(classicCalls.echo("x")).isEqualTo("x");
             for (Client each : List.of(client, classic)) {
-                each.channels.keySet().iterator().next().eventLoop().execute(() -> hold(blocked, free));
+                each.core().channels.keySet().iterator().next().eventLoop().execute(() -> hold(blocked, free));
             }
             blocked.await();
             List<CompletableFuture<String>> callers = new ArrayList<>();
@@ -190,8 +190,8 @@ class EachCallEndsTest {
                 assertThat(late.executed()).isEqualTo(RPCXException.Executed.MAYBE);
             }
             // this process has held its loop up itself: eight such ends in a row say nothing of the instance
-            assertThat(client.address("127.0.0.1", server.port()).health().ended(Health.Outcome.FAILED))
-                    .isFalse();
+            ClientAddress address = client.core().address("127.0.0.1", server.port());
+            assertThat(address.health().ended(Health.Outcome.FAILED)).isFalse();
         } finally {
             free.countDown();
             client.close();
@@ -255,8 +255,8 @@ class EachCallEndsTest {
             for (CompletableFuture<?> end : ends) {
                 assertThat(failure(end).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             }
-            await().until(() -> client.channels.isEmpty());
-            assertThat(client.ledger().audit()).isEmpty();
+            await().until(() -> client.core().channels.isEmpty());
+            assertThat(client.core().ledger().audit()).isEmpty();
         }
     }
 

@@ -155,7 +155,7 @@ class EarlyCallsTest {
                 numbers.clear();
                 numbers.add(666);
                 assertThat(first.item.join()).isEqualTo("[1, 2, 3]");
-                assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+                assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
             }
         }
     }
@@ -171,13 +171,13 @@ class EarlyCallsTest {
             streams.feed(many).subscribe(cancelled);
             First late = new First();
             streams.feedSoon(many).subscribe(late);
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(30_000);
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(30_000);
             assertThatThrownBy(late.item::join)
                     .hasCauseInstanceOf(RPCXException.class)
                     .hasMessageContaining("DEADLINE_EXCEEDED");
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(30_000);
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(30_000);
             Objects.requireNonNull(cancelled.subscription).cancel();
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         }
     }
 
@@ -197,13 +197,13 @@ class EarlyCallsTest {
             for (int i = 0; i < 10; i++) {
                 all.add(calls.sum(many));
             }
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(10 * 30_000);
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(10 * 30_000);
             all.get(0).cancel(true);
             // each may have a part of what is left
             List<Charge> others = new ArrayList<>();
             for (int i = 0; i < 30; i++) {
-                Charge one = new Account(client.ledger()).charge(Resource.REQUEST_BYTES);
-                for (long part = client.ledger().most(Resource.REQUEST_BYTES); part > 0; ) {
+                Charge one = new Account(client.core().ledger()).charge(Resource.REQUEST_BYTES);
+                for (long part = client.core().ledger().most(Resource.REQUEST_BYTES); part > 0; ) {
                     if (!one.add(part)) {
                         part /= 2;
                     }
@@ -216,7 +216,7 @@ class EarlyCallsTest {
                     .hasMessageContaining("wait for a connection");
             others.forEach(Charge::release);
             all.forEach(each -> each.cancel(true));
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         }
     }
 
@@ -311,8 +311,8 @@ class EarlyCallsTest {
             taking(next, taken, lastBytes);
             await().until(() -> taken.get() == calls);
             assertThat(lastBytes).hasSize(calls).containsOnly((byte) 1);
-            await().untilAsserted(() ->
-                    assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero());
+            await().untilAsserted(() -> assertThat(client.core().ledger().held(Resource.REQUEST_BYTES))
+                    .isZero());
         }
     }
 
@@ -352,8 +352,8 @@ class EarlyCallsTest {
                     .build();
             client.create(Calls.class, "127.0.0.1", silent.getLocalPort()).note("x");
             client.close();
-            assertThat(client.isClosed()).isTrue();
-            assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+            assertThat(client.core().isClosed()).isTrue();
+            assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         }
     }
 
@@ -377,18 +377,18 @@ class EarlyCallsTest {
         Client client = Client.builder().eventLoops(1).build();
         CallFuture<String> call = new CallFuture<>();
         Looked looked = new Looked();
-        client.channels.put(looked, CompletableFuture.completedFuture(null));
-        looked.happens = () -> client.closesBehind(call);
+        client.core().channels.put(looked, CompletableFuture.completedFuture(null));
+        looked.happens = () -> client.core().closesBehind(call);
         Thread closing = new Thread(client::close);
         closing.setDaemon(true);
         closing.start();
         await().until(() -> looked.happens == null
                 && closing.getState() != Thread.State.RUNNABLE
                 && closing.getState() != Thread.State.BLOCKED);
-        assertThat(client.isClosed()).isFalse();
+        assertThat(client.core().isClosed()).isFalse();
         call.complete("taken");
         closing.join(20_000);
-        assertThat(client.isClosed()).isTrue();
+        assertThat(client.core().isClosed()).isTrue();
     }
 
     @ParameterizedTest

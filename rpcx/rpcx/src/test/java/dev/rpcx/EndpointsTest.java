@@ -84,7 +84,7 @@ class EndpointsTest {
             all[i] = new Endpoint("instance" + i, 1);
         }
         try (Client client = Client.builder().inProcess().build()) {
-            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
+            ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.LEAST_LOADED).start(registry);
             registry.say(all[all.length - 1]);
             registry.say(all);
             await().until(() -> cluster.chooser().all.length == ClientCluster.MAX_INSTANCES);
@@ -153,7 +153,7 @@ class EndpointsTest {
                     Registry registry = new Registry();
                     registry.say(instances.endpoints());
                     ClientCluster cluster =
-                            new ClientCluster(client, 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
+                            new ClientCluster(client.core(), 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
                     first.add(cluster.chooser().first(0));
                     cluster.close();
                 }
@@ -175,7 +175,7 @@ class EndpointsTest {
         try (Client client = Client.builder().inProcess().build()) {
             Registry registry = new Registry();
             registry.say(all);
-            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
+            ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
             await().until(() -> cluster.chooser().all.length == count);
             int calls = 200 * count;
             int[] counts = new int[count];
@@ -201,7 +201,7 @@ class EndpointsTest {
             Endpoint one = instances.endpoint(0);
             Endpoint other = instances.endpoint(1);
             registry.say(one, other);
-            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
+            ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.WEIGHTED_ROUND_ROBIN).start(registry);
             Set<ClientConnection> connections = new HashSet<>();
             await().until(() -> {
                 ClientConnection ready = cluster.ready(0);
@@ -220,7 +220,8 @@ class EndpointsTest {
             assertThat(sick.health().isOut()).isTrue();
             await().until(() -> !sick.health().isOut());
             assertThat(shareOf(cluster, one)).as("a trial").isEqualTo(0.01);
-            sick.ended(Health.Outcome.ANSWERED, client.platform().ticker().nanoTime());
+            long now = client.core().platform().ticker().nanoTime();
+            sick.ended(Health.Outcome.ANSWERED, now);
             assertThat(shareOf(cluster, one)).isEqualTo(0.9);
             for (int i = 0; i < 100; i++) {
                 assertThat(connections).contains(cluster.ready(0));
@@ -247,7 +248,7 @@ class EndpointsTest {
             Endpoint once = new Endpoint("127.0.0.1", silent.getLocalPort(), 1);
             Endpoint twice = new Endpoint("127.0.0.1", silent.getLocalPort(), 2);
             ClientCluster cluster =
-                    new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(Endpoints.of(once, twice));
+                    new ClientCluster(client.core(), 1, 1, Choice.LEAST_LOADED).start(Endpoints.of(once, twice));
             try (Socket first = silent.accept()) {
                 assertThat(first.isConnected()).isTrue();
                 silent.setSoTimeout(500);
@@ -265,7 +266,7 @@ class EndpointsTest {
                 Client client =
                         Client.builder().connectTimeout(Duration.ofHours(1)).build()) {
             registry.say(new Endpoint("127.0.0.1", silent.getLocalPort()));
-            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
+            ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.LEAST_LOADED).start(registry);
             try (Socket attempt = silent.accept()) {
                 registry.say(instances.endpoint(0));
                 attempt.setSoTimeout(10_000);
@@ -285,7 +286,7 @@ class EndpointsTest {
                 Client client = Client.standard()) {
             Endpoint named = new Endpoint("127.0.0.1", silent.getLocalPort());
             registry.say(new Endpoint("127.0.0.1", 1));
-            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(registry);
+            ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.LEAST_LOADED).start(registry);
             for (int i = 0; i < 10_000; i++) {
                 registry.say(new Endpoint("127.0.0.1", 1 + i % 1000));
             }
@@ -373,7 +374,7 @@ class EndpointsTest {
     void anInstanceThatFailsCallAfterCallIsLeftOut() {
         try (Instances instances = new Instances(3);
                 Client client = Client.standard()) {
-            ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED);
+            ClientCluster cluster = new ClientCluster(client.core(), 1, 1, Choice.LEAST_LOADED);
             cluster.start(Endpoints.of(instances.endpoints()));
             Set<ClientAddress> seen = new HashSet<>();
             await().until(() -> {
@@ -387,7 +388,7 @@ class EndpointsTest {
             for (int i = 0; i < 5; i++) {
                 sick.ended(
                         Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
-                        client.platform().ticker().nanoTime());
+                        client.core().platform().ticker().nanoTime());
             }
             for (int i = 0; i < 200; i++) {
                 assertThat(java.util.Objects.requireNonNull(cluster.ready(0)).address())
@@ -399,7 +400,7 @@ class EndpointsTest {
             for (int i = 0; i < 5; i++) {
                 second.ended(
                         Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
-                        client.platform().ticker().nanoTime());
+                        client.core().platform().ticker().nanoTime());
             }
             assertThat(second.health().isOut()).isFalse();
             cluster.close();
@@ -450,7 +451,7 @@ class EndpointsTest {
         for (int i = 0; i < all.length; i++) {
             all[i] = new Endpoint("instance" + i, 1);
         }
-        Client client = Client.builder().platform(clock).build();
+        ClientCore client = Client.builder().platform(clock).build().core();
         ClientCluster cluster = new ClientCluster(client, 1, 1, Choice.LEAST_LOADED).start(Endpoints.of(all));
         RPCXException sick = RPCXException.refused(RPCXException.Code.OVERLOADED, "sick");
         for (ClientAddress member : cluster.chooser().all) {

@@ -84,9 +84,9 @@ class ExtraConnectionsTest {
             }
             // whatever the calls have asked the loop for has been begun before this
             CountDownLatch behind = new CountDownLatch(1);
-            assertThat(client.execute(behind::countDown)).isTrue();
+            assertThat(client.core().execute(behind::countDown)).isTrue();
             behind.await();
-            assertThat(client.channels).hasSize(1);
+            assertThat(client.core().channels).hasSize(1);
         } finally {
             server.stop(Duration.ofMillis(200));
         }
@@ -226,7 +226,7 @@ class ExtraConnectionsTest {
                 codecs.result(echo),
                 MethodDictionary.UNKNOWN_SHAPE,
                 TimeUnit.MINUTES.toNanos(1),
-                client.address("peer", 1),
+                client.core().address("peer", 1),
                 null,
                 null,
                 null);
@@ -337,7 +337,7 @@ class ExtraConnectionsTest {
         // it is closed by the end of its stream
         pass(hand, 3);
         assertThat(extra.isActive()).isFalse();
-        assertThat(client.channels).hasSize(1);
+        assertThat(client.core().channels).hasSize(1);
         assertThat(kept.isActive()).isTrue();
         // the address does not hold it against its server, and opens another one when it is needed
         CompletableFuture<String> fourth = calls.echoLater("d");
@@ -523,7 +523,7 @@ class ExtraConnectionsTest {
         hand.settle(kept);
         CompletableFuture<String> third = calls.echoLater("c");
         assertThat(third).isNotDone();
-        client.end();
+        client.core().end();
         assertThat(third).isDone();
         hand.end(client, kept, List.of(first, second, third));
     }
@@ -571,7 +571,7 @@ class ExtraConnectionsTest {
     private static int part(Client client, AtomicInteger working) throws Exception {
         int parted = 0;
         while (working.get() > 0) {
-            for (Channel channel : client.channels.keySet()) {
+            for (Channel channel : client.core().channels.keySet()) {
                 ClientConnection connection = channel.pipeline().get(ClientConnection.class);
                 if (connection != null && connection.isExtra && connection.hasBegun()) {
                     connection.loop().submit(connection::partIfIdle).get();

@@ -77,7 +77,7 @@ class FailingThreadsTest {
     }
 
     private static ClientConnection connection(Client client) {
-        return client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+        return client.core().channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
     }
 
     private static void sendHere(ClientConnection connection, Outbound message) {
@@ -368,7 +368,7 @@ class FailingThreadsTest {
             // the next call's deadline is when the loop looks
             await().ignoreExceptions().until(() -> echo.echo("alive").equals("alive"));
             await().untilAsserted(() -> {
-                for (Channel channel : client.channels.keySet()) {
+                for (Channel channel : client.core().channels.keySet()) {
                     assertThat(channel.pipeline()
                                     .get(ClientConnection.class)
                                     .slots
@@ -401,7 +401,7 @@ class FailingThreadsTest {
                 onSmallStack(round, () -> callUp(echo, false));
             }
             await().until(() ->
-                    client.address("127.0.0.1", silent.getLocalPort()).waitingCalls() == 0);
+                    client.core().address("127.0.0.1", silent.getLocalPort()).waitingCalls() == 0);
         }
     }
 

@@ -62,7 +62,7 @@ class FaultyInstancesTest {
     }
 
     private static ClientCluster connected(Client client, int count) {
-        ClientCluster cluster = client.clusters.values().iterator().next();
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
         await().until(() -> List.of(cluster.chooser().all).stream()
                         .filter(address -> address.ready() != null)
                         .count()
@@ -98,7 +98,8 @@ class FaultyInstancesTest {
     @ParameterizedTest
     @EnumSource(Choice.class)
     void whatHandlersAnswerLeavesNoInstanceOut(Choice choice) {
-        Client client = Client.builder().platform(new HandPlatform()).build();
+        ClientCore client =
+                Client.builder().platform(new HandPlatform()).build().core();
         ClientCluster cluster =
                 new ClientCluster(client, 1, 1, choice).start(Endpoints.of(new Endpoint("a", 1), new Endpoint("b", 1)));
         ClientAddress[] all = cluster.chooser().all;

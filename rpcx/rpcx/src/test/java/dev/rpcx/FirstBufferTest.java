@@ -22,7 +22,7 @@ class FirstBufferTest {
 
         public static void main(String[] args) {
             try (Client client = Client.builder().eventLoops(1).build()) {
-                System.out.println(client.isClosed() ? "closed" : BUILT);
+                System.out.println(client.core().isClosed() ? "closed" : BUILT);
             }
         }
     }

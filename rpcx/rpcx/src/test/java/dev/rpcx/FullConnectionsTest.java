@@ -80,7 +80,7 @@ class FullConnectionsTest {
         new Settings(Wire.MAX_MESSAGE_BYTES, 1, Settings.INITIAL.defaultMicros()).write(settings);
         accepted.send(Wire.SETTINGS, 0, settings);
         answering(accepted).start();
-        ClientAddress address = client.address("127.0.0.1", server.port());
+        ClientAddress address = client.core().address("127.0.0.1", server.port());
         await().until(() -> {
             ClientConnection ready = address.ready();
             return ready != null && ready.slots.limit() == 1;

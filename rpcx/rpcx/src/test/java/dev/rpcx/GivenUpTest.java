@@ -77,7 +77,7 @@ class GivenUpTest {
     }
 
     private ClientConnection connection() {
-        return client.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+        return client.core().channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
     }
 
     private static RPCXException failure(CompletableFuture<?> call) {
@@ -137,21 +137,21 @@ class GivenUpTest {
             made.add(calls.call(text));
         }
         await().until(() -> connection().isQueueEmpty());
-        assertThat(client.ledger().held(Resource.QUEUE_BYTES)).isLessThan(20 * text.length());
-        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(200 * text.length());
+        assertThat(client.core().ledger().held(Resource.QUEUE_BYTES)).isLessThan(20 * text.length());
+        assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(200 * text.length());
         for (int i = 0; i < many; i++) {
             peer.reply(peer.read(Wire.REQUEST).id(), "got");
         }
         for (CompletableFuture<String> one : made) {
             assertThat(one.get(10, TimeUnit.SECONDS)).isEqualTo("got");
         }
-        assertThat(client.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
     @Test
     void largeRequestsThatHaveNotLeftAreChargedAndNoMoreAreTakenThanFit() throws Exception {
         connect(MAX_CALLS);
-        Ledger ledger = client.ledger();
+        Ledger ledger = client.core().ledger();
         CompletableFuture<String> first = calls.call("x".repeat(100_000));
         RawPeer.Frame frame = peer.read(Wire.REQUEST);
         while ((frame.head() & Wire.MORE) != 0) {

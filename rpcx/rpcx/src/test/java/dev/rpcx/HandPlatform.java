@@ -207,7 +207,7 @@ final class HandPlatform implements ServerPlatform {
     /** The client's program ends, and all connections with it. Each call has ended by then, and nothing is left. */
     void end(Client client, EmbeddedChannel channel, List<CompletableFuture<?>> calls) {
         reads(channel, true);
-        client.end();
+        client.core().end();
         settle(channel);
         for (int i = 0; i < 3; i++) {
             pass(channel, 1, TimeUnit.HOURS);
@@ -219,7 +219,7 @@ final class HandPlatform implements ServerPlatform {
             each.releaseOutbound();
         }
         calls.forEach(HandPlatform::hasEnded);
-        expectNothing(client.ledger().audit());
+        expectNothing(client.core().ledger().audit());
     }
 
     /** A call ends with a value or with one exception of ours, and it ends. */

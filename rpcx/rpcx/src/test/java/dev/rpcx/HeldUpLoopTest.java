@@ -96,7 +96,7 @@ class HeldUpLoopTest {
     }
 
     private Stream<ClientAddress> instances() {
-        return Stream.of(Objects.requireNonNull(client.clusters.get(Objects.requireNonNull(called)))
+        return Stream.of(Objects.requireNonNull(client.core().clusters.get(Objects.requireNonNull(called)))
                 .chooser()
                 .all);
     }

@@ -161,7 +161,7 @@ class KeptStreamsTest {
 
     private void expectNothingHeld(StreamsTest.Collected<String> collected) {
         WeakReference<ClientConnection> connection = connection();
-        client.dropConnections();
+        client.core().dropConnections();
         // until another one comes its address knows the one that is gone
         service.may.complete("all");
         await().ignoreExceptions().until(() -> calls.take(holding("x")).join().equals("all"));
@@ -173,7 +173,7 @@ class KeptStreamsTest {
     }
 
     private WeakReference<ClientConnection> connection() {
-        return new WeakReference<>(
-                client.clusters.values().iterator().next().chooser().all[0].ready());
+        ClientCluster cluster = client.core().clusters.values().iterator().next();
+        return new WeakReference<>(cluster.chooser().all[0].ready());
     }
 }

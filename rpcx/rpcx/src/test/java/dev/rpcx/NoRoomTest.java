@@ -67,10 +67,10 @@ class NoRoomTest {
             Calls calls = client.create(Calls.class, Endpoints.of(one.endpoint(), other.endpoint()));
             assertThat(one.known.await(20, TimeUnit.SECONDS)).isTrue();
             assertThat(other.known.await(20, TimeUnit.SECONDS)).isTrue();
-            ClientCluster cluster = client.clusters.values().iterator().next();
+            ClientCluster cluster = client.core().clusters.values().iterator().next();
             await().until(() -> List.of(cluster.chooser().all).stream().allMatch(each -> each.ready() != null));
-            Account full = new Account(client.ledger());
-            long all = client.ledger().most(Resource.FRAME_BYTES);
+            Account full = new Account(client.core().ledger());
+            long all = client.core().ledger().most(Resource.FRAME_BYTES);
             assertThat(full.take(Resource.FRAME_BYTES, all)).isTrue();
             List<CompletableFuture<String>> made = new ArrayList<>();
             for (int i = 0; i < CALLS; i++) {
@@ -102,8 +102,8 @@ class NoRoomTest {
     void aServerThatCannotBeHeardForWantOfRoomDoesNotCountAsOutOfReach() throws Exception {
         try (RawServer listening = new RawServer();
                 Client client = Client.builder().circuitBreaker(0.1).build()) {
-            Account full = new Account(client.ledger());
-            long all = client.ledger().most(Resource.FRAME_BYTES);
+            Account full = new Account(client.core().ledger());
+            long all = client.core().ledger().most(Resource.FRAME_BYTES);
             assertThat(full.take(Resource.FRAME_BYTES, all)).isTrue();
             Calls calls = client.create(Calls.class, "127.0.0.1", listening.port());
             List<CompletableFuture<String>> made = new ArrayList<>();
@@ -125,7 +125,7 @@ class NoRoomTest {
                     });
                 }
             }
-            assertThat(client.address("127.0.0.1", listening.port()).calledAgain())
+            assertThat(client.core().address("127.0.0.1", listening.port()).calledAgain())
                     .as("the circuit")
                     .isEqualTo(CircuitBreaker.GIVEN);
             full.give(Resource.FRAME_BYTES, all);

@@ -27,14 +27,14 @@ class OpeningsTest {
 
     private Openings openings() {
         hand.ticker.advance(100, TimeUnit.SECONDS);
-        Openings made = new Openings(client);
+        Openings made = new Openings(client.core());
         hand.ticker.advance(10, TimeUnit.SECONDS);
         return made;
     }
 
     @AfterEach
     void stop() {
-        client.end();
+        client.core().end();
         for (EmbeddedChannel channel : hand.opened) {
             channel.close();
         }
@@ -172,7 +172,7 @@ class OpeningsTest {
 
     @Test
     void anAttemptOfAClientThatIsClosedEnds() {
-        client.end();
+        client.core().end();
         CompletableFuture<Integer> attempt = enter();
         assertThat(attempt).isCompletedExceptionally();
         assertThat(begun).isEmpty();

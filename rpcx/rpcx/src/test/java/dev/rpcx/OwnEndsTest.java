@@ -207,10 +207,10 @@ class OwnEndsTest {
 
     @AfterEach
     void nothingIsLeft() {
-        clients.forEach(Client::end);
+        clients.forEach(client -> client.core().end());
         close();
         for (Client each : clients) {
-            assertThat(each.ledger().audit()).isEmpty();
+            assertThat(each.core().ledger().audit()).isEmpty();
         }
         assertThat(hand.heldBytes()).isZero();
     }
@@ -354,13 +354,13 @@ class OwnEndsTest {
     }
 
     private int waitingCalls() {
-        return client.address("peer", 1).waitingCalls()
-                + clients.get(clients.size() - 1).address("peer", 2).waitingCalls();
+        return client.core().address("peer", 1).waitingCalls()
+                + clients.get(clients.size() - 1).core().address("peer", 2).waitingCalls();
     }
 
     private long requestBytes() {
         return clients.stream()
-                .mapToLong(each -> each.ledger().held(Resource.REQUEST_BYTES))
+                .mapToLong(each -> each.core().ledger().held(Resource.REQUEST_BYTES))
                 .sum();
     }
 

@@ -67,7 +67,7 @@ class ReadTurnTest {
     }
 
     private static @Nullable ClientConnection connection(Client client) {
-        for (Channel channel : client.channels.keySet()) {
+        for (Channel channel : client.core().channels.keySet()) {
             ClientConnection connection = channel.pipeline().get(ClientConnection.class);
             if (connection != null) {
                 return connection;
@@ -287,7 +287,7 @@ class ReadTurnTest {
                 while (right.get() < until && caller.isAlive()) {
                     Thread.onSpinWait();
                 }
-                client.dropConnections();
+                client.core().dropConnections();
                 dropped.incrementAndGet();
             }
             caller.join();

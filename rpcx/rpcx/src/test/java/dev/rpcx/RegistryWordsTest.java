@@ -91,7 +91,7 @@ class RegistryWordsTest {
     @Test
     void aMemberIsNamedVisibly() {
         try (Client client = Client.standard()) {
-            ClientAddress member = new ClientAddress(client, new Endpoint("evil\u202e.example", 9), 1, 1);
+            ClientAddress member = new ClientAddress(client.core(), new Endpoint("evil\u202e.example", 9), 1, 1);
             assertThat(member).hasToString("evil\\u202e.example:9");
         }
     }

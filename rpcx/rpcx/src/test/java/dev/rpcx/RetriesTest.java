@@ -174,7 +174,7 @@ class RetriesTest {
                 Client client = Client.builder().circuitBreaker(0.5).build()) {
             Instances.Who who = client.create(Instances.Who.class, Endpoints.of(instances.endpoints()));
             assertThat(who.who("x")).isZero();
-            ClientCluster route = client.clusters.values().iterator().next();
+            ClientCluster route = client.core().clusters.values().iterator().next();
             for (int i = 0; i < 40; i++) {
                 route.counted(Health.Outcome.FAILED, CircuitBreaker.GIVEN);
             }
@@ -476,7 +476,7 @@ class RetriesTest {
                 await().until(() -> upload.isDone() || sick.taken.get() > 0);
                 return sick.taken.get() > 0;
             });
-            ClientAddress route = client.address("127.0.0.1", server.port());
+            ClientAddress route = client.core().address("127.0.0.1", server.port());
             // asking is a trial of its own while the circuit is open, which never ends here
             await().ignoreExceptions().until(() -> route.calledAgain() == CircuitBreaker.GIVEN);
         } finally {

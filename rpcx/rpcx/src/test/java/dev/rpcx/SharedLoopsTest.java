@@ -88,7 +88,7 @@ class SharedLoopsTest {
             }
             // when close has returned, all has been said
             assertThat(underWay).isDone();
-            assertThat(ends.channels).isEmpty();
+            assertThat(ends.core().channels).isEmpty();
             assertThatThrownBy(underWay::get)
                     .isInstanceOf(ExecutionException.class)
                     .cause()
@@ -100,7 +100,7 @@ class SharedLoopsTest {
                             RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.UNAVAILABLE));
             ends.close();
 
-            assertThat(stays.channels).hasSize(1);
+            assertThat(stays.core().channels).hasSize(1);
             assertThat(other.echo("after")).isEqualTo("after");
         }
     }

@@ -430,18 +430,18 @@ class SilentRecordsTest {
         }
 
         long held() {
-            return client.ledger().held(Resource.FRAME_BYTES);
+            return client.core().ledger().held(Resource.FRAME_BYTES);
         }
 
         @Override
         public void close() {
             channel.close();
-            client.end();
+            client.core().end();
             platform.pass(channel, 2, TimeUnit.HOURS);
             platform.settle(channel);
             channel.releaseOutbound();
             assertThat(call).isDone();
-            assertThat(client.ledger().audit()).isEmpty();
+            assertThat(client.core().ledger().audit()).isEmpty();
         }
     }
 

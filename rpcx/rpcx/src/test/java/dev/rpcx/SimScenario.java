@@ -194,7 +194,7 @@ final class SimScenario {
             if (!closed) {
                 closed = true;
                 world.note(3, "client %s closes", platform.host);
-                CompletableFuture<Void> ended = client.end();
+                CompletableFuture<Void> ended = client.core().end();
                 if (ended == null) {
                     over = true;
                 } else {
@@ -204,7 +204,7 @@ final class SimScenario {
         }
 
         boolean isIdle() {
-            for (Channel channel : client.channels.keySet()) {
+            for (Channel channel : client.core().channels.keySet()) {
                 ClientConnection connection = channel.pipeline().get(ClientConnection.class);
                 if (connection != null && connection.load() > 0) {
                     return false;
@@ -215,7 +215,7 @@ final class SimScenario {
 
         /** When all of its calls have ended, and their servers have said so. */
         void checkIdle() {
-            for (Channel channel : client.channels.keySet()) {
+            for (Channel channel : client.core().channels.keySet()) {
                 ClientConnection connection = channel.pipeline().get(ClientConnection.class);
                 if (connection != null && !connection.isClosed()) {
                     expectNone(connection.load(), "calls counted at " + platform.host);
@@ -228,8 +228,8 @@ final class SimScenario {
             if (!over) {
                 world.violation("client " + platform.host + " has not closed");
             }
-            expectNothing(client.ledger());
-            expectNone(client.channels.size(), "connections of " + platform.host);
+            expectNothing(client.core().ledger());
+            expectNone(client.core().channels.size(), "connections of " + platform.host);
             expectNone(platform.allocator.buffers(), "buffers of " + platform.host);
         }
     }
@@ -343,7 +343,7 @@ final class SimScenario {
             }
         }
         for (Caller caller : callers) {
-            lookAtMemory(caller.platform, caller.client.ledger());
+            lookAtMemory(caller.platform, caller.client.core().ledger());
         }
     }
 

@@ -580,7 +580,7 @@ class StreamsTest {
         Collected<String> collected = collect(remote.count(1000), 0);
         collected.begin.join().request(1);
         await().until(() -> collected.items.size() == 1);
-        client.dropConnections();
+        client.core().dropConnections();
         assertThatThrownBy(collected::all).hasCauseInstanceOf(RPCXException.class);
         await().until(() -> service.last.cancelled.isDone());
     }

@@ -294,8 +294,8 @@ class TlsTest {
             assertThat(ofMutual.whoAmI()).isEqualTo("CN=alice");
             assertThat(ofBrief.whoAmI()).isEqualTo("nobody");
             await().until(() -> hasExpired(brief) && hasExpired(briefAlice));
-            alice.dropConnections();
-            other.dropConnections();
+            alice.core().dropConnections();
+            other.core().dropConnections();
             await().until(() -> mutual.connections() == 0 && briefly.connections() == 0);
             for (SecretClient each : new SecretClient[] {ofMutual, ofBrief}) {
                 assertThatThrownBy(each::whoAmI)

@@ -451,9 +451,9 @@ class TokensPerAttemptTest {
                 }
             }
             ClientConnection connection =
-                    other.channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
+                    other.core().channels.keySet().iterator().next().pipeline().get(ClientConnection.class);
             assertThat(connection.slots.taken()).isZero();
-            assertThat(other.ledger().held(Resource.STREAMS)).isZero();
+            assertThat(other.core().ledger().held(Resource.STREAMS)).isZero();
         }
         assertThat(store.handled).hasValue(0);
     }

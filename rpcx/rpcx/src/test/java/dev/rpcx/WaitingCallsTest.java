@@ -85,7 +85,7 @@ class WaitingCallsTest {
 
     @AfterEach
     void stop() {
-        client.end();
+        client.core().end();
         for (EmbeddedChannel channel : hand.opened) {
             hand.settle(channel);
             channel.close();
@@ -128,7 +128,7 @@ class WaitingCallsTest {
 
     @Test
     void anAttemptToConnectKnowsOnlyOfCallsThatStillWait() {
-        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1);
+        ClientAddress address = new ClientAddress(client.core(), new Endpoint("peer", 1), 1, 1);
         CompletableFuture<ClientConnection> attempt = address.connect(0);
         hand.settle(hand.opened.get(0));
         int own = attempt.getNumberOfDependents();
@@ -152,7 +152,7 @@ class WaitingCallsTest {
 
     @Test
     void eachCallThatWaitsIsToldOnceAlsoBehindOneThatFails() {
-        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 1), 1, 1);
+        ClientAddress address = new ClientAddress(client.core(), new Endpoint("peer", 1), 1, 1);
         CompletableFuture<ClientConnection> attempt = address.connect(0);
         List<Integer> told = new ArrayList<>();
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
@@ -173,8 +173,8 @@ class WaitingCallsTest {
     /** A future reads the text of its failure too, however many wait. */
     @Test
     void theLineOfAFailedAttemptIsMadeOnceForAllCallsThatWaitForIt() {
-        int forOne = readsOfAFailure(new ClientAddress(client, new Endpoint("peer", 1), 1, 1), "no server", 1);
-        ClientAddress address = new ClientAddress(client, new Endpoint("peer", 2), 1, 1);
+        int forOne = readsOfAFailure(new ClientAddress(client.core(), new Endpoint("peer", 1), 1, 1), "no server", 1);
+        ClientAddress address = new ClientAddress(client.core(), new Endpoint("peer", 2), 1, 1);
         assertThat(readsOfAFailure(address, "no server", CALLS))
                 .isEqualTo(forOne)
                 .isPositive();
@@ -255,7 +255,7 @@ class WaitingCallsTest {
         callAll(remote);
         expectNothingLeft();
         assertThat(hand.opened.get(0).isOpen()).as("still connecting").isTrue();
-        assertThat(Objects.requireNonNull(client.clusters.get(service)).waiting())
+        assertThat(Objects.requireNonNull(client.core().clusters.get(service)).waiting())
                 .isZero();
     }
 
@@ -316,7 +316,7 @@ class WaitingCallsTest {
         private boolean hasFailed;
 
         Unspeakable(Coming<ClientConnection> coming) {
-            super(client);
+            super(client.core());
             this.coming = coming;
         }
 
@@ -389,7 +389,7 @@ class WaitingCallsTest {
         private Runnable between = () -> {};
 
         Filled() {
-            super(client);
+            super(client.core());
         }
 
         @Override
@@ -475,11 +475,11 @@ class WaitingCallsTest {
     @Test
     void proxiesOfOneInterfaceShareTheNumbersOfItsMethods() {
         client.create(Remote.class, "peer", 1);
-        int all = client.methodsMade();
+        int all = client.core().methodsMade();
         for (int i = 0; i < 100; i++) {
             client.create(Remote.class, "peer" + i, 1);
         }
-        assertThat(client.methodsMade()).isEqualTo(all);
+        assertThat(client.core().methodsMade()).isEqualTo(all);
     }
 
     /** Gives each of these connections once, as a cluster does one of an instance on trial. */
@@ -488,7 +488,7 @@ class WaitingCallsTest {
         private int waits;
 
         Once(List<ClientConnection> ready) {
-            super(client);
+            super(client.core());
             this.ready = new ArrayList<>(ready);
         }
 

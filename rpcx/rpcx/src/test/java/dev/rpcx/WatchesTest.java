@@ -161,7 +161,7 @@ class WatchesTest {
             Endpoints failing = failing(client, failure, made);
             assertThatThrownBy(() -> client.create(type, failing)).isInstanceOf(RuntimeException.class);
         }
-        assertThat(client.clusters).isEmpty();
+        assertThat(client.core().clusters).isEmpty();
         assertThat(made).hasSize(failure == Failure.AN_INTERFACE_THAT_IS_NO_CLIENT ? 0 : 10);
         await().until(() -> {
             System.gc();
@@ -174,7 +174,7 @@ class WatchesTest {
     @SuppressWarnings("NullAway") // as code that is not checked may do
     private static Endpoints failing(Client client, Failure failure, List<WeakReference<ClientCluster>> made) {
         return listener -> {
-            client.clusters.values().forEach(each -> made.add(new WeakReference<>(each)));
+            client.core().clusters.values().forEach(each -> made.add(new WeakReference<>(each)));
             if (failure == Failure.A_WATCH_THAT_THROWS) {
                 throw new IllegalStateException("by the test");
             }
@@ -188,12 +188,12 @@ class WatchesTest {
             Client client = client();
             Endpoints failing = listener -> {
                 listener.found(List.of(instances.endpoints()));
-                await().until(() -> !client.channels.isEmpty());
+                await().until(() -> !client.core().channels.isEmpty());
                 throw new IllegalStateException("by the test");
             };
             assertThatThrownBy(() -> client.create(Remote.class, failing)).hasMessage("by the test");
-            await().during(Duration.ofMillis(300)).until(client.channels::isEmpty);
-            assertThat(client.clusters).isEmpty();
+            await().during(Duration.ofMillis(300)).until(client.core().channels::isEmpty);
+            assertThat(client.core().clusters).isEmpty();
         }
     }
 
@@ -224,7 +224,7 @@ class WatchesTest {
         waiting.join();
         assertThat(first).failsWithin(Duration.ofSeconds(20));
         assertThat(registry.listeners).hasSize(1);
-        assertThat(client.clusters).hasSize(1);
+        assertThat(client.core().clusters).hasSize(1);
         client.close();
         assertThat(registry.listeners).isEmpty();
     }

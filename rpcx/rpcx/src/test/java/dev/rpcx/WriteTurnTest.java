@@ -140,7 +140,7 @@ class WriteTurnTest {
             }
             eachOnItsOwnThread(3, ends, (caller, number) -> {
                 if (number % 20 == 0) {
-                    clients.get((caller + 1) % clients.size()).dropConnections();
+                    clients.get((caller + 1) % clients.size()).core().dropConnections();
                 }
                 return echoes.get(caller);
             });
