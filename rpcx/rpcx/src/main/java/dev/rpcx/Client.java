@@ -407,7 +407,12 @@ public final class Client implements AutoCloseable {
                             C connection = maker.apply(channel, account);
                             made.set(connection);
                             if (tls != null) {
-                                tls.addTo(channel, account, address.endpoint, KeepAlive.frameNanos(keepAliveNanos));
+                                tls.engine()
+                                        .addTo(
+                                                channel,
+                                                account,
+                                                address.endpoint,
+                                                KeepAlive.frameNanos(keepAliveNanos));
                             }
                             if (faults != null) {
                                 channel.pipeline().addLast(new FaultyPipe(faults, opened.getAndIncrement()));
