@@ -28,7 +28,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** So many keepAlive times without a call end the connection. */
     private static final int IDLE_KEEPALIVES = 5;
 
-    private final Server server;
+    private final ServerCore server;
     final ConnectionThreads threads;
     private final Account account;
 
@@ -92,7 +92,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Bytes that have left since this side does not read. */
     private int leftInPause;
 
-    ClassicServerConnection(Channel channel, Server server, Account account) {
+    ClassicServerConnection(Channel channel, ServerCore server, Account account) {
         super(
                 channel,
                 false,
@@ -320,7 +320,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     HandledContext context(long deadlineNanos) {
-        Principal peer = Server.peer(channel);
+        Principal peer = TlsEngine.peer(channel);
         return new HandledContext(deadlineNanos, Metadata.EMPTY, peer, loop().ticker());
     }
 

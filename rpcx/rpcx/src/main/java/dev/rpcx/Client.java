@@ -301,7 +301,7 @@ public final class Client implements AutoCloseable {
                     classic,
                     choice,
                     failureShare,
-                    tls == null ? null : tls::addTo,
+                    tls == null ? null : tls.engine(),
                     faults,
                     interceptors,
                     platform);

@@ -46,7 +46,7 @@ final class ClientCore {
     private final long keepAliveNanos;
     private final long connectNanos;
     private final long maxCloseNanos;
-    private final ClientSettings.@Nullable TlsHandlers tls;
+    private final @Nullable TlsEngine tls;
     private final @Nullable Faults faults;
 
     /** All that servers make this client hold. */

@@ -1,7 +1,6 @@
 package dev.rpcx;
 
 import dev.rpcx.testing.Faults;
-import io.netty.channel.Channel;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +36,7 @@ record ClientSettings(
         boolean classic,
         Choice choice,
         double failureShare,
-        @Nullable TlsHandlers tls,
+        @Nullable TlsEngine tls,
         @Nullable Faults faults,
         List<Interceptor> interceptors,
         Platform platform) {
@@ -49,16 +48,5 @@ record ClientSettings(
             throw new IllegalArgumentException("faults on the classic wire (expected: the native one)");
         }
         interceptors = List.copyOf(interceptors);
-    }
-
-    /** Adds the handlers of TLS to the pipeline of a client's new connection. */
-    interface TlsHandlers {
-        /**
-         * The handlers become the first of the pipeline.
-         *
-         * @param account is charged for what has come of records and handshakes that are not whole
-         * @param recordNanos longest time for a record that is more than a little
-         */
-        void addTo(Channel channel, Account account, Endpoint remote, long recordNanos);
     }
 }

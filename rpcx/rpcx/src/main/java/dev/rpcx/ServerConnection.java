@@ -83,7 +83,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                         RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time"));
     }
 
-    private final Server server;
+    private final ServerCore server;
     final ConnectionThreads threads;
     final Uncharged uncharged;
 
@@ -202,7 +202,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /** @param takenNanos when the connection was taken: its peer has some time from then for the whole preface */
-    ServerConnection(Channel channel, Server server, Account account, long takenNanos) {
+    ServerConnection(Channel channel, ServerCore server, Account account, long takenNanos) {
         super(channel, account);
         this.server = server;
         this.threads = new ConnectionThreads(server.threads(), loop(), account);
@@ -414,7 +414,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             int head = i + 1 < server.dictionary().size() ? Wire.DICTIONARY | Wire.MORE : Wire.DICTIONARY;
             sendNow(new Outbound.Control(head, 0, server.dictionary().get(i).duplicate()));
         }
-        peer = Server.peer(channel);
+        peer = TlsEngine.peer(channel);
         keepAlive.start();
         server.greeted(channel, this);
     }

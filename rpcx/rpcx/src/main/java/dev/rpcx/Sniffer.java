@@ -9,19 +9,19 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * First on a new connection: the first byte tells the native wire from the classic one, whose frames begin with the high byte of a length
- * that can never be as large. A connection that says nothing is closed.
+ * First on a new connection: the first byte tells the native wire from the classic one, whose frames begin with the
+ * high byte of a length that can never be as large. A connection that says nothing is closed.
  */
 final class Sniffer extends ChannelInboundHandlerAdapter {
     /**
-     * Most time for the first byte, and for the whole preface with it; less where the server's keepAlive is less. Source: nginx's client_header_timeout,
-     * shortened; a slot is all that a silent connection costs.
+     * Most time for the first byte, and for the whole preface with it; less where the server's keepAlive is less.
+     * Source: nginx's client_header_timeout, shortened; a slot is all that a silent connection costs.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private static final int NATIVE_FIRST_BYTE = Wire.MAGIC >>> 24;
 
-    private final Server server;
+    private final ServerCore server;
     private final Account account;
     private final Charge timers;
     private @Nullable ScheduledFuture<?> timer;
@@ -30,7 +30,7 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     /** The connection could not begin: what else comes is from the midst of its stream. */
     private boolean isOver;
 
-    Sniffer(Server server, Account account) {
+    Sniffer(ServerCore server, Account account) {
         this.server = server;
         this.account = account;
         this.timers = account.charge(Resource.TIMERS);
@@ -44,7 +44,7 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
         timers.add(1);
     }
 
-    static long silentNanos(Server server) {
+    static long silentNanos(ServerCore server) {
         return Math.min(SILENT_NANOS, server.keepAliveNanos());
     }
 

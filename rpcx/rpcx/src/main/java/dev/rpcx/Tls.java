@@ -1,10 +1,8 @@
 package dev.rpcx;
 
-import io.netty.channel.Channel;
 import io.netty.handler.ssl.ClientAuth;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
-import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.ssl.SslProvider;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -15,7 +13,6 @@ import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,9 +26,6 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Tls {
-    /** Time for the handshake, in which a connection costs its place only. Source: Netty's own standard. */
-    private static final long HANDSHAKE_SECONDS = 10;
-
     /**
      * A server whose sessions last longer than the seven days that a ticket of TLS 1.3 may live sends none (source: RFC
      * 8446, 4.6.1; the JDK's {@code NewSessionTicket}), and such a client drops those that another server than RPCX's
@@ -46,7 +40,7 @@ public final class Tls {
     private final Optional<Path> trusted;
     private final Optional<String> name;
 
-    private volatile SslContext context;
+    private final TlsEngine engine;
 
     /** The certificate that this side shows, and its key. */
     private record Own(Path chain, Path key) {}
@@ -56,7 +50,7 @@ public final class Tls {
         this.own = own;
         this.trusted = trusted;
         this.name = name;
-        this.context = read();
+        this.engine = new TlsEngine(read(), name.orElse(null));
     }
 
     private static Optional<Own> own(Path chain, String chainName, Path key, String keyName) {
@@ -156,7 +150,7 @@ public final class Tls {
      *     certificate's: what was read before stays in force
      */
     public synchronized void reload() {
-        context = read();
+        engine.use(read());
     }
 
     private SslContext read() {
@@ -226,31 +220,8 @@ public final class Tls {
         return tls;
     }
 
-    /**
-     * First in the pipeline of a client's new connection.
-     *
-     * @param account is charged for what has come of records and handshakes that are not whole
-     * @param recordNanos longest time for a record that is more than a little
-     */
-    void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
-        String host = name.orElse(remote.host());
-        add(
-                channel,
-                new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_SERVER),
-                context.newHandler(channel.alloc(), host, remote.port()));
-    }
-
-    /** First in the pipeline of a server's new connection. For the parameters see above. */
-    void addTo(Channel channel, Account account, long recordNanos) {
-        add(
-                channel,
-                new TlsRecords(channel, account, recordNanos, TlsRecords.MAX_SILENT_OF_CLIENT),
-                context.newHandler(channel.alloc()));
-    }
-
-    private static void add(Channel channel, TlsRecords records, SslHandler engine) {
-        engine.setHandshakeTimeout(HANDSHAKE_SECONDS, TimeUnit.SECONDS);
-        channel.pipeline().addLast(records, engine, records.opened());
-        engine.handshakeFuture().addListener(done -> records.handshaken());
+    /** Sets up connections with what was read last: one engine for as long as this object lives. */
+    TlsEngine engine() {
+        return engine;
     }
 }

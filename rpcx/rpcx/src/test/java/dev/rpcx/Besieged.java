@@ -243,9 +243,9 @@ public final class Besieged {
         Runtime heap = Runtime.getRuntime();
         return new State(
                 (int) Arrays.stream(servers)
-                        .mapToLong(server -> server.ledger().held(Resource.CONNECTIONS))
+                        .mapToLong(server -> server.core().ledger().held(Resource.CONNECTIONS))
                         .sum(),
-                Arrays.stream(servers).mapToInt(Server::running).sum(),
+                Arrays.stream(servers).mapToInt(each -> each.core().running()).sum(),
                 ManagementFactory.getThreadMXBean().getThreadCount(),
                 heap.totalMemory() - heap.freeMemory(),
                 JvmProcess.cpuMillis());

@@ -29,7 +29,7 @@ class CallListTest {
     private final EmbeddedChannel channel = platform.accept();
     private final Account account = Objects.requireNonNull(
             Ledger.ofClient("list", Wire.MAX_MESSAGE_BYTES).open(null));
-    private final ServerConnection connection = new ServerConnection(channel, server, account, 0);
+    private final ServerConnection connection = new ServerConnection(channel, server.core(), account, 0);
     private final CallList list = new CallList();
 
     @AfterEach

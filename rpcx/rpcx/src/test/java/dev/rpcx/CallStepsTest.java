@@ -49,7 +49,7 @@ class CallStepsTest {
             .build()
             .start();
     private final EmbeddedChannel channel = new EmbeddedChannel();
-    private final Account account = Objects.requireNonNull(server.ledger().open(null));
+    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
     private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
     private final ArrayDeque<Runnable> handed = new ArrayDeque<>();
     private final List<String> ended = new ArrayList<>();
@@ -75,7 +75,7 @@ class CallStepsTest {
 
     private final class OneCall extends IdleCall {
         OneCall(String method) {
-            super(Objects.requireNonNull(server.method(MethodDictionary.key("steps", method))), context);
+            super(Objects.requireNonNull(server.core().method(MethodDictionary.key("steps", method))), context);
         }
 
         @Override

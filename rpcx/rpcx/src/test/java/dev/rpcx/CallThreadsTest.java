@@ -117,9 +117,9 @@ class CallThreadsTest {
                 .platform(platform)
                 .build()
                 .start();
-        ServerMethod method = Objects.requireNonNull(server.method(MethodDictionary.key("steps", "here")));
+        ServerMethod method = Objects.requireNonNull(server.core().method(MethodDictionary.key("steps", "here")));
         EmbeddedChannel channel = new EmbeddedChannel();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
+        Account account = Objects.requireNonNull(server.core().ledger().open(null));
         ArrayDeque<Runnable> tasks = new ArrayDeque<>(10_000);
         CallThreads threads = new CallThreads(
                 channel.eventLoop(),

@@ -79,8 +79,8 @@ class CallTimeTest {
         platform.handleAll(channel);
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     private void send(ByteBuf bytes) {
@@ -112,7 +112,7 @@ class CallTimeTest {
         pass(2);
         assertThat(service.told).isEqualTo(1);
         pass(1_001);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         byte[] last = HandPlatform.written(channel);
         assertThat(ByteBufUtil.hexDump(Unpooled.wrappedBuffer(last)).contains("07" + "00010000"))
                 .as("an ERROR")

@@ -522,7 +522,7 @@ class CarriedContextTest {
         CompletableFuture<String> at = calls.where("1");
         CompletableFuture<String> later = calls.whereLater("2");
         CompletableFuture<String> onLoop = calls.onLoop("3");
-        await().until(() -> server.ledger().held(Resource.CALLS) >= 2);
+        await().until(() -> server.core().ledger().held(Resource.CALLS) >= 2);
         behind.may.countDown();
         String who = isClassic ? "nobody" : "bob";
         assertThat(at.join()).isEqualTo("1 true " + who);
@@ -538,7 +538,7 @@ class CarriedContextTest {
         UnaryCalls calls = calls(UnaryCalls.class, isClassic, "bob");
         CompletableFuture<String> at = calls.where("1");
         CompletableFuture<String> later = calls.whereLater("2");
-        await().until(() -> server.ledger().held(Resource.CALLS) >= 2);
+        await().until(() -> server.core().ledger().held(Resource.CALLS) >= 2);
         behind.may.countDown();
         assertThat(at.join()).isEqualTo("1 true nobody");
         assertThat(later.join()).isEqualTo("2 true nobody");
@@ -557,7 +557,7 @@ class CarriedContextTest {
         } else {
             blocked.cancel(true);
         }
-        await().until(() -> front.ended.get() == 1 && server.running() == 0);
-        await().until(() -> server.ledger().held(Resource.HANDLERS) == 0);
+        await().until(() -> front.ended.get() == 1 && server.core().running() == 0);
+        await().until(() -> server.core().ledger().held(Resource.HANDLERS) == 0);
     }
 }

@@ -108,10 +108,10 @@ class ClassicAttackTest {
         target.release.countDown();
         server.stop(Duration.ofSeconds(1));
         await().untilAsserted(() -> {
-            assertThat(server.running()).isZero();
+            assertThat(server.core().running()).isZero();
             // of futures that nobody ends
             System.gc();
-            assertThat(server.ledger().audit()).isEmpty();
+            assertThat(server.core().ledger().audit()).isEmpty();
         });
     }
 
@@ -205,9 +205,9 @@ class ClassicAttackTest {
                 for (int id = 1; id <= 4; id++) {
                     peer.send(request(id, "never"));
                 }
-                await().until(() -> server.running() == 4);
+                await().until(() -> server.core().running() == 4);
             }
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         }
         othersAreServed();
     }
@@ -230,11 +230,11 @@ class ClassicAttackTest {
                     assertThat(error(answer).code()).isEqualTo(RPCXException.Code.OVERLOADED);
                 }
             }
-            assertThat(server.running()).isBetween(most / 2 + 2, most - 1);
+            assertThat(server.core().running()).isBetween(most / 2 + 2, most - 1);
             othersAreServed();
             target.release.countDown();
             // the handlers are free to end, each on a thread of its own
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
             RawPeer first = greedy.get(0);
             for (int i = 0; i <= 2 * most; i++) {
                 // what has ended counts no more
@@ -284,11 +284,11 @@ class ClassicAttackTest {
             for (int id = 1; id <= 32; id++) {
                 peer.send(request(id, "much", number(2 << 20)));
             }
-            await().until(() -> server.connections() == 1);
-            await().until(() -> server.connections() == 0);
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().connections() == 1);
+            await().until(() -> server.core().connections() == 0);
+            await().until(() -> server.core().running() == 0);
             await().untilAsserted(() ->
-                    assertThat(server.ledger().held(Resource.REPLY_BYTES)).isZero());
+                    assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isZero());
         }
         othersAreServed();
     }
@@ -302,7 +302,7 @@ class ClassicAttackTest {
             peer.send(request(7, "hello", RawPeer.text("a")));
             assertThat(end(peer).code()).isEqualTo(RPCXException.Code.PROTOCOL);
             target.interrupted.await();
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         }
         othersAreServed();
     }
@@ -315,7 +315,7 @@ class ClassicAttackTest {
             target.entered.await();
         }
         target.interrupted.await();
-        await().until(() -> server.running() == 0);
+        await().until(() -> server.core().running() == 0);
     }
 
     @Test
@@ -330,7 +330,7 @@ class ClassicAttackTest {
             peer.send(request(4, "hello", RawPeer.text("a")));
             assertThat(reply(peer).error()).isNull();
         }
-        await().until(() -> server.running() == 0);
+        await().until(() -> server.core().running() == 0);
     }
 
     @Test
@@ -425,7 +425,7 @@ class ClassicAttackTest {
             idle.send(request(1, "hello", RawPeer.text("a")));
             assertThat(reply(idle).error()).isNull();
             peer.send(request(1, "block"));
-            await().until(() -> server.running() == 1);
+            await().until(() -> server.core().running() == 1);
             Thread stopping = new Thread(() -> server.stop(Duration.ofSeconds(60)));
             stopping.start();
             assertThat(end(idle).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
@@ -454,7 +454,7 @@ class ClassicAttackTest {
             target.entered.await();
             server.stop(Duration.ofMillis(50));
             target.interrupted.await();
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         }
     }
 

@@ -212,8 +212,8 @@ class ClassicCallEndsTest {
             assertThat(each.runScheduledPendingTasks()).as("no timer is left").isEqualTo(-1);
         }
         accounts.forEach(Account::close);
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(CurrentCall.get()).isNull();
         assertThat(Thread.interrupted()).isFalse();
     }
@@ -244,8 +244,8 @@ class ClassicCallEndsTest {
     private void connect(@Nullable SocketAddress address) {
         channel = new HandChannel(hand.ticker);
         loop = channel.loop;
-        account = Objects.requireNonNull(server.ledger().open(address));
-        connection = new ClassicServerConnection(channel, server, account);
+        account = Objects.requireNonNull(server.core().ledger().open(address));
+        connection = new ClassicServerConnection(channel, server.core(), account);
         channel.pipeline().addLast(connection);
         channels.add(channel);
         accounts.add(account);
@@ -351,7 +351,7 @@ class ClassicCallEndsTest {
     }
 
     private AdmissionLimit limitOf(String method) {
-        return Objects.requireNonNull(Objects.requireNonNull(server.method(MethodDictionary.key("ends", method)))
+        return Objects.requireNonNull(Objects.requireNonNull(server.core().method(MethodDictionary.key("ends", method)))
                 .admission());
     }
 
@@ -371,11 +371,11 @@ class ClassicCallEndsTest {
     void aConnectionThatCannotBeginIsClosed() {
         serve();
         HandChannel other = new HandChannel(hand.ticker);
-        Account its = Objects.requireNonNull(server.ledger().open(null));
+        Account its = Objects.requireNonNull(server.core().ledger().open(null));
         channels.add(other);
         accounts.add(its);
         other.loop.failingTimers = 1;
-        other.pipeline().addLast(new ClassicServerConnection(other, server, its));
+        other.pipeline().addLast(new ClassicServerConnection(other, server.core(), its));
         assertThatThrownBy(other::checkException).hasRootCauseInstanceOf(OutOfMemoryError.class);
         assertThat(other.isOpen()).isFalse();
         assertThat(its.held(Resource.TIMERS)).isZero();
@@ -406,7 +406,7 @@ class ClassicCallEndsTest {
         handle();
         expectReported(OutOfMemoryError.class);
         expectLost(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(connection.isBusy()).isFalse();
     }
@@ -420,7 +420,7 @@ class ClassicCallEndsTest {
         expectReported(OutOfMemoryError.class);
         expectLost(1);
         assertThat(service.begun).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -434,7 +434,7 @@ class ClassicCallEndsTest {
         channel.runPendingTasks();
         expectReported(OutOfMemoryError.class);
         expectLost(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -480,7 +480,7 @@ class ClassicCallEndsTest {
         assertThat(hasReply()).isFalse();
         pass(3 * SECOND);
         expectLost(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -496,10 +496,10 @@ class ClassicCallEndsTest {
         loop.fails = false;
         expectReported(OutOfMemoryError.class);
         pass(5 * SECOND - 1);
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         assertThat(calls()).isEqualTo(1);
         pass(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(timers()).isZero();
         assertThat(hasReply()).isFalse();
@@ -509,7 +509,7 @@ class ClassicCallEndsTest {
     @Test
     void allCallsAreGivenUpBehindAConnectionThatEndsWithoutMemory() {
         serve();
-        server.greeted(channel, connection);
+        server.core().greeted(channel, connection);
         call(1, "asking");
         call(2, "asking");
         handle();
@@ -521,8 +521,8 @@ class ClassicCallEndsTest {
         assertThat(service.told).containsExactly("cancelled", "cancelled");
         pass(SECOND);
         assertThat(calls()).isZero();
-        assertThat(server.running()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().served()).isZero();
         assertThat(timers()).isZero();
     }
 
@@ -565,7 +565,7 @@ class ClassicCallEndsTest {
     @ValueSource(booleans = {true, false})
     void callsThatCannotBeCopiedAtTheEndOfTheirConnectionAreGivenUpAllTheSame(boolean isWalked) throws Exception {
         serve();
-        server.greeted(channel, connection);
+        server.core().greeted(channel, connection);
         EmbeddedChannel timing = EmbeddedChannel.builder().ticker(hand.ticker).build();
         loop.timers = timing.eventLoop();
         FullTable table = new FullTable();
@@ -592,8 +592,8 @@ class ClassicCallEndsTest {
         hand.ticker.advance(1, TimeUnit.SECONDS);
         timing.runScheduledPendingTasks();
         assertThat(calls()).isZero();
-        assertThat(server.running()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().served()).isZero();
         assertThat(timers()).isZero();
     }
 
@@ -615,7 +615,7 @@ class ClassicCallEndsTest {
         assertThat(calls()).isEqualTo(1);
         pass(2 * SECOND / 5);
         assertThat(calls()).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(timers()).isZero();
     }
 
@@ -655,7 +655,7 @@ class ClassicCallEndsTest {
         hand.handleAll(channel);
         pass(SECOND);
         assertThat(calls()).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -671,7 +671,7 @@ class ClassicCallEndsTest {
         expectReported(OutOfMemoryError.class);
         connection.cutOff();
         channel.runPendingTasks();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -687,7 +687,7 @@ class ClassicCallEndsTest {
         service.waiting.get(0).complete("a");
         channel.runPendingTasks();
         expectReported(OutOfMemoryError.class);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(timers()).isZero();
     }
@@ -706,7 +706,7 @@ class ClassicCallEndsTest {
         expectReported(OutOfMemoryError.class);
         hand.handleAll(channel);
         pass(SECOND);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -765,7 +765,7 @@ class ClassicCallEndsTest {
         isExhausted = false;
         channel.runPendingTasks();
         assertThat(channel.isOpen()).isFalse();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -794,7 +794,7 @@ class ClassicCallEndsTest {
         pass(SECOND);
         expectReported(OutOfMemoryError.class);
         assertThat(calls()).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(timers()).isZero();
         assertThat(account.held(Resource.OBJECT_BYTES))
                 .as("for as long as the future is open")
@@ -827,7 +827,7 @@ class ClassicCallEndsTest {
         assertThat(calls()).as("that one, and the other unless it came first").isPositive();
         pass(5 * SECOND);
         hand.handleAll(channel);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(timers()).isZero();
     }
@@ -846,7 +846,7 @@ class ClassicCallEndsTest {
         assertThat(connection.callsLeft()).isEqualTo(1);
         pass(SECOND);
         assertThat(calls()).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(Stages.waiting(service.waiting.get(0))).isZero();
     }
 
@@ -867,9 +867,9 @@ class ClassicCallEndsTest {
     void aHandlerThatHasNotBegunIsNotCountedFromTheEndOfItsCallerOn() {
         serve();
         call(1, "echo", "a");
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         leave();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(connection.callsLeft()).isEqualTo(1);
         handle();
         assertThat(service.begun).isZero();
@@ -891,15 +891,15 @@ class ClassicCallEndsTest {
         assertThat(connection.callsLeft()).isEqualTo(2);
         hand.handleAll(channel);
         pass(3 * SECOND / 5 - 1);
-        assertThat(server.running()).isEqualTo(2);
+        assertThat(server.core().running()).isEqualTo(2);
         pass(1);
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         assertThat(calls()).isEqualTo(1);
         pass(2 * SECOND / 5 - 1);
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         assertThat(timers()).isEqualTo(1);
         pass(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(timers()).isZero();
     }
@@ -914,9 +914,9 @@ class ClassicCallEndsTest {
         call(1, "later");
         handle();
         pass(SECOND - 1);
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         hand.handleAll(channel);
         assertThat(calls()).isZero();
         assertThat(timers()).isZero();
@@ -960,7 +960,7 @@ class ClassicCallEndsTest {
         channel.runPendingTasks();
         assertThat(calls()).isZero();
         assertThat(connection.callsLeft()).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -973,7 +973,7 @@ class ClassicCallEndsTest {
         handle();
         assertThat(service.waiting.get(0)).isCancelled();
         assertThat(reported).isEmpty();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -984,7 +984,7 @@ class ClassicCallEndsTest {
         call(1, "made");
         handle();
         assertThat(service.waiting.get(0)).isCancelled();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -995,7 +995,7 @@ class ClassicCallEndsTest {
         call(2, "pooled", "b");
         leave();
         assertThat(calls()).as("of the one to which a thread will come").isEqualTo(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(connection.callsLeft()).isEqualTo(1);
         handle();
         assertThat(hand.handle(0)).as("another").isFalse();
@@ -1017,7 +1017,7 @@ class ClassicCallEndsTest {
         pass(SECOND - 1);
         assertThat(service.told).isEmpty();
         pass(1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(service.told).as("on the event loop").isEmpty();
         hand.handleAll(channel);
         assertThat(service.told).containsExactly("the call is over");
@@ -1060,7 +1060,7 @@ class ClassicCallEndsTest {
             call(i, "echo", "a");
         }
         assertThat(hasReply()).as("a refusal").isFalse();
-        assertThat(server.running()).isEqualTo(3);
+        assertThat(server.core().running()).isEqualTo(3);
         hand.handleAll(channel);
         for (int i = 4; i <= 6; i++) {
             expectValue(i, "a");
@@ -1097,7 +1097,7 @@ class ClassicCallEndsTest {
         leave();
         connect(same);
         call(3, "pooled", "again");
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         connect(new InetSocketAddress("192.0.2.2", 1));
         call(4, "pooled", "other");
         // behind those of the two that are gone
@@ -1181,7 +1181,7 @@ class ClassicCallEndsTest {
         CompletableFuture<String> second = new CompletableFuture<>();
         first.complete(second);
         assertThat(hasReply()).isFalse();
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         second.complete("b");
         expectValue(1, "b");
         assertThat(calls()).isZero();
@@ -1252,7 +1252,7 @@ class ClassicCallEndsTest {
             call(i, "echo", "a");
         }
         pass(60 * SECOND);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(limitOf("echo").limit()).isLessThan(before);
     }
 
@@ -1269,7 +1269,7 @@ class ClassicCallEndsTest {
             assertThat(hand.handle(0)).isTrue();
         }
         assertThat(service.begun).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(limitOf("echo").limit()).isLessThan(before);
     }
 
@@ -1285,7 +1285,7 @@ class ClassicCallEndsTest {
         for (int i = 0; i < 20; i++) {
             service.waiting.get(i).complete("a");
         }
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(limitOf("later").limit()).isEqualTo(before);
     }
 
@@ -1298,7 +1298,7 @@ class ClassicCallEndsTest {
             call(i, "pooled", "a");
         }
         pass(60 * SECOND);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(limitOf("pooled").limit()).isEqualTo(before);
     }
 
@@ -1351,7 +1351,7 @@ class ClassicCallEndsTest {
         leave();
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
         assertThat(hasReply()).isFalse();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -1380,7 +1380,7 @@ class ClassicCallEndsTest {
         hand.handleAll(channel);
         loop.hasEnded = true;
         service.waiting.get(0).complete("x".repeat(40_000));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
         assertThat(connection.callsLeft()).isZero();
@@ -1395,7 +1395,7 @@ class ClassicCallEndsTest {
         };
         call(1, "later");
         assertThat(hand.handle(0)).isTrue();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(Stages.waiting(service.waiting.get(0))).isZero();
         hand.handleAll(channel);
         assertThat(calls()).isZero();
@@ -1409,7 +1409,7 @@ class ClassicCallEndsTest {
         assertThat(hasReply()).as("before the event loop").isFalse();
         channel.runPendingTasks();
         expectError(0, RPCXException.Code.UNAVAILABLE, RPCXException.Executed.MAYBE, "does not wait any longer");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(timers()).isZero();
         assertThat(Stages.waiting(service.waiting.get(0))).isZero();
@@ -1428,7 +1428,7 @@ class ClassicCallEndsTest {
         call(1, "echo", "a");
         handle();
         assertThat(seen).containsExactly(true, true);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
     }
 
@@ -1437,9 +1437,9 @@ class ClassicCallEndsTest {
     void noHandlerBeginsOnceTheServerIsCutOff() {
         serve();
         call(1, "echo", "a");
-        server.drain(Duration.ZERO);
+        server.core().drain(Duration.ZERO);
         hand.runTimers();
-        assertThat(server.isCutOff()).isTrue();
+        assertThat(server.core().isCutOff()).isTrue();
         assertThat(hand.handle(0)).isTrue();
         assertThat(service.begun).isZero();
         expectError(1, RPCXException.Code.UNAVAILABLE, RPCXException.Executed.NOT_EXECUTED, "the server is closing");
@@ -1457,13 +1457,13 @@ class ClassicCallEndsTest {
         }
         leave();
         hand.handleAll(channel);
-        assertThat(server.served()).isEqualTo(isAwaited ? 1 : 0);
-        server.drain(Duration.ZERO);
+        assertThat(server.core().served()).isEqualTo(isAwaited ? 1 : 0);
+        server.core().drain(Duration.ZERO);
         hand.runTimers();
         channel.runPendingTasks();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     @Test

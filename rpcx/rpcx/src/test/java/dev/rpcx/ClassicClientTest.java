@@ -175,11 +175,11 @@ class ClassicClientTest {
             Client client = client().build();
             Calls calls = client.create(Calls.class, "127.0.0.1", server.port());
             CompletableFuture<Void> blocked = calls.block();
-            await().until(() -> server.running() == 1);
+            await().until(() -> server.core().running() == 1);
             client.close();
             assertThat(failure(blocked).code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             assertThatThrownBy(() -> calls.blockingHello("a")).isInstanceOf(RPCXException.class);
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         } finally {
             server.stop(Duration.ofMillis(200));
         }

@@ -64,7 +64,8 @@ class ClassicRepliesTest {
             CompletableFuture<Boolean> hold = calls.hold();
             service.held.await();
             service.made.countDown();
-            await().atMost(Duration.ofSeconds(30)).until(() -> server.ledger().held(Resource.REPLY_BYTES) >= BYTES);
+            await().atMost(Duration.ofSeconds(30))
+                    .until(() -> server.core().ledger().held(Resource.REPLY_BYTES) >= BYTES);
             service.free.countDown();
             assertThat(large.get(30, TimeUnit.SECONDS)).hasSize(BYTES);
             assertThat(hold.get(30, TimeUnit.SECONDS)).isTrue();

@@ -65,9 +65,9 @@ class ClassicServerConnectionTest {
     private final MockTicker clock = Ticker.newMockTicker();
     private final EmbeddedChannel channel =
             EmbeddedChannel.builder().ticker(clock).build();
-    private final Account account = Objects.requireNonNull(server.ledger().open(null));
+    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
 
-    private final ClassicServerConnection connection = new ClassicServerConnection(channel, server, account);
+    private final ClassicServerConnection connection = new ClassicServerConnection(channel, server.core(), account);
 
     ClassicServerConnectionTest() {
         channel.pipeline().addLast(connection);
@@ -78,7 +78,7 @@ class ClassicServerConnectionTest {
         slow.waiting.forEach(answer -> answer.complete("over"));
         channel.finishAndReleaseAll();
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(channel.runScheduledPendingTasks()).isEqualTo(-1);
     }
 
@@ -294,7 +294,7 @@ class ClassicServerConnectionTest {
         List<Account> others = new ArrayList<>();
         List<Charge> all = new ArrayList<>();
         for (int i = 0; i < 40; i++) {
-            Account other = Objects.requireNonNull(server.ledger().open(null));
+            Account other = Objects.requireNonNull(server.core().ledger().open(null));
             Charge charge = other.charge(Resource.REPLY_BYTES);
             for (long step = 1L << 30; step >= Charge.STEP_BYTES; step /= 2) {
                 while (charge.add(step)) {

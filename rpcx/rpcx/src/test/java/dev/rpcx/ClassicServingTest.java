@@ -228,8 +228,8 @@ class ClassicServingTest {
             .start();
     private final EmbeddedChannel channel =
             EmbeddedChannel.builder().ticker(hand.ticker).build();
-    private final Account account = Objects.requireNonNull(server.ledger().open(null));
-    private final ClassicServerConnection connection = new ClassicServerConnection(channel, server, account);
+    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
+    private final ClassicServerConnection connection = new ClassicServerConnection(channel, server.core(), account);
     private final ByteBuf said = Unpooled.buffer();
 
     @BeforeEach
@@ -248,8 +248,8 @@ class ClassicServingTest {
         hand.handleAll(channel);
         channel.runPendingTasks();
         account.close();
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(channel.runScheduledPendingTasks()).as("no timer is left").isEqualTo(-1);
         assertThat(CurrentCall.get()).isNull();
         assertThat(Thread.interrupted()).isFalse();
@@ -340,11 +340,11 @@ class ClassicServingTest {
     void aCallIsAnsweredWithWhatItsHandlerReturns() {
         call(7, "echo", text("a"));
         assertThat(hasReply()).isFalse();
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         assertThat(connection.isBusy()).isTrue();
         handle();
         expectValue(7, "a");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(connection.isBusy()).isFalse();
         call(8, "here", text("b"));
         expectValue(8, "b");
@@ -369,7 +369,7 @@ class ClassicServingTest {
         ((Twice) service.waiting.get(2)).tell("b", null);
         expectValue(3, "b");
         assertThat(hasReply()).isFalse();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(account.held(Resource.CALLS)).isZero();
         call(4, "never");
         handle();
@@ -413,7 +413,7 @@ class ClassicServingTest {
         handle();
         assertThat(seen).containsExactly(true, true);
         assertThat(hasReply()).isFalse();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -451,18 +451,18 @@ class ClassicServingTest {
         handle();
         leave();
         pass(Duration.ofMillis(500));
-        assertThat(server.running()).isEqualTo(2);
+        assertThat(server.core().running()).isEqualTo(2);
         service.waiting.get(0).complete("in time");
         channel.runPendingTasks();
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofMillis(500));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(connection.isBusy()).isFalse();
         hand.handleAll(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         service.waiting.get(1).complete("late");
         channel.runPendingTasks();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(account.held(Resource.CALLS)).isZero();
     }
 
@@ -471,9 +471,9 @@ class ClassicServingTest {
         service.within = this::leave;
         call(1, "laterWith", text("a"));
         handle();
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofSeconds(1));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -485,9 +485,9 @@ class ClassicServingTest {
             pass(Duration.ofMillis(500));
         }
         expectError(1, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofSeconds(1));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         hand.handleAll(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         call(1, "echo", text("again"));
@@ -501,7 +501,7 @@ class ClassicServingTest {
         handle();
         leave();
         pass(Duration.ofSeconds(1));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         hand.handleAll(channel);
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
         assertThat(account.held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(50_000);
@@ -552,7 +552,7 @@ class ClassicServingTest {
         handle();
         leave();
         pass(Duration.ofSeconds(1));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(account.held(Resource.CALLS)).isEqualTo(1);
         service.waiting.get(0).complete("over");
         assertThat(account.held(Resource.CALLS)).isZero();
@@ -566,7 +566,7 @@ class ClassicServingTest {
         connection.leave();
         channel.runPendingTasks();
         leave();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -575,7 +575,7 @@ class ClassicServingTest {
         channel.close();
         handle();
         assertThat(service.begun).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -666,7 +666,7 @@ class ClassicServingTest {
         handle();
         expectRefusal(4, RPCXException.Code.INVALID, "cannot be read");
         assertThat(service.begun).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -731,7 +731,7 @@ class ClassicServingTest {
         call(3, "takes");
         expectRefusal(3, RPCXException.Code.INVALID, "native wire");
         assertThat(account.held(Resource.CALLS)).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -787,7 +787,7 @@ class ClassicServingTest {
         isStopped = true;
         call(1, "echo", text("a"));
         expectRefusal(1, RPCXException.Code.UNAVAILABLE, "closing");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(account.held(Resource.CALLS)).isZero();
     }
 
@@ -796,7 +796,7 @@ class ClassicServingTest {
         isExhausted = true;
         call(1, "echo", text("a"));
         expectRefusal(1, RPCXException.Code.UNAVAILABLE, "no thread");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(account.held(Resource.CALLS)).isZero();
     }
 
@@ -828,7 +828,7 @@ class ClassicServingTest {
         call(99, "here", large);
         expectRefusal(99, RPCXException.Code.UNAVAILABLE, "closing");
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
-        assertThat(server.ledger().audit()).contains("a connection has 6 calls under way");
+        assertThat(server.core().ledger().audit()).contains("a connection has 6 calls under way");
     }
 
     /** The heap is full when a call comes in: its connection ends, and nothing of it stays counted. */
@@ -840,7 +840,7 @@ class ClassicServingTest {
         hand.ticker.failAt(0);
         channel.runPendingTasks();
         hand.handleAll(channel);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(account.held(Resource.CALLS)).isZero();
         assertThat(account.held(Resource.HANDLERS)).isZero();
     }
@@ -1107,15 +1107,15 @@ class ClassicServingTest {
                 .platform(hand)
                 .build()
                 .start();
-        Account own = Objects.requireNonNull(other.ledger().open(null));
+        Account own = Objects.requireNonNull(other.core().ledger().open(null));
         EmbeddedChannel refused = EmbeddedChannel.builder().ticker(hand.ticker).build();
-        refused.pipeline().addLast(new ClassicServerConnection(refused, other, own));
+        refused.pipeline().addLast(new ClassicServerConnection(refused, other.core(), own));
         ByteBuf reply = refused.readOutbound();
         RPCXException why = Objects.requireNonNull(ClassicWire.readReply(reply.skipBytes(ClassicFrames.LENGTH_BYTES))
                 .error());
         assertThat(why.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
         assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-        assertThat(other.connections()).as("it is the server's to close").isEqualTo(1);
+        assertThat(other.core().connections()).as("it is the server's to close").isEqualTo(1);
         refused.finishAndReleaseAll();
         own.close();
     }

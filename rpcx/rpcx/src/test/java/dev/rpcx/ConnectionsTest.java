@@ -64,14 +64,14 @@ class ConnectionsTest {
         try (Client client = Client.builder().connections(1, 3).build()) {
             WaitingClient calls = client.create(WaitingClient.class, "127.0.0.1", server.port());
             List<CompletableFuture<String>> asked = new ArrayList<>(ask(calls, 290));
-            assertThat(server.connections()).isEqualTo(1);
+            assertThat(server.core().connections()).isEqualTo(1);
             // crowded from 300 on
             asked.addAll(ask(calls, 25));
-            await().until(() -> server.connections() == 2);
+            await().until(() -> server.core().connections() == 2);
             asked.addAll(ask(calls, 325));
-            await().until(() -> server.connections() == 3);
+            await().until(() -> server.core().connections() == 3);
             asked.addAll(ask(calls, 400));
-            assertThat(server.connections()).isEqualTo(3);
+            assertThat(server.core().connections()).isEqualTo(3);
             service.answer.complete("told");
             for (CompletableFuture<String> one : asked) {
                 assertThat(one.get(10, TimeUnit.SECONDS)).isEqualTo("told");
@@ -97,7 +97,7 @@ class ConnectionsTest {
             assertThatThrownBy(calls::now)
                     .isInstanceOfSatisfying(
                             RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED));
-            assertThat(server.connections()).isEqualTo(1);
+            assertThat(server.core().connections()).isEqualTo(1);
             service.answer.complete("told");
             assertThat(more.get(0).join()).isEqualTo("told");
         } finally {

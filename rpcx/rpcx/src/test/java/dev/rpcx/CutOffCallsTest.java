@@ -74,9 +74,9 @@ class CutOffCallsTest {
         service.waiting.forEach(result -> result.complete("late"));
         hand.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.running()).isZero();
-        assertThat(server.served()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().served()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
 
@@ -118,7 +118,7 @@ class CutOffCallsTest {
         call(Wire.NOTICE, 3, "pooled", "a");
         call(Wire.NOTICE, 4, "pooled", "b");
         call(Wire.NOTICE, 5, "pooled", "c");
-        assertThat(server.running()).isEqualTo(6);
+        assertThat(server.core().running()).isEqualTo(6);
         ServerConnection connection = connection();
         List<String> failed = ServerLog.of(() -> {
             connection.cutOff();
@@ -126,14 +126,14 @@ class CutOffCallsTest {
         });
         assertThat(failed).singleElement().asString().startsWith("a notice of cut/pooled failed as UNAVAILABLE");
         assertThat(channel.isOpen()).isFalse();
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().held(Resource.TIMERS)).isZero();
-        assertThat(server.served()).as("a thread is about to come to one").isEqualTo(1);
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().held(Resource.TIMERS)).isZero();
+        assertThat(server.core().served()).as("a thread is about to come to one").isEqualTo(1);
         hand.handleAll(channel);
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
         assertThat(service.begun).isZero();
         assertThat(service.told).containsExactly("its time is over", "its caller is gone", "it is cut off");
-        server.drain(Duration.ofMinutes(1));
+        server.core().drain(Duration.ofMinutes(1));
         hand.runTimers();
         assertThat(ServerLog.of(() -> server.stop(Duration.ZERO)))
                 .singleElement()
@@ -152,21 +152,21 @@ class CutOffCallsTest {
             // the other one is told, and is over by that
             hand.handle(0);
             hand.settle(channel);
-            seen.add(server.served());
+            seen.add(server.core().served());
         };
         call(Wire.NOTICE, 0, "echo", "a");
         call(Wire.NOTICE, 1, "later", "a future that is given up behind it");
         hand.handle(1);
         hand.handleAll(channel);
         assertThat(seen).containsExactly(true, 1);
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     /** The event loop has not heard of it yet. */
     @Test
     void noHandlerBeginsBehindTheEndOfTheTimeForStopping() {
         call(Wire.NOTICE, 0, "echo", "a");
-        server.drain(Duration.ZERO);
+        server.core().drain(Duration.ZERO);
         hand.runTimers();
         List<String> failed = ServerLog.of(() -> hand.handle(0));
         assertThat(service.begun).isZero();
@@ -177,14 +177,14 @@ class CutOffCallsTest {
     void aNoticeThatFindsNoThreadInItsTimeIsTakenBackAndToldOfInTheLog() {
         call(Wire.NOTICE, 0, "pooled", "a", Duration.ofSeconds(30));
         call(Wire.NOTICE, 1, "pooled", "b");
-        assertThat(server.running()).isEqualTo(2);
+        assertThat(server.core().running()).isEqualTo(2);
         List<String> logged = ServerLog.of(() -> pass(Duration.ofSeconds(10)));
         assertThat(logged).singleElement().asString().startsWith("a notice of cut/pooled failed as DEADLINE_EXCEEDED");
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         hand.handleAll(channel);
         assertThat(service.begun).isEqualTo(1);
         channel.close();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     @Test
@@ -194,11 +194,11 @@ class CutOffCallsTest {
             pass(Duration.ofSeconds(10));
             seen.add(Thread.interrupted());
             channel.close();
-            seen.add(server.served());
+            seen.add(server.core().served());
         };
         call(Wire.NOTICE, 0, "echo", "a");
         hand.handleAll(channel);
         assertThat(seen).containsExactly(true, 1);
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 }

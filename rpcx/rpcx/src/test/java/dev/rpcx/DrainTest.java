@@ -41,8 +41,8 @@ class DrainTest {
         hand.settle(channel);
         hand.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
 
@@ -73,7 +73,7 @@ class DrainTest {
     /** Whose event loop is a moment behind has greeted its client when it hears of the stop. */
     @Test
     void aConnectionThatIsGreetedBeforeItsEventLoopHearsOfTheStopFinishesItsCalls() {
-        server.drain(Duration.ofMinutes(1));
+        server.core().drain(Duration.ofMinutes(1));
         ByteBuf together = Unpooled.buffer();
         together.writeBytes(RawPeer.preface());
         together.writeBytes(RawPeer.frame(
@@ -88,7 +88,7 @@ class DrainTest {
 
     @Test
     void aConnectionThatHasSaidNothingIsClosedByAStop() {
-        server.drain(Duration.ofMinutes(1));
+        server.core().drain(Duration.ofMinutes(1));
         hand.settle(channel);
         assertThat(channel.isActive()).isFalse();
     }

@@ -77,8 +77,9 @@ class EndsWithoutMemoryTest {
     private final EmbeddedChannel timers =
             EmbeddedChannel.builder().ticker(hand.ticker).build();
     private final HandChannel channel = new HandChannel(hand.ticker);
-    private final Account account = Objects.requireNonNull(server.ledger().open(null));
-    private final ServerConnection connection = new ServerConnection(channel, server, account, hand.ticker.nanoTime());
+    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
+    private final ServerConnection connection =
+            new ServerConnection(channel, server.core(), account, hand.ticker.nanoTime());
     private final List<Throwable> reported = new ArrayList<>();
     private final Thread.UncaughtExceptionHandler before =
             Thread.currentThread().getUncaughtExceptionHandler();
@@ -102,9 +103,9 @@ class EndsWithoutMemoryTest {
         pass(3_600_000);
         channel.releaseOutbound();
         account.close();
-        assertThat(server.running()).isZero();
-        assertThat(server.served()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().served()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     private void call(int slot, String method, long millis) {
@@ -191,7 +192,7 @@ class EndsWithoutMemoryTest {
         pass(5_000);
         hand.handleAll(channel);
         assertThat(places()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     @Test
@@ -219,7 +220,7 @@ class EndsWithoutMemoryTest {
         pass(5_000);
         hand.handleAll(channel);
         assertThat(places()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     @Test
@@ -234,9 +235,9 @@ class EndsWithoutMemoryTest {
     @Test
     void aTimerThatCouldNotBeSetAsAConnectionBeginsIsNotCounted() {
         HandChannel next = new HandChannel(hand.ticker);
-        Account its = Objects.requireNonNull(server.ledger().open(null));
+        Account its = Objects.requireNonNull(server.core().ledger().open(null));
         next.loop.failingTimers = 1;
-        assertThatThrownBy(() -> new ServerConnection(next, server, its, hand.ticker.nanoTime()))
+        assertThatThrownBy(() -> new ServerConnection(next, server.core(), its, hand.ticker.nanoTime()))
                 .isInstanceOf(OutOfMemoryError.class);
         assertThat(its.held(Resource.TIMERS)).isZero();
         its.close();
@@ -246,8 +247,8 @@ class EndsWithoutMemoryTest {
     @Test
     void aTimerThatCouldNotBeSetAsAConnectionIsGreetedIsNotCounted() {
         HandChannel next = new HandChannel(hand.ticker);
-        Account its = Objects.requireNonNull(server.ledger().open(null));
-        ServerConnection silent = new ServerConnection(next, server, its, hand.ticker.nanoTime());
+        Account its = Objects.requireNonNull(server.core().ledger().open(null));
+        ServerConnection silent = new ServerConnection(next, server.core(), its, hand.ticker.nanoTime());
         next.pipeline().addLast(silent);
         next.loop.failingTimers = 1;
         run(() -> next.writeInbound(RawPeer.preface()));
@@ -263,9 +264,9 @@ class EndsWithoutMemoryTest {
     @Test
     void aTimerThatCouldNotBeSetAsAConnectionIsTakenIsNotCounted() {
         HandChannel next = new HandChannel(hand.ticker);
-        Account its = Objects.requireNonNull(server.ledger().open(null));
+        Account its = Objects.requireNonNull(server.core().ledger().open(null));
         next.loop.failingTimers = 1;
-        next.pipeline().addLast(new Sniffer(server, its));
+        next.pipeline().addLast(new Sniffer(server.core(), its));
         next.pipeline().fireChannelActive();
         next.runPendingTasks();
         assertThat(next.loop.failingTimers).isZero();
@@ -302,8 +303,8 @@ class EndsWithoutMemoryTest {
         run(this::handle);
         channel.runPendingTasks();
         assertThat(error().executed()).isEqualTo(RPCXException.Executed.EXECUTED);
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit())
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit())
                 .as("a place that is kept for the next call")
                 .isEmpty();
         service.within = () -> {};
@@ -324,7 +325,7 @@ class EndsWithoutMemoryTest {
         hand.ticker.failAt(0);
         channel.runPendingTasks();
         assertThat(error().executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -333,9 +334,9 @@ class EndsWithoutMemoryTest {
         call(Wire.NOTICE, 0, "elsewhere", 10_000);
         run(this::handle);
         channel.runPendingTasks();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         end();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     @Test
@@ -349,9 +350,9 @@ class EndsWithoutMemoryTest {
         run(this::handle);
         channel.runPendingTasks();
         assertThat(error().code()).isEqualTo(RPCXException.Code.CANCELLED);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         end();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     @Test
@@ -385,11 +386,11 @@ class EndsWithoutMemoryTest {
         run(this::handle);
         channel.loop.fails = false;
         pass(4_999);
-        assertThat(server.running()).isEqualTo(1);
-        assertThat(server.served()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
+        assertThat(server.core().served()).isEqualTo(1);
         pass(1);
-        assertThat(server.running()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     /** Who wanted to know of the call's end has been told, and that could not be said. */
@@ -419,7 +420,7 @@ class EndsWithoutMemoryTest {
         assertThat(places()).as("both serve other calls").isEqualTo(2);
         end();
         hand.handleAll(channel);
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     /**
@@ -447,14 +448,14 @@ class EndsWithoutMemoryTest {
         call(1, "elsewhere", 10_000);
         run(() -> hand.handle(0));
         channel.loop.fails = false;
-        assertThat(server.running()).isEqualTo(2);
+        assertThat(server.core().running()).isEqualTo(2);
         hand.ticker.advance(5_000, TimeUnit.MILLISECONDS);
         hand.ticker.failAt(reading);
         timers.runScheduledPendingTasks();
         hand.ticker.failAt(0);
         pass(5_000);
-        assertThat(server.running()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().served()).isZero();
         assertThat(places()).isZero();
     }
 
@@ -464,9 +465,9 @@ class EndsWithoutMemoryTest {
         call(Wire.NOTICE, 0, "later", 10_000);
         assertThat(channel.loop.failingTimers).isZero();
         assertThat(connection.isClosed()).isTrue();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(places()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     /** Many replies leave together with the answer to the notice, and the connection ends within that. */
@@ -505,9 +506,9 @@ class EndsWithoutMemoryTest {
         assertThat(places()).as("that of the notice").isEqualTo(1);
         pass(5_000);
         hand.handleAll(channel);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(places()).isZero();
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     /** A channel that fails once in the midst of being taken. */
@@ -545,12 +546,12 @@ class EndsWithoutMemoryTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aConnectionThatCannotBeTakenIsNotCounted(boolean atOnce) {
-        long before = server.ledger().held(Resource.CONNECTIONS);
+        long before = server.core().ledger().held(Resource.CONNECTIONS);
         Failing failing = new Failing(hand.ticker, atOnce);
         hand.accept(failing);
         assertThat(failing.hasFailed).isTrue();
         assertThat(failing.isOpen()).isFalse();
-        assertThat(server.ledger().held(Resource.CONNECTIONS)).isEqualTo(before);
+        assertThat(server.core().ledger().held(Resource.CONNECTIONS)).isEqualTo(before);
     }
 
     /** A channel on which nothing can be hung as long as a test says so. */

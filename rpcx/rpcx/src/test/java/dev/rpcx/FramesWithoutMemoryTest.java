@@ -46,8 +46,8 @@ class FramesWithoutMemoryTest {
         hand.settle(channel);
         channel.releaseOutbound();
         hand.pass(channel, 2, TimeUnit.HOURS);
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
 

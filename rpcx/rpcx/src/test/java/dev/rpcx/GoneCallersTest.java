@@ -107,7 +107,7 @@ class GoneCallersTest {
             await().until(() -> service.entered.get() == 1);
             raw.send(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
-            await().until(() -> service.told.get() == 1 && server.running() == 0);
+            await().until(() -> service.told.get() == 1 && server.core().running() == 0);
             assertThat(service.poll).isNotDone();
         }
         service.poll.complete("nobody hears of it");
@@ -118,14 +118,14 @@ class GoneCallersTest {
         try (RawPeer raw = greeted()) {
             raw.send(timed(Wire.REQUEST, FIRST, "never", 20));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
             raw.send(timed(Wire.REQUEST, FIRST + 1, "never", 60_000));
             await().until(() -> service.entered.get() == 2);
         }
         await().until(() -> {
             // what a future has stays charged until nobody can reach the future
             System.gc();
-            return server.running() == 0 && server.ledger().audit().isEmpty();
+            return server.core().running() == 0 && server.core().ledger().audit().isEmpty();
         });
     }
 
@@ -137,7 +137,7 @@ class GoneCallersTest {
             assertThat(service.interrupted.join()).isTrue();
             raw.send(timed(Wire.NOTICE, FIRST + 1, "never", 50));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
-            await().until(() -> service.entered.get() == 1 && server.running() == 0);
+            await().until(() -> service.entered.get() == 1 && server.core().running() == 0);
         }
     }
 
@@ -150,7 +150,7 @@ class GoneCallersTest {
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
             raw.send(RawPeer.frame(Wire.PING, 7, Unpooled.EMPTY_BUFFER));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.PONG);
-            assertThat(server.running()).isZero();
+            assertThat(server.core().running()).isZero();
         }
     }
 }

@@ -90,8 +90,8 @@ class GreedyPeersTest {
     /** Takes so much of this that not even the smallest amount is left. */
     private static List<Charge> takeAll(Server of, Resource kind) {
         List<Charge> taken = new ArrayList<>();
-        for (long part = of.ledger().most(kind); part > 0; ) {
-            Charge charge = Objects.requireNonNull(of.ledger().open(null)).charge(kind);
+        for (long part = of.core().ledger().most(kind); part > 0; ) {
+            Charge charge = Objects.requireNonNull(of.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {
                 taken.add(charge);
             } else {
@@ -135,7 +135,7 @@ class GreedyPeersTest {
                     assertThat(error(answer).code()).isEqualTo(RPCXException.Code.OVERLOADED);
                 }
             }
-            assertThat(server.running()).isBetween(MAX_RUNNING / 2 + 2, MAX_RUNNING - 1);
+            assertThat(server.core().running()).isBetween(MAX_RUNNING / 2 + 2, MAX_RUNNING - 1);
             honest.send(RawPeer.request(GENERATION, "greedy", "echo", "a"));
             assertThat(honest.readAnswer().type()).isEqualTo(Wire.REPLY);
         } finally {
@@ -154,7 +154,7 @@ class GreedyPeersTest {
             service.loopIsHeld.await();
             service.go.countDown();
             await().untilAsserted(() ->
-                    assertThat(server.ledger().held(Resource.REPLY_BYTES)).isGreaterThanOrEqualTo(LARGE_BYTES));
+                    assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isGreaterThanOrEqualTo(LARGE_BYTES));
             service.loopGoes.countDown();
             int bytes = 0;
             while (bytes < LARGE_BYTES) {
@@ -162,7 +162,7 @@ class GreedyPeersTest {
             }
         }
         await().untilAsserted(() ->
-                assertThat(server.ledger().held(Resource.REPLY_BYTES)).isZero());
+                assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isZero());
     }
 
     @Test
@@ -193,7 +193,7 @@ class GreedyPeersTest {
             taken.forEach(Charge::release);
             assertThat(caller.count(many)).isEqualTo(many.size());
         }
-        assertThat(server.ledger().held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.OBJECT_BYTES)).isZero();
     }
 
     @Test
@@ -218,6 +218,6 @@ class GreedyPeersTest {
             taken.forEach(Charge::release);
         }
         await().untilAsserted(() ->
-                assertThat(server.ledger().held(Resource.ITEM_BYTES_OUT)).isZero());
+                assertThat(server.core().ledger().held(Resource.ITEM_BYTES_OUT)).isZero());
     }
 }

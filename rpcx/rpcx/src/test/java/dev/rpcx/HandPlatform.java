@@ -255,9 +255,9 @@ final class HandPlatform implements ServerPlatform {
         // whatever timer was set has run
         pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        expectNothing(server.ledger().audit()
-                + (server.running() == 0 ? "" : server.running() + " handlers\n")
-                + (server.connections() == 0 ? "" : server.connections() + " connections\n"));
+        expectNothing(server.core().ledger().audit()
+                + (server.core().running() == 0 ? "" : server.core().running() + " handlers\n")
+                + (server.core().connections() == 0 ? "" : server.core().connections() + " connections\n"));
     }
 
     private void endHandlers(FuzzService service, EmbeddedChannel channel) {

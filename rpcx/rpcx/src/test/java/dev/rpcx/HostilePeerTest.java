@@ -301,7 +301,7 @@ class HostilePeerTest {
                 assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
             }
             assertThat(service.entered).hasValue(0);
-            assertThat(server.running()).isZero();
+            assertThat(server.core().running()).isZero();
         }
     }
 
@@ -325,7 +325,7 @@ class HostilePeerTest {
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.CREDIT);
             assertThat(error(raw.readAnswer()).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             assertThat(service.ended.join()).isTrue();
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         }
     }
 
@@ -339,7 +339,7 @@ class HostilePeerTest {
             assertThat(service.ended.get(20, TimeUnit.SECONDS))
                     .as("the handler knows that it is cancelled")
                     .isTrue();
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
             raw.send(RawPeer.request(FIRST + FIRST, "besieged", "hello", "again"));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
         }
@@ -386,7 +386,7 @@ class HostilePeerTest {
             RPCXException error = error(raw.readAnswer());
             assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-            assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+            assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         }
     }
 
@@ -416,8 +416,8 @@ class HostilePeerTest {
                     .writeBytes(RawPeer.frame(Wire.CREDIT, FIRST, number(1L << 40))));
             await().until(() -> service.made.get() > 10);
             await().during(Duration.ofMillis(500)).until(() -> {
-                long most = server.ledger().held(Resource.ITEM_BYTES_OUT)
-                        + server.ledger().held(Resource.REPLY_BYTES);
+                long most = server.core().ledger().held(Resource.ITEM_BYTES_OUT)
+                        + server.core().ledger().held(Resource.REPLY_BYTES);
                 return most < 1024 * 1024 && service.made.get() < 4000;
             });
         }
@@ -444,10 +444,10 @@ class HostilePeerTest {
             for (int i = 0; i < 9; i++) {
                 raw.send(RawPeer.frame(Wire.PART | Wire.MORE, FIRST, part));
             }
-            await().until(() -> server.ledger().held(Resource.ITEM_BYTES_IN) >= 100_000);
-            assertThat(server.ledger().held(Resource.STREAMS)).isEqualTo(1);
+            await().until(() -> server.core().ledger().held(Resource.ITEM_BYTES_IN) >= 100_000);
+            assertThat(server.core().ledger().held(Resource.STREAMS)).isEqualTo(1);
             raw.socket.close();
-            await().until(() -> server.ledger().held(Resource.ITEM_BYTES_IN) == 0);
+            await().until(() -> server.core().ledger().held(Resource.ITEM_BYTES_IN) == 0);
         }
     }
 
@@ -517,7 +517,7 @@ class HostilePeerTest {
             calls.broken().subscribe(none);
             assertThatThrownBy(none::all).hasMessageContaining("no publisher");
             assertThat(calls.hello("after")).isEqualTo("after");
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         }
     }
 
@@ -542,11 +542,12 @@ class HostilePeerTest {
                 }
             });
             sender.start();
-            await().until(() ->
-                    server.ledger().held(Resource.REPLY_BYTES) + server.ledger().held(Resource.QUEUE_BYTES) > 0);
+            await().until(() -> server.core().ledger().held(Resource.REPLY_BYTES)
+                            + server.core().ledger().held(Resource.QUEUE_BYTES)
+                    > 0);
             // both sides have said goodbye: nobody looks for signs of life any more
             server.stop(Duration.ZERO);
-            await().until(() -> server.ledger().held(Resource.CONNECTIONS) == 0);
+            await().until(() -> server.core().ledger().held(Resource.CONNECTIONS) == 0);
             sender.join();
         }
     }
@@ -554,9 +555,9 @@ class HostilePeerTest {
     @Test
     void aClosedConnectionIsForgottenWithItsTimers() throws Exception {
         RawPeer raw = greeted();
-        await().until(() -> server.ledger().held(Resource.TIMERS) > 0);
+        await().until(() -> server.core().ledger().held(Resource.TIMERS) > 0);
         raw.close();
-        await().until(() -> server.ledger().held(Resource.TIMERS) == 0);
+        await().until(() -> server.core().ledger().held(Resource.TIMERS) == 0);
     }
 
     @Test
@@ -596,7 +597,7 @@ class HostilePeerTest {
             raw.send(empty(Wire.REQUEST, 2 * FIRST, "block"));
             assertThat(error(raw.readAnswer()).code()).isEqualTo(RPCXException.Code.OVERLOADED);
             other.release.countDown();
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         } finally {
             other.release.countDown();
         }

@@ -64,8 +64,8 @@ class IdlePlacesTest {
             channel.releaseOutbound();
         }
         hand.pass(channels.get(0), 2, TimeUnit.HOURS);
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
 
@@ -109,19 +109,19 @@ class IdlePlacesTest {
     }
 
     private long places() {
-        return server.ledger().held(Resource.CALLS);
+        return server.core().ledger().held(Resource.CALLS);
     }
 
     @Test
     void whoComesLastHasPlacesThoughThoseBeforeHaveHadMany() {
-        long bursts = 2 * server.ledger().most(Resource.CALLS) / BURST;
+        long bursts = 2 * server.core().ledger().most(Resource.CALLS) / BURST;
         for (int i = 0; i < bursts; i++) {
             burst(connect(), 1);
             hand.pass(channels.get(0), 1, TimeUnit.SECONDS);
             channels.forEach(hand::settle);
             assertThat(answer(connect())).as("after %s bursts", i + 1).isEqualTo(Wire.REPLY);
         }
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -185,7 +185,7 @@ class IdlePlacesTest {
 
     /** So many places are kept by connections that have no call, and none of them has asked for those of the others. */
     private long keepHalf() {
-        long half = server.ledger().most(Resource.CALLS) / 2;
+        long half = server.core().ledger().most(Resource.CALLS) / 2;
         for (long kept = BURST; kept <= half; kept += BURST) {
             burst(connect(), 1);
         }
@@ -198,7 +198,7 @@ class IdlePlacesTest {
     void aCallOfTheClassicWireAsksForIdlePlacesWhereHalfAreTaken() {
         long idle = keepHalf();
         List<Account> others = new ArrayList<>();
-        List<Charge> taken = take(server.ledger().most(Resource.CALLS) / 2 + 1 - idle, others);
+        List<Charge> taken = take(server.core().ledger().most(Resource.CALLS) / 2 + 1 - idle, others);
         assertThat(classicAnswer()).isNull();
         channels.forEach(hand::settle);
         taken.forEach(Charge::release);
@@ -210,7 +210,7 @@ class IdlePlacesTest {
     void aCallOfTheClassicWireThatFindsNoPlaceMakesRoomForTheNext() {
         long idle = keepHalf();
         List<Account> others = new ArrayList<>();
-        List<Charge> taken = take(server.ledger().most(Resource.CALLS) - idle, others);
+        List<Charge> taken = take(server.core().ledger().most(Resource.CALLS) - idle, others);
         assertThat(Objects.requireNonNull(classicAnswer()).code()).isEqualTo(RPCXException.Code.OVERLOADED);
         channels.forEach(hand::settle);
         assertThat(classicAnswer()).isNull();
@@ -226,7 +226,7 @@ class IdlePlacesTest {
         long before = -1;
         while (left > 0 && left != before) {
             before = left;
-            Account other = Objects.requireNonNull(server.ledger().open(null));
+            Account other = Objects.requireNonNull(server.core().ledger().open(null));
             others.add(other);
             Charge charge = other.charge(Resource.CALLS);
             taken.add(charge);

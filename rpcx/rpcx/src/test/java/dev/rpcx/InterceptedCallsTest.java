@@ -332,7 +332,7 @@ class InterceptedCallsTest {
         await().until(() -> held.containsKey("bob"));
         client.close();
         assertThat(failure(bob).code()).isIn(RPCXException.Code.UNAVAILABLE, RPCXException.Code.CANCELLED);
-        await().until(() -> server.connections() == 0);
+        await().until(() -> server.core().connections() == 0);
         goesOnInVain();
         assertThat(behind).as("an interceptor behind the one that goes on").hasValue(0);
     }
@@ -488,7 +488,7 @@ class InterceptedCallsTest {
     }
 
     private int counted() {
-        return (int) server.ledger().held(Resource.HANDLERS);
+        return (int) server.core().ledger().held(Resource.HANDLERS);
     }
 
     @ParameterizedTest
@@ -509,9 +509,9 @@ class InterceptedCallsTest {
                 carol = others.never("carol");
                 await().until(() -> service.begun.get() == 2);
                 await().until(() -> counted() == 2);
-                int connections = server.connections();
+                int connections = server.core().connections();
                 client.close();
-                await().until(() -> server.connections() < connections);
+                await().until(() -> server.core().connections() < connections);
             }
             assertThat(failure(bob).code()).isIn(RPCXException.Code.UNAVAILABLE, RPCXException.Code.CANCELLED);
             assertThat(failure(carol).code()).isIn(RPCXException.Code.UNAVAILABLE, RPCXException.Code.CANCELLED);
@@ -681,7 +681,7 @@ class InterceptedCallsTest {
     private static final String LARGE = "x".repeat(200_000);
 
     private long held(Resource resource) {
-        return server.ledger().held(resource);
+        return server.core().ledger().held(resource);
     }
 
     private void nothingIsHeldOnceTheHandlerEnds() {
@@ -879,9 +879,9 @@ class InterceptedCallsTest {
                 }
                 await().until(() -> all.stream().allMatch(CompletableFuture::isDone));
             }
-            await().until(() -> server.connections() == 1 && counted() == 0);
+            await().until(() -> server.core().connections() == 1 && counted() == 0);
         }
-        await().until(() -> server.connections() == 0 && server.ledger().held(Resource.CALLS) == 0);
+        await().until(() -> server.core().connections() == 0 && server.core().ledger().held(Resource.CALLS) == 0);
         assertThat(counted()).isEqualTo(0);
     }
 

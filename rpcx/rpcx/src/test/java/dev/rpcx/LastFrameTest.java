@@ -212,7 +212,7 @@ class LastFrameTest {
             socket.getOutputStream().write(greeted(Unpooled.buffer().writeByte(4)));
             // the end of the stream is there, and this side keeps its own open and goes on sending
             readToEnd(socket.getInputStream(), new byte[0]);
-            await().atMost(Duration.ofSeconds(60)).until(() -> server.connections() == 0);
+            await().atMost(Duration.ofSeconds(60)).until(() -> server.core().connections() == 0);
         }
     }
 

@@ -350,10 +350,10 @@ class LazyStagesTest {
             await().until(() -> asking.get() == 1);
             checked.passed.complete("ok");
             await().until(() -> service.working.get() == 1);
-            await().until(() -> here.ledger().held(Resource.HANDLERS) == 1);
+            await().until(() -> here.core().ledger().held(Resource.HANDLERS) == 1);
             another.close();
             assertThat(read).failsWithin(Duration.ofSeconds(10));
-            await().until(() -> service.interrupted.get() == 1 && here.ledger().held(Resource.HANDLERS) == 0);
+            await().until(() -> service.interrupted.get() == 1 && here.core().ledger().held(Resource.HANDLERS) == 0);
             assertThat(service.withoutContext).hasValue(0);
         } finally {
             service.never.countDown();
@@ -387,9 +387,9 @@ class LazyStagesTest {
             assertThat(shared.getNumberOfDependents()).isEqualTo(1);
             another.close();
             await().until(() -> Stages.waiting(shared) == 0);
-            await().until(() -> here.ledger().held(Resource.OBJECT_BYTES) < 2L * LARGE.length());
+            await().until(() -> here.core().ledger().held(Resource.OBJECT_BYTES) < 2L * LARGE.length());
             shared.complete("over");
-            await().until(() -> here.ledger().held(Resource.OBJECT_BYTES) == 0);
+            await().until(() -> here.core().ledger().held(Resource.OBJECT_BYTES) == 0);
         } finally {
             shared.complete("over");
             another.close();

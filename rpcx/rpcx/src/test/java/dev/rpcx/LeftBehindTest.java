@@ -71,9 +71,9 @@ class LeftBehindTest {
     @AfterEach
     void stop() {
         service.release.countDown();
-        await().until(() -> server.running() == 0);
+        await().until(() -> server.core().running() == 0);
         server.stop(Duration.ofMillis(200));
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** What both wires have in common here. */
@@ -128,14 +128,14 @@ class LeftBehindTest {
     }
 
     private void leaveBehind(boolean isClassic, int type, int count) throws IOException {
-        int before = server.running();
+        int before = server.core().running();
         try (Peer peer = peer(isClassic, "127.0.0.1")) {
             for (int i = 1; i <= count; i++) {
                 peer.send(type, i, "heedless");
             }
-            await().until(() -> server.running() == before + count);
+            await().until(() -> server.core().running() == before + count);
         }
-        await().until(() -> server.connections() == 0);
+        await().until(() -> server.core().connections() == 0);
     }
 
     private RPCXException.@Nullable Code call(boolean isClassic, String from) throws IOException {
@@ -148,13 +148,13 @@ class LeftBehindTest {
     private void whoComesAgainHasWhatItLeftBehind(boolean isClassic, int type) throws IOException {
         start(serving().maxRunning(8));
         leaveBehind(isClassic, type, 5);
-        assertThat(server.ledger().held(Resource.ORPHANS)).isEqualTo(5);
+        assertThat(server.core().ledger().held(Resource.ORPHANS)).isEqualTo(5);
         // five of eight run, and a connection that runs five has no more
         assertThat(call(false, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(call(true, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(call(isClassic, OTHER)).isNull();
         service.release.countDown();
-        await().until(() -> server.ledger().held(Resource.ORPHANS) == 0);
+        await().until(() -> server.core().ledger().held(Resource.ORPHANS) == 0);
         assertThat(call(isClassic, "127.0.0.1")).isNull();
     }
 
@@ -166,9 +166,9 @@ class LeftBehindTest {
             assertThat(peer.end()).isNull();
             assertThat(service.entered.await(20, TimeUnit.SECONDS)).isTrue();
         }
-        await().until(() -> server.connections() == 0 && server.running() == 0);
+        await().until(() -> server.core().connections() == 0 && server.core().running() == 0);
         assertThat(service.release.getCount()).isEqualTo(1);
-        await().until(() -> server.ledger().held(Resource.ORPHANS) == 0);
+        await().until(() -> server.core().ledger().held(Resource.ORPHANS) == 0);
     }
 
     @ParameterizedTest
@@ -189,11 +189,11 @@ class LeftBehindTest {
         for (int i = 0; i < 2; i++) {
             leaveBehind(isClassic, Wire.NOTICE, 3);
         }
-        assertThat(server.running()).isEqualTo(6);
+        assertThat(server.core().running()).isEqualTo(6);
         assertThat(call(isClassic, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(call(isClassic, OTHER)).isNull();
         service.release.countDown();
-        await().until(() -> server.running() == 0 && server.ledger().held(Resource.CALLS) == 0);
+        await().until(() -> server.core().running() == 0 && server.core().ledger().held(Resource.CALLS) == 0);
         assertThat(call(isClassic, "127.0.0.1")).isNull();
     }
 }

@@ -138,9 +138,9 @@ class LeftoverTest {
 
     /** A call that is cancelled when its handler has returned, and then forgotten. */
     void startAndCancel(int id, String method, int bytes) {
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         startAndCancelled(id, method, bytes);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     private void startAndCancelled(int id, String method, int bytes) {
@@ -148,9 +148,9 @@ class LeftoverTest {
     }
 
     private void startAndCancelled(int id, String method, ByteBuf body) {
-        int others = server.running();
+        int others = server.core().running();
         start(id, method, body);
-        assertThat(server.running()).isEqualTo(others + 1);
+        assertThat(server.core().running()).isEqualTo(others + 1);
         send(RawPeer.frame(Wire.CANCEL, id, Unpooled.EMPTY_BUFFER));
         // the handler is told
         platform.handleAll(channel);
@@ -161,14 +161,14 @@ class LeftoverTest {
     }
 
     long held(Resource kind) {
-        return server.ledger().held(kind);
+        return server.core().ledger().held(kind);
     }
 
     /** Takes so much of this that not even the smallest amount is left. */
     List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
-        for (long part = server.ledger().most(kind); part > 0; ) {
-            Charge charge = Objects.requireNonNull(server.ledger().open(null)).charge(kind);
+        for (long part = server.core().ledger().most(kind); part > 0; ) {
+            Charge charge = Objects.requireNonNull(server.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {
                 taken.add(charge);
             } else {
@@ -188,7 +188,7 @@ class LeftoverTest {
         assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(LARGE);
         service.kept.remove().complete(1);
         assertThat(held(Resource.OBJECT_BYTES)).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     @Test
@@ -228,7 +228,7 @@ class LeftoverTest {
         startAndCancel(ID, "loses", LARGE);
         await().until(() -> {
             System.gc();
-            return server.ledger().audit().isEmpty();
+            return server.core().ledger().audit().isEmpty();
         });
     }
 
@@ -237,7 +237,7 @@ class LeftoverTest {
         Heap.assumeCollected();
         startAndCancel(ID, "loses", LARGE);
         List<Charge> taken = takeAll(Resource.OBJECT_BYTES);
-        Charge other = Objects.requireNonNull(server.ledger().open(null)).charge(Resource.OBJECT_BYTES);
+        Charge other = Objects.requireNonNull(server.core().ledger().open(null)).charge(Resource.OBJECT_BYTES);
         await().until(() -> {
             System.gc();
             return other.add(1);
@@ -266,7 +266,7 @@ class LeftoverTest {
         }
         assertThat(held(Resource.CALLS)).isZero();
         taken.forEach(Charge::release);
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     private ServerCall firstCall() throws ReflectiveOperationException {
@@ -300,7 +300,7 @@ class LeftoverTest {
         service.kept.remove().complete(1);
         platform.handleAll(channel);
         assertThat(call.body.capacity()).isLessThanOrEqualTo(Outbound.FIRST_BYTES);
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     @Test
@@ -327,11 +327,11 @@ class LeftoverTest {
         platform.handleAll(channel);
         assertThat(service.next.getNumberOfDependents()).as("our one hook").isEqualTo(1);
         assertThat(held(Resource.OBJECT_BYTES)).isLessThanOrEqualTo(4096);
-        assertThat(server.ledger().leftovers()).isEqualTo(1);
+        assertThat(server.core().ledger().leftovers()).isEqualTo(1);
         assertThat(held(Resource.CALLS)).isEqualTo(1);
         service.next.complete(1);
         assertThat(held(Resource.OBJECT_BYTES)).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     @Test
@@ -340,11 +340,11 @@ class LeftoverTest {
         start(2 * ID + 1, "shared", 1);
         startAndCancelled(3 * ID + 2, "shared", 1);
         start(4 * ID + 3, "shared", 1);
-        assertThat(server.running()).isEqualTo(3);
+        assertThat(server.core().running()).isEqualTo(3);
         HandPlatform.written(channel);
         service.next.complete(7);
         platform.handleAll(channel);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(answered()).containsExactlyInAnyOrder(ID, 2 * ID + 1, 4 * ID + 3);
     }
 
@@ -400,11 +400,11 @@ class LeftoverTest {
             for (int i = 0; i < 10; i++) {
                 startAndCancel(next.incrementAndGet() * ID, "loses", 1);
             }
-            return server.ledger().leftovers() < 35 && Stages.hung() < before + 35;
+            return server.core().ledger().leftovers() < 35 && Stages.hung() < before + 35;
         });
         await().until(() -> {
             System.gc();
-            return server.ledger().audit().isEmpty();
+            return server.core().ledger().audit().isEmpty();
         });
     }
 }

@@ -97,11 +97,11 @@ class LostCallsTest {
                 // whoever runs handlers has reported it
             }
             assertThat(failing.asked).hasValue(1);
-            assertThat(server.running()).isZero();
+            assertThat(server.core().running()).isZero();
             channel.close();
             platform.handleAll(channel);
             platform.pass(channel, 2, TimeUnit.HOURS);
-            assertThat(server.ledger().audit()).isEmpty();
+            assertThat(server.core().ledger().audit()).isEmpty();
             channel.releaseOutbound();
         } finally {
             logger.removeHandler(failing);
@@ -116,9 +116,9 @@ class LostCallsTest {
             builder.interceptor(each);
         }
         server = builder.build().start();
-        account = Objects.requireNonNull(server.ledger().open(null));
+        account = Objects.requireNonNull(server.core().ledger().open(null));
         channel = new HandChannel(platform.ticker);
-        connection = new ServerConnection(channel, server, account, 0);
+        connection = new ServerConnection(channel, server.core(), account, 0);
         channel.pipeline().addLast(connection);
         send(platform, channel, RawPeer.preface());
     }
@@ -200,7 +200,7 @@ class LostCallsTest {
                         ID,
                         RawPeer.prelude("lost", "echo").writeBytes(RawPeer.text("x"))));
         platform.handleAll(channel);
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         channel.finishAndReleaseAll();
         platform.handleAll(channel);
         channel.loop.fails = true;
@@ -209,9 +209,9 @@ class LostCallsTest {
         // a look: this channel has lost its timers with its end
         connection.cutOff();
         platform.settle(channel);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     @RPCXServer("waits")
@@ -245,7 +245,7 @@ class LostCallsTest {
         platform.settle(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** The rest of a call's chain, where the memory is at its end as the call ends. */
@@ -316,7 +316,7 @@ class LostCallsTest {
         platform.settle(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** The memory ends as the first of two notices is cancelled. */
@@ -338,7 +338,7 @@ class LostCallsTest {
         platform.settle(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** What waits for a thread is not taken back then, and its call ends all the same. */
@@ -349,8 +349,8 @@ class LostCallsTest {
                 .build()
                 .start();
         HandChannel channel = new HandChannel(platform.ticker);
-        Account account = Objects.requireNonNull(server.ledger().open(null));
-        ServerMethod method = Objects.requireNonNull(server.method(MethodDictionary.key("lost", "pooled")));
+        Account account = Objects.requireNonNull(server.core().ledger().open(null));
+        ServerMethod method = Objects.requireNonNull(server.core().method(MethodDictionary.key("lost", "pooled")));
         CallThreads threads = new CallThreads(
                 channel.eventLoop(),
                 channel.eventLoop(),
@@ -442,7 +442,7 @@ class LostCallsTest {
             connection.endLost();
             platform.handleAll(channel);
         }
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         for (int i = 0; i < streams; i++) {
             ByteBuf frame = in.readSlice((int) Varint.read(in));
@@ -451,12 +451,12 @@ class LostCallsTest {
             assertThat(WireError.read(frame).executed()).isEqualTo(RPCXException.Executed.EXECUTED);
         }
         assertThat(in.isReadable()).isFalse();
-        ServerMethod called = Objects.requireNonNull(server.method(MethodDictionary.key("stream", method)));
+        ServerMethod called = Objects.requireNonNull(server.core().method(MethodDictionary.key("stream", method)));
         assertThat(connection.isCongested(called)).isFalse();
         channel.finishAndReleaseAll();
         platform.handleAll(channel);
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** The memory ends as a stream is cancelled, before who wants to know has been told. */
@@ -477,7 +477,7 @@ class LostCallsTest {
         platform.handleAll(channel);
         assertThat(account.held(Resource.CALLS)).isZero();
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** The same before a handler that waits for its items has been told of their end. */
@@ -496,7 +496,7 @@ class LostCallsTest {
         channel.finishAndReleaseAll();
         platform.handleAll(channel);
         account.close();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** Whoever counted it before would never count it back. */
@@ -507,14 +507,14 @@ class LostCallsTest {
                 .build()
                 .start();
         EmbeddedChannel channel = new EmbeddedChannel();
-        Account account = Objects.requireNonNull(server.ledger().open(null));
+        Account account = Objects.requireNonNull(server.core().ledger().open(null));
         CallThreads threads = new CallThreads(
                 channel.eventLoop(),
                 Runnable::run,
                 new ConnectionThreads(platform.threads(1), channel.eventLoop(), account),
                 new LostCalls(() -> {}));
         HandledContext context = new HandledContext(0, Metadata.EMPTY, null, platform.ticker);
-        ServerMethod method = Objects.requireNonNull(server.method(MethodDictionary.key("lost", "pooled")));
+        ServerMethod method = Objects.requireNonNull(server.core().method(MethodDictionary.key("lost", "pooled")));
         CallThreads.Call failing = new IdleCall(method, context) {
             @Override
             public ServerMethod method() {

@@ -108,7 +108,7 @@ class ManyDeadlinesTest {
         hand.handleAll(channel);
         hand.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** Slots, times and cancels at random: each call is told in its own time that this is over. */

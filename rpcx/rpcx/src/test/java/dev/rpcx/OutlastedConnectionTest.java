@@ -83,7 +83,7 @@ class OutlastedConnectionTest {
             deaf.mayEnd.countDown();
             await().until(made::isCancelled);
             assertThat(call).isCompletedExceptionally();
-            await().until(() -> server.ledger().held(Resource.CALLS) == 0);
+            await().until(() -> server.core().ledger().held(Resource.CALLS) == 0);
         } finally {
             behind.stop(Duration.ZERO);
         }
@@ -108,12 +108,12 @@ class OutlastedConnectionTest {
             NeverClient never = client.create(NeverClient.class, "127.0.0.1", server.port());
             assertThatThrownBy(never::never).isInstanceOf(RPCXException.class);
         }
-        await().until(() -> server.connections() == 0);
+        await().until(() -> server.core().connections() == 0);
         server.stop(Duration.ZERO);
-        assertThat(server.ledger().held(Resource.CALLS)).isZero();
+        assertThat(server.core().ledger().held(Resource.CALLS)).isZero();
         assertThat(Stages.waiting(service.result)).isZero();
         service.result.complete("late");
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** Connections that end while the server stops, each at another moment of its end. */
@@ -135,10 +135,10 @@ class OutlastedConnectionTest {
             client.close();
             server.stop(Duration.ofNanos(i % 2 * 200_000_000L));
             // a handler may have begun a moment ago, and brings its future now
-            await("round " + i).until(() -> server.ledger().held(Resource.CALLS) == 0);
+            await("round " + i).until(() -> server.core().ledger().held(Resource.CALLS) == 0);
             await("round " + i).until(() -> Stages.waiting(service.result) == 0);
             service.result.complete("late");
-            assertThat(server.ledger().audit()).as("round %d", i).isEmpty();
+            assertThat(server.core().ledger().audit()).as("round %d", i).isEmpty();
         }
     }
 }

@@ -135,8 +135,8 @@ class OutlastingFuturesTest {
             connections.add(served(isClassic, way));
         }
         assertThat(service.open).hasSize(CONNECTIONS).noneMatch(CompletableFuture::isDone);
-        assertThat(server.connections()).isZero();
-        assertThat(server.ledger().leftovers()).isEqualTo(way == Way.BEGUN ? 0 : CONNECTIONS);
+        assertThat(server.core().connections()).isZero();
+        assertThat(server.core().ledger().leftovers()).isEqualTo(way == Way.BEGUN ? 0 : CONNECTIONS);
         Heap.assumeCollected();
         await().until(() -> {
             System.gc();

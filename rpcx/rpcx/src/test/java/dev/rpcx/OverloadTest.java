@@ -75,14 +75,14 @@ class OverloadTest {
             for (int i = 0; i < 5; i++) {
                 running.add(calls.block());
             }
-            await().until(() -> server.running() == 5);
+            await().until(() -> server.core().running() == 5);
             assertThatThrownBy(() -> calls.hello("one more")).isInstanceOfSatisfying(RPCXException.class, e -> {
                 assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
                 assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
             });
             busy.release.countDown();
             running.forEach(CompletableFuture::join);
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
             assertThat(calls.hello("again")).isEqualTo("again");
         } finally {
             server.stop(Duration.ofMillis(200));
@@ -95,7 +95,7 @@ class OverloadTest {
         Busy busy = new Busy();
         Server server = serving(busy).build().start();
         AdmissionLimit limit = java.util.Objects.requireNonNull(
-                java.util.Objects.requireNonNull(server.method(MethodDictionary.key("busy", "work")))
+                java.util.Objects.requireNonNull(server.core().method(MethodDictionary.key("busy", "work")))
                         .admission());
         try (Client client = Client.standard()) {
             BusyClient calls = client.create(BusyClient.class, "127.0.0.1", server.port());
@@ -115,7 +115,7 @@ class OverloadTest {
                 boolean counts = i >= 1250 * seconds;
                 if (i == 1250 * seconds) {
                     // those of the first half that are still under way are not the second's
-                    executedBefore = busy.executed.get() + server.running();
+                    executedBefore = busy.executed.get() + server.core().running();
                 }
                 lowest.accumulateAndGet(limit.limit(), Math::min);
                 try {
@@ -150,7 +150,7 @@ class OverloadTest {
             // under way is late, and how few others are is for the tests by a hand clock
             assertThat(inTime.get()).isGreaterThan((int) (0.75 * executed));
             assertThat(late.get()).isLessThan(inTime.get() / 3);
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
         } finally {
             server.stop(Duration.ofMillis(200));
         }

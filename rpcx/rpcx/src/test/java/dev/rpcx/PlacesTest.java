@@ -168,23 +168,23 @@ class PlacesTest {
     void theBeginOfAFrameIsChargedWhileItsEndIsMissingAndNothingIsLeftOfItsConnection() throws Exception {
         try (RawPeer raw = greeted()) {
             pingPong(raw);
-            long before = server.ledger().held(Resource.KEPT_BYTES);
+            long before = server.core().ledger().held(Resource.KEPT_BYTES);
             ByteBuf whole = RawPeer.frame(Wire.PING, 8, Unpooled.buffer().writeZero(Wire.MAX_PAYLOAD_BYTES));
             raw.send(whole.readRetainedSlice(12_000));
-            await().untilAsserted(() -> assertThat(server.ledger().held(Resource.KEPT_BYTES) - before)
+            await().untilAsserted(() -> assertThat(server.core().ledger().held(Resource.KEPT_BYTES) - before)
                     .isGreaterThanOrEqualTo(12_000));
             raw.send(whole);
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.PONG);
         }
         await().untilAsserted(() ->
-                assertThat(server.ledger().held(Resource.KEPT_BYTES)).isZero());
+                assertThat(server.core().ledger().held(Resource.KEPT_BYTES)).isZero());
     }
 
     @Test
     void whatIsGatheredForOneWriteIsChargedWhereItHasGrown() throws Exception {
         try (RawPeer raw = greeted()) {
             pingPong(raw);
-            long before = server.ledger().held(Resource.KEPT_BYTES);
+            long before = server.core().ledger().held(Resource.KEPT_BYTES);
             // refused on the event loop, all of them before the one write
             ByteBuf many = Unpooled.buffer();
             for (int slot = 0; slot < 200; slot++) {
@@ -194,11 +194,11 @@ class PlacesTest {
             for (int slot = 0; slot < 200; slot++) {
                 assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
             }
-            await().untilAsserted(() -> assertThat(server.ledger().held(Resource.KEPT_BYTES) - before)
+            await().untilAsserted(() -> assertThat(server.core().ledger().held(Resource.KEPT_BYTES) - before)
                     .isGreaterThan(Outbound.SMALL_BYTES));
         }
         await().untilAsserted(() ->
-                assertThat(server.ledger().held(Resource.KEPT_BYTES)).isZero());
+                assertThat(server.core().ledger().held(Resource.KEPT_BYTES)).isZero());
     }
 
     @Test
@@ -206,11 +206,11 @@ class PlacesTest {
         try (RawPeer raw = greeted()) {
             raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "missing", "x"));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
-            long before = server.ledger().held(Resource.TABLE_BYTES);
+            long before = server.core().ledger().held(Resource.TABLE_BYTES);
             raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "hello", "x"));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
-            assertThat(server.ledger().held(Resource.TABLE_BYTES) - before).isGreaterThan(8 * 4000);
+            assertThat(server.core().ledger().held(Resource.TABLE_BYTES) - before).isGreaterThan(8 * 4000);
         }
-        await().until(() -> server.ledger().held(Resource.TABLE_BYTES) == 0);
+        await().until(() -> server.core().ledger().held(Resource.TABLE_BYTES) == 0);
     }
 }

@@ -170,7 +170,7 @@ class PostponedCallsTest {
             platform.reads(channel, false);
             request(LARGE_SLOT, "large");
             platform.handleAll(channel);
-            assertThat(server.ledger().held(Resource.REPLY_BYTES)).isGreaterThan(1 << 20);
+            assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isGreaterThan(1 << 20);
         }
 
         void read() {
@@ -254,13 +254,13 @@ class PostponedCallsTest {
         Peer other = new Peer();
         other.request(0, "pooled");
         peer.read();
-        assertThat(server.running()).isEqualTo(calls + 1);
+        assertThat(server.core().running()).isEqualTo(calls + 1);
         assertThat(peer.ends()).isEmpty();
         return peer;
     }
 
     private AdmissionLimit limit(String method) {
-        ServerMethod found = server.method(MethodDictionary.key("postponed", method));
+        ServerMethod found = server.core().method(MethodDictionary.key("postponed", method));
         return Objects.requireNonNull(Objects.requireNonNull(found).admission());
     }
 
@@ -274,8 +274,8 @@ class PostponedCallsTest {
             platform.pass(peer.channel, 2, TimeUnit.HOURS);
             peer.channel.releaseOutbound();
         }
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     @Test
@@ -284,12 +284,12 @@ class PostponedCallsTest {
         peer.stopReading();
         peer.requests(MANY, "waits");
         assertThat(service.waiting).isEmpty();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         peer.read();
-        assertThat(server.running()).as("no thread has come to them").isEqualTo(MAX_AT_ONCE);
+        assertThat(server.core().running()).as("no thread has come to them").isEqualTo(MAX_AT_ONCE);
         platform.handleAll(peer.channel);
         assertThat(service.waiting).hasSize(MANY);
-        assertThat(server.running()).isEqualTo(MANY);
+        assertThat(server.core().running()).isEqualTo(MANY);
     }
 
     /** It has no place of a running handler then, and so no part of what those hold without a charge. */
@@ -297,14 +297,14 @@ class PostponedCallsTest {
     void aCallThatWaitsIsChargedForItsRequestAndRefusedWhereThereIsNoRoomForThat() {
         Peer peer = new Peer();
         peer.stopReading();
-        long before = server.ledger().held(Resource.REQUEST_BYTES);
+        long before = server.core().ledger().held(Resource.REQUEST_BYTES);
         peer.requests(3, "quick");
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES) - before).isEqualTo(3 * Charge.STEP_BYTES);
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES) - before).isEqualTo(3 * Charge.STEP_BYTES);
         // each other connection takes half of what is left, until nothing is
         List<Account> others = new ArrayList<>();
         List<Charge> taken = new ArrayList<>();
         do {
-            Account other = Objects.requireNonNull(server.ledger().open(null));
+            Account other = Objects.requireNonNull(server.core().ledger().open(null));
             others.add(other);
             taken.add(other.charge(Resource.REQUEST_BYTES));
             while (taken.get(taken.size() - 1).add(Charge.STEP_BYTES)) {}
@@ -315,7 +315,7 @@ class PostponedCallsTest {
         peer.read();
         platform.handleAll(peer.channel);
         assertThat(peer.ends()).containsEntry(2, "REPLY").containsEntry(3, RPCXException.Code.OVERLOADED);
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
     @Test
@@ -324,7 +324,7 @@ class PostponedCallsTest {
         peer.stopReading();
         peer.requestWithToken(0);
         platform.handleAll(peer.channel);
-        long ofOne = server.ledger().held(Resource.REQUEST_BYTES);
+        long ofOne = server.core().ledger().held(Resource.REQUEST_BYTES);
         assertThat(ofOne).isPositive();
         for (int slot = 1; slot <= MAX_AT_ONCE; slot++) {
             peer.requestWithToken(slot);
@@ -339,26 +339,26 @@ class PostponedCallsTest {
         platform.handle(MAX_AT_ONCE);
         platform.handleAll(peer.channel);
         assertThat(peer.ends()).containsEntry(0, "REPLY").doesNotContainKey(MAX_AT_ONCE);
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES))
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES))
                 .as("the last, as the replies of the others wait")
                 .isEqualTo(ofOne);
         peer.read();
         platform.handleAll(peer.channel);
         assertThat(peer.ends()).containsEntry(MAX_AT_ONCE, "REPLY");
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
     /** The loop would never hear that they have begun, and so nothing else would begin. */
     @Test
     void whatWaitsIsBegunAlsoWhereThreadsHaveNoMemoryToSayThatTheyHaveBegun() {
-        Account account = Objects.requireNonNull(server.ledger().open(null));
+        Account account = Objects.requireNonNull(server.core().ledger().open(null));
         HandChannel channel = new HandChannel(platform.ticker);
-        channel.pipeline().addLast(new ServerConnection(channel, server, account, 0));
+        channel.pipeline().addLast(new ServerConnection(channel, server.core(), account, 0));
         Peer peer = new Peer(channel);
         peer.stopReading();
         peer.requests(MANY, "quick");
         peer.read();
-        assertThat(server.running()).isEqualTo(MAX_AT_ONCE);
+        assertThat(server.core().running()).isEqualTo(MAX_AT_ONCE);
         channel.loop.fails = true;
         for (int i = 0; i < MAX_AT_ONCE; i++) {
             platform.handle(0);
@@ -380,11 +380,11 @@ class PostponedCallsTest {
         peer.requests(MANY, "quick");
         assertThat(peer.ends()).isEmpty();
         peer.read();
-        assertThat(server.running()).isLessThan(MANY / 2);
+        assertThat(server.core().running()).isLessThan(MANY / 2);
         platform.handleAll(peer.channel);
         Map<Integer, Object> ends = peer.ends();
         assertThat(ends).hasSize(MANY).doesNotContainValue(RPCXException.Code.OVERLOADED);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -396,7 +396,7 @@ class PostponedCallsTest {
         // the places of all handlers go to others meanwhile
         new Peer().requests(3, "waits");
         new Peer().requests(1, "waits");
-        assertThat(server.running()).isEqualTo(4);
+        assertThat(server.core().running()).isEqualTo(4);
         peer.read();
         assertThat(peer.ends()).containsEntry(0, RPCXException.Code.OVERLOADED);
     }
@@ -484,9 +484,9 @@ class PostponedCallsTest {
     void streamsWaitBeforeTheyBeginWhileItemsOfTheirConnectionWaitAndBeginAsTheirCallerReads() {
         Peer peer = new Peer();
         peer.postponedStreams();
-        assertThat(server.ledger().held(Resource.ITEM_BYTES_OUT)).isBetween(1L << 20, 3L << 20);
+        assertThat(server.core().ledger().held(Resource.ITEM_BYTES_OUT)).isBetween(1L << 20, 3L << 20);
         assertThat(peer.ends()).isEmpty();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         peer.read();
         platform.handleAll(peer.channel);
         assertThat(peer.ends())
@@ -540,7 +540,7 @@ class PostponedCallsTest {
         int begun = service.begun;
         platform.pass(peer.channel, GIVEN_MILLIS + 1, TimeUnit.MILLISECONDS);
         platform.handleAll(peer.channel);
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         peer.read();
         platform.handleAll(peer.channel);
         assertThat(service.begun).isEqualTo(begun);
@@ -594,7 +594,7 @@ class PostponedCallsTest {
         Charge unread = peer.unread(bytes);
         peer.read();
         platform.handleAll(peer.channel);
-        assertThat(server.ledger().held(Resource.REPLY_BYTES)).isEqualTo(bytes);
+        assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isEqualTo(bytes);
         int begun = service.waiting.size();
         if (begun > 0) {
             service.endAll();
@@ -642,16 +642,16 @@ class PostponedCallsTest {
         assertThat(service.begun).isZero();
         for (int i = 1; i <= 3; i++) {
             platform.reads(peer.channel, false);
-            assertThat(server.running()).isZero();
+            assertThat(server.core().running()).isZero();
             peer.read();
-            assertThat(server.running()).isEqualTo(1);
+            assertThat(server.core().running()).isEqualTo(1);
             platform.handleAll(peer.channel);
             assertThat(service.begun).isEqualTo(i);
         }
         for (int i = 1; i <= MAX_AT_ONCE + 3; i++) {
             platform.reads(peer.channel, false);
             peer.read();
-            assertThat(server.running()).isEqualTo(Math.min(i, MAX_AT_ONCE));
+            assertThat(server.core().running()).isEqualTo(Math.min(i, MAX_AT_ONCE));
         }
         platform.handleAll(peer.channel);
         unread.release();
@@ -696,21 +696,21 @@ class PostponedCallsTest {
         }
         platform.pass(peer.channel, 59_999, TimeUnit.MILLISECONDS);
         assertThat(peer.ends()).isEmpty();
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isPositive();
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isPositive();
         // looks are 5 ms apart at least
         platform.pass(peer.channel, 6, TimeUnit.MILLISECONDS);
         assertThat(peer.ends())
                 .containsExactlyInAnyOrderEntriesOf(
                         Map.of(0, RPCXException.Code.DEADLINE_EXCEEDED, 1, RPCXException.Code.DEADLINE_EXCEEDED));
         assertThat(service.begun).isZero();
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         unread.release();
     }
 
     @Test
     void whatComesFromACallerThatHasReadShowsThatNothingHasToWait() {
         Peer peer = new Peer();
-        ServerMethod quick = Objects.requireNonNull(server.method(MethodDictionary.key("postponed", "quick")));
+        ServerMethod quick = Objects.requireNonNull(server.core().method(MethodDictionary.key("postponed", "quick")));
         Charge unread = peer.unread(2 * MEBIBYTE);
         peer.connection().replyHeld();
         assertThat(peer.connection().isCongested(quick)).isTrue();
@@ -727,7 +727,7 @@ class PostponedCallsTest {
         peer.requests(3, "quick");
         new Peer().requests(3, "waits");
         new Peer().requests(1, "waits");
-        assertThat(server.running()).isEqualTo(4);
+        assertThat(server.core().running()).isEqualTo(4);
         peer.read();
         RPCXException.Code refused = RPCXException.Code.OVERLOADED;
         assertThat(peer.ends())
@@ -739,12 +739,12 @@ class PostponedCallsTest {
     @Test
     void callsThatHaveWaitedAndWaitForAThreadEndWithTheirConnection() {
         Peer peer = waitsForThePool(3);
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isPositive();
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isPositive();
         peer.channel.close();
         platform.settle(peer.channel);
-        assertThat(server.running()).isEqualTo(1);
-        assertThat(server.ledger().held(Resource.CALLS)).as("that of the other").isEqualTo(1);
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server.core().running()).isEqualTo(1);
+        assertThat(server.core().ledger().held(Resource.CALLS)).as("that of the other").isEqualTo(1);
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 
     @Test
@@ -752,7 +752,7 @@ class PostponedCallsTest {
         Peer peer = waitsForThePool(MAX_AT_ONCE);
         platform.pass(peer.channel, GIVEN_MILLIS + 1, TimeUnit.MILLISECONDS);
         assertThat(peer.ends().values()).hasSize(MAX_AT_ONCE).containsOnly(RPCXException.Code.DEADLINE_EXCEEDED);
-        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         // as many may start as before
         platform.reads(peer.channel, false);
         peer.request(LARGE_SLOT - 1, "large");
@@ -774,9 +774,9 @@ class PostponedCallsTest {
         peer.request(LARGE_SLOT, "largeAndEarly");
         platform.handle(0);
         platform.settle(peer.channel);
-        assertThat(server.ledger().held(Resource.REPLY_BYTES)).isGreaterThan(MEBIBYTE);
+        assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isGreaterThan(MEBIBYTE);
         peer.read();
-        assertThat(server.ledger().held(Resource.REPLY_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isZero();
         peer.request(0, "quick");
         // what waits for a thread first is the subscriber
         platform.handle(1);

@@ -33,7 +33,7 @@ class PrefaceTimeTest {
         channel.close();
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     private void say(ByteBuf bytes) {
@@ -96,20 +96,20 @@ class PrefaceTimeTest {
                 .keepAlive(Duration.ofSeconds(3))
                 .build()
                 .start();
-        assertThat(Sniffer.silentNanos(sooner)).isEqualTo(TimeUnit.SECONDS.toNanos(3));
-        assertThat(Sniffer.silentNanos(server)).isEqualTo(TimeUnit.SECONDS.toNanos(10));
+        assertThat(Sniffer.silentNanos(sooner.core())).isEqualTo(TimeUnit.SECONDS.toNanos(3));
+        assertThat(Sniffer.silentNanos(server.core())).isEqualTo(TimeUnit.SECONDS.toNanos(10));
         EmbeddedChannel silent = other.accept();
         other.pass(silent, 2_999, TimeUnit.MILLISECONDS);
         assertThat(silent.isActive()).isTrue();
         other.pass(silent, 1, TimeUnit.MILLISECONDS);
         assertThat(silent.isActive()).isFalse();
         silent.releaseOutbound();
-        assertThat(sooner.ledger().audit()).isEmpty();
+        assertThat(sooner.core().ledger().audit()).isEmpty();
     }
 
     @Test
     void theFirstByteTellsTheWireAndIsTheFirstOfIt() {
-        assertThat(server.ledger().held(Resource.TIMERS)).isEqualTo(1);
+        assertThat(server.core().ledger().held(Resource.TIMERS)).isEqualTo(1);
         ByteBuf nothing = Unpooled.buffer();
         channel.pipeline().fireChannelRead(nothing);
         assertThat(nothing.refCnt()).isZero();
@@ -129,6 +129,6 @@ class PrefaceTimeTest {
     void whatFailsBeforeTheFirstByteClosesTheConnection() {
         channel.pipeline().fireExceptionCaught(new IOException("reset, in this test"));
         assertThat(channel.isActive()).isFalse();
-        assertThat(server.ledger().held(Resource.TIMERS)).isZero();
+        assertThat(server.core().ledger().held(Resource.TIMERS)).isZero();
     }
 }

@@ -108,14 +108,14 @@ class RepliesAtTheEndOfAStackTest {
                 service.all.forEach(reply -> reply.complete("late"));
                 await().until(() -> replies.stream().allMatch(CompletableFuture::isDone));
             }
-            await().untilAsserted(() -> assertThat(server.running()).isZero());
+            await().untilAsserted(() -> assertThat(server.core().running()).isZero());
             // a call that was given up before, on a slow machine, is charged until its future is reached by nobody: the
             // thread that completed it had no stack left to say so
             service.all.clear();
             replies.clear();
             await().atMost(Duration.ofSeconds(30)).untilAsserted(() -> {
                 System.gc();
-                assertThat(server.ledger().audit()).isEmpty();
+                assertThat(server.core().ledger().audit()).isEmpty();
             });
         }
     }

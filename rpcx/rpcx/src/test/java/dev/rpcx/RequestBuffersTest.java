@@ -56,7 +56,7 @@ class RequestBuffersTest {
         platform.handleAll(channel);
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     private void send(ByteBuf bytes) {
@@ -66,7 +66,7 @@ class RequestBuffersTest {
     }
 
     private long held(Resource kind) {
-        return server.ledger().held(kind);
+        return server.core().ledger().held(kind);
     }
 
     private void request(int id, int bytes) {

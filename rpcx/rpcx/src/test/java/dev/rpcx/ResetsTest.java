@@ -78,9 +78,9 @@ class ResetsTest {
                 }
             }
             await().untilAsserted(() -> {
-                assertThat(server.connections()).isZero();
-                assertThat(server.running()).isZero();
-                assertThat(server.ledger().audit()).isEmpty();
+                assertThat(server.core().connections()).isZero();
+                assertThat(server.core().running()).isZero();
+                assertThat(server.core().ledger().audit()).isEmpty();
             });
             assertThat(thrown).isEmpty();
         } finally {

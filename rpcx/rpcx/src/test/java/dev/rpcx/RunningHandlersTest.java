@@ -33,6 +33,7 @@ class RunningHandlersTest {
             Objects.requireNonNull(Server.builder(RegistryServer.registry(new Service()))
                     .inProcess()
                     .build()
+                    .core()
                     .method(1));
 
     private static ServerMethod method(int number) {

@@ -143,9 +143,9 @@ class ServerHereTest {
         peer.socket.setSoTimeout(PATIENCE_MILLIS);
         peer.send(RawPeer.preface());
         peer.readPreface();
-        Field connections = Server.class.getDeclaredField("connections");
+        Field connections = ServerCore.class.getDeclaredField("connections");
         connections.setAccessible(true);
-        Map<?, ?> all = (Map<?, ?>) connections.get(server);
+        Map<?, ?> all = (Map<?, ?>) connections.get(server.core());
         await().until(() -> !all.isEmpty());
         connection = (ServerConnection) all.values().iterator().next();
         // a first call: what comes after it finds the server's settings read
@@ -212,7 +212,7 @@ class ServerHereTest {
             whileTheLoopIsBusy(() -> {
                 service.mayEnd.release();
                 expectReply(id);
-                assertThat(server.ledger().audit()).as("the call is over").isEmpty();
+                assertThat(server.core().ledger().audit()).as("the call is over").isEmpty();
             });
         }
     }
@@ -226,7 +226,7 @@ class ServerHereTest {
     }
 
     private long held(Resource kind) {
-        return server.ledger().held(kind);
+        return server.core().ledger().held(kind);
     }
 
     @Test
@@ -249,7 +249,7 @@ class ServerHereTest {
         List<Account> others = new ArrayList<>();
         for (boolean hasTaken = true; hasTaken; ) {
             hasTaken = false;
-            Account other = Objects.requireNonNull(server.ledger().open(null));
+            Account other = Objects.requireNonNull(server.core().ledger().open(null));
             others.add(other);
             for (long step = 1L << 40; step > 0; step /= 2) {
                 while (other.take(Resource.REPLY_BYTES, step)) {
@@ -288,7 +288,7 @@ class ServerHereTest {
         Thread handler = Objects.requireNonNull(service.thread);
         whileTheLoopIsBusy(() -> {
             service.mayEnd.release();
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
             await().until(() -> Arrays.stream(handler.getStackTrace())
                     .noneMatch(frame -> frame.getClassName().equals(ServerCall.class.getName())));
             assertThat(peer.socket.getInputStream().available()).isZero();
@@ -323,7 +323,7 @@ class ServerHereTest {
     void oneOfTwoRepliesIsTheLoops() throws Exception {
         call(2 * FIRST);
         peer.send(RawPeer.request(2 * FIRST + 1, "here", "waits", "a"));
-        await().until(() -> server.running() == 2);
+        await().until(() -> server.core().running() == 2);
         whileTheLoopIsBusy(() -> {
             service.mayEnd.release();
             // there is one thread: the reply before has been given
@@ -367,8 +367,8 @@ class ServerHereTest {
             expectReply(2 * FIRST);
             peer.close();
         });
-        await().until(() -> server.connections() == 0);
-        assertThat(server.ledger().held(Resource.CALLS)).isZero();
+        await().until(() -> server.core().connections() == 0);
+        assertThat(server.core().ledger().held(Resource.CALLS)).isZero();
     }
 
     @Test
@@ -401,7 +401,7 @@ class ServerHereTest {
         peer.send(RawPeer.frame(Wire.CANCEL, 2 * FIRST, Unpooled.EMPTY_BUFFER));
         assertThat(peer.readAnswer().type()).isEqualTo(Wire.ERROR);
         peer.close();
-        await().until(() -> server.connections() == 0);
-        await().until(() -> server.running() == 0);
+        await().until(() -> server.core().connections() == 0);
+        await().until(() -> server.core().running() == 0);
     }
 }

@@ -219,9 +219,9 @@ class ServingBoundsTest {
         handleAll();
         channel().releaseOutbound();
         hand.pass(channel(), 2, TimeUnit.HOURS);
-        assertThat(server().running()).isZero();
-        assertThat(server().connections()).isZero();
-        assertThat(server().ledger().audit()).isEmpty();
+        assertThat(server().core().running()).isZero();
+        assertThat(server().core().connections()).isZero();
+        assertThat(server().core().ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
 
@@ -362,14 +362,14 @@ class ServingBoundsTest {
     }
 
     private long held(Resource kind) {
-        return server().ledger().held(kind);
+        return server().core().ledger().held(kind);
     }
 
     /** Others take all that there is of this. */
     private void takeAll(Resource kind) {
         for (boolean hasTaken = true; hasTaken; ) {
             hasTaken = false;
-            Account other = Objects.requireNonNull(server().ledger().open(null));
+            Account other = Objects.requireNonNull(server().core().ledger().open(null));
             greedy.add(other);
             for (long step = 1L << 40; step > 0; step /= 2) {
                 while (other.take(kind, step)) {
@@ -530,8 +530,8 @@ class ServingBoundsTest {
                 handleAll();
                 hand.pass(peer, 5, TimeUnit.SECONDS);
                 peer.releaseOutbound();
-                assertThat(server().running()).as(method + " " + readings).isZero();
-                assertThat(server().ledger().audit())
+                assertThat(server().core().running()).as(method + " " + readings).isZero();
+                assertThat(server().core().ledger().audit())
                         .as(method + " " + readings)
                         .isEmpty();
             }
@@ -558,8 +558,8 @@ class ServingBoundsTest {
             peer.close();
             hand.pass(peer, 5, TimeUnit.SECONDS);
             peer.releaseOutbound();
-            assertThat(server().running()).as("%s", readings).isZero();
-            assertThat(server().ledger().audit()).as("%s", readings).isEmpty();
+            assertThat(server().core().running()).as("%s", readings).isZero();
+            assertThat(server().core().ledger().audit()).as("%s", readings).isEmpty();
         }
     }
 
@@ -574,7 +574,7 @@ class ServingBoundsTest {
             do {
                 peer.pipeline().fireChannelRead(request(FIRST + calls, "echo"));
                 calls++;
-            } while (server().running() == calls);
+            } while (server().core().running() == calls);
             hand.ticker.failAt(readings);
             peer.pipeline().fireChannelRead(request(FIRST + calls, "echo"));
             hand.ticker.failAt(0);
@@ -582,8 +582,8 @@ class ServingBoundsTest {
             peer.runPendingTasks();
             handleAll();
             peer.releaseOutbound();
-            assertThat(server().running()).as("%s", readings).isZero();
-            assertThat(server().ledger().audit()).as("%s", readings).isEmpty();
+            assertThat(server().core().running()).as("%s", readings).isZero();
+            assertThat(server().core().ledger().audit()).as("%s", readings).isEmpty();
         }
     }
 
@@ -905,7 +905,7 @@ class ServingBoundsTest {
     @Test
     void whereManyMayRunARequestIsChargedFromFewerBytesOn() {
         serve(1_000_000, MANY, 4 << 20);
-        Uncharged most = server().ledger().uncharged();
+        Uncharged most = server().core().ledger().uncharged();
         assertThat(most.bodyBytes()).isLessThan(4_096);
         call(FIRST, "echo", message(most.bodyBytes()));
         callWith(FIRST + 1, metadata((most.metadataBytes() - 160) / 2), most.bodyBytes());
@@ -952,7 +952,7 @@ class ServingBoundsTest {
         send(Wire.PART, FIRST + 8, message(10_000));
         expectRefusal(FIRST + 8, Code.OVERLOADED, "too many bytes of requests");
         assertThat(handlers).isEmpty();
-        assertThat(server().running()).isZero();
+        assertThat(server().core().running()).isZero();
         giveAll();
         for (int i = 0; i < 3; i++) {
             call(2 * FIRST + i, "echo", message(10_000));
@@ -1151,15 +1151,15 @@ class ServingBoundsTest {
         send(Wire.ITEM | Wire.MORE, FIRST + 1, RawPeer.text("abc"));
         hand.reads(channel(), false);
         pass(59_999);
-        assertThat(server().ledger().held(Resource.STREAMS)).isEqualTo(1);
+        assertThat(server().core().ledger().held(Resource.STREAMS)).isEqualTo(1);
         // half a minute, twice; looks are 5 ms apart at least
         pass(6);
-        assertThat(server().ledger().held(Resource.STREAMS)).isZero();
+        assertThat(server().core().ledger().held(Resource.STREAMS)).isZero();
         // and a second for 16,384 bytes
         pass(1_940);
-        assertThat(server().ledger().held(Resource.REQUEST_BYTES)).isPositive();
+        assertThat(server().core().ledger().held(Resource.REQUEST_BYTES)).isPositive();
         pass(20);
-        assertThat(server().ledger().held(Resource.REQUEST_BYTES)).isZero();
+        assertThat(server().core().ledger().held(Resource.REQUEST_BYTES)).isZero();
         hand.reads(channel(), true);
         expectError(FIRST + 1, Code.DEADLINE_EXCEEDED, Executed.MAYBE, "");
         expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "");
@@ -1232,7 +1232,7 @@ class ServingBoundsTest {
         begin(FIRST, "echo", Duration.ofSeconds(30), Wire.MORE);
         hand.reads(channel(), false);
         pass(29_999);
-        assertThat(server().ledger().held(Resource.CALLS)).isEqualTo(1);
+        assertThat(server().core().ledger().held(Resource.CALLS)).isEqualTo(1);
         // looks are 5 ms apart at least
         pass(5);
         hand.reads(channel(), true);
@@ -1311,14 +1311,14 @@ class ServingBoundsTest {
         pass(10_000);
         handleAll();
         assertThat(service.told).containsExactly("cancelled");
-        assertThat(server().running()).isEqualTo(1);
+        assertThat(server().core().running()).isEqualTo(1);
         pass(500);
         assertThat(next().id()).as("a call that is looked at meanwhile").isEqualTo(FIRST + 1);
-        assertThat(server().running()).isEqualTo(1);
+        assertThat(server().core().running()).isEqualTo(1);
         pass(499);
-        assertThat(server().running()).isEqualTo(1);
+        assertThat(server().core().running()).isEqualTo(1);
         pass(1);
-        assertThat(server().running()).isZero();
+        assertThat(server().core().running()).isZero();
     }
 
     @Test
@@ -1331,7 +1331,7 @@ class ServingBoundsTest {
         expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
         handleAll();
         pass(1_000);
-        assertThat(server().running()).isZero();
+        assertThat(server().core().running()).isZero();
         call(2 * FIRST, "here");
         expectReply(2 * FIRST);
         assertThat(held(Resource.CALLS)).isEqualTo(2);
@@ -1593,16 +1593,16 @@ class ServingBoundsTest {
         sendToo(request(FIRST, "much", numbers(2 * ALL)));
         sendToo(request(FIRST + 1, "echo"));
         handleAll();
-        assertThat(server().running()).as("it waits").isZero();
+        assertThat(server().core().running()).as("it waits").isZero();
         for (int i = 0; i < 3; i++) {
             sendToo(request(FIRST + 2 + i, "brings", numbers(3)));
         }
         hand.reads(channel(), true);
         look();
         frames.clear();
-        assertThat(server().running()).isEqualTo(3);
+        assertThat(server().core().running()).isEqualTo(3);
         handle();
-        assertThat(server().running())
+        assertThat(server().core().running())
                 .as("two of those, and the one that has waited")
                 .isEqualTo(3);
         handleAll();

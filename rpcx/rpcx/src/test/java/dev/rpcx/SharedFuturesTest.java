@@ -135,13 +135,13 @@ class SharedFuturesTest {
 
     /** On the classic wire there is no cancel: whoever is gone has closed its connection. */
     private void giveUp(CompletableFuture<String> call, boolean isClassic) {
-        int running = server.running();
+        int running = server.core().running();
         if (isClassic) {
             clients.get(clients.size() - 1).close();
         } else {
             call.cancel(true);
         }
-        await().until(() -> server.running() < running);
+        await().until(() -> server.core().running() < running);
     }
 
     @ParameterizedTest

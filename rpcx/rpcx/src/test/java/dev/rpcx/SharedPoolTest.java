@@ -126,15 +126,15 @@ class SharedPoolTest {
     void stop() {
         service.release.countDown();
         server.stop(Duration.ofSeconds(5));
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** What waits for the threads that its own connection holds says nothing of what the method can do for others. */
     @Test
     void callsThatWaitForTheirOwnConnectionLowerNoLimit() throws Exception {
         AdmissionLimit limit = java.util.Objects.requireNonNull(
-                java.util.Objects.requireNonNull(server.method(MethodDictionary.key("pool", "quick")))
+                java.util.Objects.requireNonNull(server.core().method(MethodDictionary.key("pool", "quick")))
                         .admission());
         int most = limit.limit();
         try (Client greedy = Client.standard();
@@ -151,7 +151,7 @@ class SharedPoolTest {
                 }
                 late.forEach(each ->
                         assertThat(each).failsWithin(Duration.ofSeconds(10)).withThrowableThat());
-                await().until(() -> server.running() <= THREADS);
+                await().until(() -> server.core().running() <= THREADS);
                 assertThat(limit.limit()).isEqualTo(most);
             }
             assertThat(other.create(QuickClient.class, "127.0.0.1", server.port())
@@ -205,9 +205,9 @@ class SharedPoolTest {
             callMany(peer, isClassic, "untilTold");
             await().until(() -> service.waiting.get() == THREADS / 2 + 1);
         }
-        await().until(() -> server.running() == 0);
+        await().until(() -> server.core().running() == 0);
         assertThat(service.told).as("those that have begun").hasValue(service.waiting.get());
-        await().until(() -> server.ledger().audit().isEmpty());
+        await().until(() -> server.core().ledger().audit().isEmpty());
     }
 
     /** Each handler keeps its thread until its items have come. */
@@ -253,7 +253,7 @@ class SharedPoolTest {
             for (int i = 0; i < 4 * THREADS; i++) {
                 peer.send(RawPeer.frame(Wire.CANCEL, FIRST + i, Unpooled.EMPTY_BUFFER));
             }
-            await().until(() -> server.running() == 0);
+            await().until(() -> server.core().running() == 0);
             assertThat(service.told).as("those that have begun").hasValue(service.waiting.get());
         }
     }

@@ -95,7 +95,7 @@ class SilentRecordsTest {
         channel.close();
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(platform.heldBytes()).isZero();
     }
 
@@ -110,7 +110,7 @@ class SilentRecordsTest {
     }
 
     private long held() {
-        return server.ledger().held(Resource.FRAME_BYTES);
+        return server.core().ledger().held(Resource.FRAME_BYTES);
     }
 
     /** A client whose handshake is done, and that has been greeted. */
@@ -119,7 +119,7 @@ class SilentRecordsTest {
         send(RawTls.plain(RawTls.HANDSHAKE, client.hello()));
         send(Objects.requireNonNull(client.read(Unpooled.wrappedBuffer(HandPlatform.written(channel)))));
         send(client.seal(RawTls.DATA, RawPeer.preface()));
-        assertThat(server.connections()).isPositive();
+        assertThat(server.core().connections()).isPositive();
         HandPlatform.written(channel);
         return client;
     }
@@ -194,11 +194,11 @@ class SilentRecordsTest {
         client.handshake();
         client.send(RawPeer.preface());
         assertThat(client.records).isGreaterThan(40);
-        assertThat(mutual.connections()).isEqualTo(1);
+        assertThat(mutual.core().connections()).isEqualTo(1);
         channel.close();
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(mutual.ledger().audit()).isEmpty();
+        assertThat(mutual.core().ledger().audit()).isEmpty();
     }
 
     @Test
@@ -361,7 +361,7 @@ class SilentRecordsTest {
     void aConnectionHoldsLessThanItsPartOfTheHeapAtRestAndInTheMiddleOfAHandshake() throws Exception {
         assertThat(Server.Builder.standardConnections(256 << 20)).isEqualTo(4096);
         assertThat(Server.Builder.standardConnections(1L << 40)).isEqualTo(10_000);
-        assertThat(server.ledger().most(Resource.CONNECTIONS))
+        assertThat(server.core().ledger().most(Resource.CONNECTIONS))
                 .isEqualTo(
                         Server.Builder.standardConnections(Runtime.getRuntime().maxMemory()));
         long part = (256 << 20) / Server.Builder.standardConnections(256 << 20);

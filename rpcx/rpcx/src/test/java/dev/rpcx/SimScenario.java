@@ -87,7 +87,7 @@ final class SimScenario {
             long time = world.spread(0, 2 * SECOND);
             world.note(time, "server %s stops within %d ms", name, time / MILLISECOND);
             // what Server.stop does, but for the waiting
-            old.drain(Duration.ofNanos(time)).whenComplete((done, failure) -> under.end());
+            old.core().drain(Duration.ofNanos(time)).whenComplete((done, failure) -> under.end());
         }
 
         void kill() {
@@ -98,7 +98,7 @@ final class SimScenario {
             boolean power = world.oneIn(2);
             world.note(power ? 1 : 2, "server %s is killed, power: %s", name, power);
             platform.kill();
-            server.ledger().forget();
+            server.core().ledger().forget();
             if (power) {
                 network.silence(name);
             } else {
@@ -125,16 +125,16 @@ final class SimScenario {
             if (platform.isKilled()) {
                 return;
             }
-            expectNone(server.running(), "handlers counted at " + name);
-            expectNothing(server.ledger());
-            expectNone(server.connections(), "connections at " + name);
+            expectNone(server.core().running(), "handlers counted at " + name);
+            expectNothing(server.core().ledger());
+            expectNone(server.core().connections(), "connections at " + name);
             expectNone(platform.allocator.buffers(), "buffers at " + name);
-            for (int number = 1; server.method(number) != null; number++) {
-                AdmissionLimit admission = server.method(number).admission();
+            for (int number = 1; server.core().method(number) != null; number++) {
+                AdmissionLimit admission = server.core().method(number).admission();
                 if (admission != null) {
                     expectNone(
                             admission.running(),
-                            "handlers of " + server.method(number).name() + " at " + name);
+                            "handlers of " + server.core().method(number).name() + " at " + name);
                 }
             }
         }
@@ -339,7 +339,7 @@ final class SimScenario {
     private void lookAtMemory() {
         for (Host host : hosts) {
             if (!host.platform.isKilled()) {
-                lookAtMemory(host.platform, host.server.ledger());
+                lookAtMemory(host.platform, host.server.core().ledger());
             }
         }
         for (Caller caller : callers) {

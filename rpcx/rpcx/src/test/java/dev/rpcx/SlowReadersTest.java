@@ -143,7 +143,7 @@ class SlowReadersTest {
             DataInputStream in = new DataInputStream(new Slow(socket.getInputStream()));
             int length = in.readInt();
             assertThat(length).isGreaterThan(REPLY_BYTES);
-            Future<?> stopped = server.drain(Duration.ofSeconds(50));
+            Future<?> stopped = server.core().drain(Duration.ofSeconds(50));
             in.readFully(new byte[length]);
             in.readFully(new byte[in.readInt()]);
             assertThat(in.read()).isEqualTo(-1);

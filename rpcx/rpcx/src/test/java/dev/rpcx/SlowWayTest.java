@@ -171,7 +171,7 @@ class SlowWayTest {
         hand.handleAll(served);
         served.releaseOutbound();
         hand.pass(served, 2, TimeUnit.HOURS);
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
 

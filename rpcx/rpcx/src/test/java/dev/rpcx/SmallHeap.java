@@ -132,10 +132,10 @@ public final class SmallHeap {
             case "state" -> {
                 System.gc();
                 Runtime heap = Runtime.getRuntime();
-                yield server.running() + " " + server.ledger().held(Resource.CALLS) + " "
+                yield server.core().running() + " " + server.core().ledger().held(Resource.CALLS) + " "
                         + (heap.totalMemory() - heap.freeMemory());
             }
-            case "audit" -> server.ledger().audit().replace('\n', ';');
+            case "audit" -> server.core().ledger().audit().replace('\n', ';');
             default -> throw new IllegalArgumentException(question);
         });
         server.stop(Duration.ofMillis(100));

@@ -96,7 +96,7 @@ class SocketQueueTest {
 
     private ServerConnection connection() {
         ServerConnection connection = new ServerConnection(
-                peer, server, account, peer.eventLoop().ticker().nanoTime());
+                peer, server.core(), account, peer.eventLoop().ticker().nanoTime());
         peer.pipeline().addLast(connection);
         peer.writeInbound(RawPeer.preface());
         return connection;
@@ -219,7 +219,7 @@ class SocketQueueTest {
 
     @Test
     void repliesOfTheClassicWireThatWaitAreCountedToo() {
-        peer.pipeline().addLast(new ClassicServerConnection(peer, server, account));
+        peer.pipeline().addLast(new ClassicServerConnection(peer, server.core(), account));
         ByteBuf text = RawPeer.text("x");
         byte[] value = new byte[text.readableBytes()];
         text.readBytes(value);
@@ -230,7 +230,7 @@ class SocketQueueTest {
 
     @Test
     void onTheClassicWireAPeerThatReadsALittleNowAndThenHasWaitedAllTheSame() {
-        peer.pipeline().addLast(new ClassicServerConnection(peer, server, account));
+        peer.pipeline().addLast(new ClassicServerConnection(peer, server.core(), account));
         ByteBuf text = RawPeer.text("x");
         byte[] value = new byte[text.readableBytes()];
         text.readBytes(value);

@@ -100,8 +100,9 @@ class StarvedPoolTest {
             .start();
     private final Peer peer = new Peer();
     private final AdmissionLimit limit =
-            Objects.requireNonNull(Objects.requireNonNull(server.method(MethodDictionary.key("starved", "waits")))
-                    .admission());
+            Objects.requireNonNull(
+                    Objects.requireNonNull(server.core().method(MethodDictionary.key("starved", "waits")))
+                            .admission());
     private final int most = limit.limit();
 
     @AfterEach
@@ -112,8 +113,8 @@ class StarvedPoolTest {
             platform.pass(each.channel, 2, TimeUnit.HOURS);
             each.channel.releaseOutbound();
         }
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     /** By so many connections that no thread is free for any: what waits beyond its connection's share says nothing. */
@@ -135,9 +136,9 @@ class StarvedPoolTest {
     @Test
     void aCallWhoseTimeIsOverBeforeItBeginsHoldsNoPlaceOfARunningHandler() {
         peer.call(MANY);
-        assertThat(server.running()).isEqualTo(MANY);
+        assertThat(server.core().running()).isEqualTo(MANY);
         peer.pass(GIVEN_MILLIS + 1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(peer.errors()).hasSize(MANY).allSatisfy(error -> {
             assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
@@ -145,25 +146,25 @@ class StarvedPoolTest {
         // and the thread that comes to it later counts nothing twice
         platform.handleAll(peer.channel);
         assertThat(service.begun).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
     void aNoticeWhoseTimeIsOverBeforeItBeginsHoldsNoPlaceOfARunningHandler() {
         peer.call(Wire.NOTICE, GIVEN_MILLIS);
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         peer.pass(GIVEN_MILLIS + 1);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         platform.handleAll(peer.channel);
         assertThat(service.begun).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
     void aCallWhoseCallerIsGoneBeforeItBeginsHoldsNoPlaceOfARunningHandler() {
         peer.call(MANY);
         peer.channel.close();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -221,7 +222,7 @@ class StarvedPoolTest {
             peer.call(MANY);
             peer.pass(GIVEN_MILLIS / 2);
             peer.cancelAll();
-            assertThat(server.running()).isZero();
+            assertThat(server.core().running()).isZero();
         }
         assertThat(limit.limit()).isEqualTo(most);
     }

@@ -137,9 +137,9 @@ class StopTest {
         service.permits.release(10 * NOTES);
         service.releaseLoop.countDown();
         server.stop(Duration.ofMillis(100));
-        await().until(() -> server.running() == 0);
+        await().until(() -> server.core().running() == 0);
         service.never.complete("late");
-        await().until(() -> server.ledger().audit().isEmpty());
+        await().until(() -> server.core().ledger().audit().isEmpty());
     }
 
     private StopClient of(Client client) {
@@ -178,7 +178,7 @@ class StopTest {
     }
 
     private long held(Resource kind) {
-        return server.ledger().held(kind);
+        return server.core().ledger().held(kind);
     }
 
     /** The caller has been told that the server has each of them. */
@@ -187,7 +187,7 @@ class StopTest {
         for (int i = 0; i < NOTES; i++) {
             place.note(calls);
         }
-        await().until(() -> server.running() == NOTES);
+        await().until(() -> server.core().running() == NOTES);
     }
 
     @ParameterizedTest
@@ -197,14 +197,14 @@ class StopTest {
         try (Client client = Client.standard()) {
             note(client, place);
             CompletableFuture<Void> stopped = elsewhere(() -> server.stop(Duration.ofSeconds(40)));
-            await().until(() -> server.connections() == 0);
+            await().until(() -> server.core().connections() == 0);
             service.permits.release(NOTES - 1);
             await().until(() -> service.done.get() == NOTES - 1);
             assertThat(stopped).isNotDone();
             service.permits.release();
             stopped.get(20, TimeUnit.SECONDS);
             assertThat(service.done).hasValue(NOTES);
-            assertThat(server.ledger().audit()).isEmpty();
+            assertThat(server.core().ledger().audit()).isEmpty();
         }
     }
 
@@ -276,7 +276,7 @@ class StopTest {
             for (int i = 0; i < NOTES; i++) {
                 Place.VIRTUAL.note(calls);
             }
-            await().until(() -> held.running() == NOTES);
+            await().until(() -> held.core().running() == NOTES);
             assertThat(logged(() -> held.stop(Duration.ofMillis(50))))
                     .anyMatch(line -> line.contains(NOTES + " were not executed, 0 were interrupted"));
         }
@@ -296,8 +296,8 @@ class StopTest {
         assertThat(logged).anyMatch(line -> line.contains(NOTES - 3 + " were not executed, 3 were interrupted"));
         assertThat(service.done).hasValue(0);
         assertThat(service.begun).as("no other has begun").hasValue(3);
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(handlerThreads()).allMatch(others::contains);
     }
 
@@ -314,7 +314,7 @@ class StopTest {
             of(client).inLoop();
             await().until(() -> service.begun.get() == 1);
             CompletableFuture<Void> stopped = elsewhere(() -> server.stop(Duration.ofSeconds(40)));
-            await().until(() -> server.connections() == 0);
+            await().until(() -> server.core().connections() == 0);
             assertThat(stopped).isNotDone();
             service.never.complete("now");
             stopped.join();
@@ -338,7 +338,7 @@ class StopTest {
         } finally {
             service.releaseLoop.countDown();
         }
-        await().until(() -> blocked.ledger().audit().isEmpty());
+        await().until(() -> blocked.core().ledger().audit().isEmpty());
         // which is what this is about
         LoopWatch.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
     }
@@ -364,7 +364,7 @@ class StopTest {
         } finally {
             service.releaseLoop.countDown();
         }
-        await().until(() -> blocked.ledger().audit().isEmpty());
+        await().until(() -> blocked.core().ledger().audit().isEmpty());
         assertThat(service.begun.get()).isZero();
         LoopWatch.REPORTS.removeIf(report -> report.contains("StopTest$Service.blocks"));
     }
@@ -447,10 +447,10 @@ class StopTest {
         try (Client client = Client.standard()) {
             note(client, Place.POOL);
         }
-        await().until(() -> server.connections() == 0);
+        await().until(() -> server.core().connections() == 0);
         server.stop(Duration.ZERO);
         assertThat(held(Resource.CALLS)).isZero();
         assertThat(held(Resource.ORPHANS)).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 }

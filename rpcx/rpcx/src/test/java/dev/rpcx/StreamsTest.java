@@ -355,7 +355,7 @@ class StreamsTest {
         int count = 1000;
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(RawPeer.preface().writeBytes(largeStreams(count, 1)));
-            await().until(() -> server.ledger().held(Resource.ITEM_BYTES_OUT) > 0);
+            await().until(() -> server.core().ledger().held(Resource.ITEM_BYTES_OUT) > 0);
             peer.readPreface();
             int ended = 0;
             while (ended < count) {

@@ -158,10 +158,10 @@ class SubscribingPublishersTest {
             }
             assertThat(service.within).hasValue(PLACES);
             assertThat(service.most).hasValue(PLACES);
-            assertThat(server.ledger().held(Resource.CALLS)).isGreaterThanOrEqualTo(PLACES);
-            assertThat(server.ledger().held(Resource.STREAMS)).isGreaterThanOrEqualTo(PLACES);
+            assertThat(server.core().ledger().held(Resource.CALLS)).isGreaterThanOrEqualTo(PLACES);
+            assertThat(server.core().ledger().held(Resource.STREAMS)).isGreaterThanOrEqualTo(PLACES);
             service.opened.countDown();
-            await().until(() -> server.ledger().held(Resource.STREAMS) == 0 && server.running() == 0);
+            await().until(() -> server.core().ledger().held(Resource.STREAMS) == 0 && server.core().running() == 0);
             // as many places are free again as there were
             for (int i = 0; i < 2 * PLACES; i++) {
                 assertThat(calls.echo("still")).isEqualTo("still");
@@ -170,7 +170,7 @@ class SubscribingPublishersTest {
             service.opened.countDown();
             server.stop(Duration.ofMillis(500));
         }
-        await().until(() -> server.ledger().audit().isEmpty());
+        await().until(() -> server.core().ledger().audit().isEmpty());
     }
 
     @Test
@@ -186,16 +186,16 @@ class SubscribingPublishersTest {
                 all.add(subscriber);
             }
             await().until(() -> service.within.get() == PLACES);
-            await().until(() -> server.ledger().held(Resource.HANDLERS) == 0);
+            await().until(() -> server.core().ledger().held(Resource.HANDLERS) == 0);
             service.opened.countDown();
             await().until(() -> service.within.get() == 0);
             all.forEach(each -> each.subscription.cancel());
-            await().until(() -> server.ledger().held(Resource.STREAMS) == 0);
+            await().until(() -> server.core().ledger().held(Resource.STREAMS) == 0);
         } finally {
             service.opened.countDown();
             server.stop(Duration.ofMillis(500));
         }
-        await().until(() -> server.ledger().audit().isEmpty());
+        await().until(() -> server.core().ledger().audit().isEmpty());
     }
 
     @RPCXServer("taking")
@@ -259,11 +259,11 @@ class SubscribingPublishersTest {
             }
             assertThat(service.within).hasValue(PLACES);
             service.taken.countDown();
-            await().until(() -> server.ledger().held(Resource.STREAMS) == 0 && server.running() == 0);
+            await().until(() -> server.core().ledger().held(Resource.STREAMS) == 0 && server.core().running() == 0);
         } finally {
             service.taken.countDown();
             server.stop(Duration.ofMillis(500));
         }
-        await().until(() -> server.ledger().audit().isEmpty());
+        await().until(() -> server.core().ledger().audit().isEmpty());
     }
 }

@@ -296,7 +296,7 @@ class TlsTest {
             await().until(() -> hasExpired(brief) && hasExpired(briefAlice));
             alice.core().dropConnections();
             other.core().dropConnections();
-            await().until(() -> mutual.connections() == 0 && briefly.connections() == 0);
+            await().until(() -> mutual.core().connections() == 0 && briefly.core().connections() == 0);
             for (SecretClient each : new SecretClient[] {ofMutual, ofBrief}) {
                 assertThatThrownBy(each::whoAmI)
                         .isInstanceOfSatisfying(
@@ -327,7 +327,7 @@ class TlsTest {
         Connecting first = new Connecting();
         Connecting second = new Connecting();
         for (Connecting each : List.of(first, second)) {
-            tls.addTo(each, account, new Endpoint("proxy.example.org", 443), TimeUnit.SECONDS.toNanos(20));
+            tls.engine().addTo(each, account, new Endpoint("proxy.example.org", 443), TimeUnit.SECONDS.toNanos(20));
         }
         first.connected();
         while (pass(first, proxy) | pass(proxy, first)) {

@@ -99,9 +99,9 @@ class ToldCallsTest {
             }
             await().until(() -> service.told.get() == PLACES);
             assertThat(service.most).hasValue(PLACES);
-            assertThat(server.ledger().held(Resource.CALLS)).isGreaterThanOrEqualTo(PLACES);
+            assertThat(server.core().ledger().held(Resource.CALLS)).isGreaterThanOrEqualTo(PLACES);
             service.telling.countDown();
-            await().until(() -> server.ledger().held(Resource.HANDLERS) == 0);
+            await().until(() -> server.core().ledger().held(Resource.HANDLERS) == 0);
             assertThat(calls.echo("still")).isEqualTo("still");
             assertThat(service.most).hasValue(PLACES);
         } finally {
@@ -129,11 +129,11 @@ class ToldCallsTest {
                 assertThat(all).hasSize(PLACES);
                 await().until(() -> service.entered.get() == PLACES);
             }
-            await().until(() -> service.told.get() == PLACES && server.connections() == 0);
-            assertThat(server.ledger().held(Resource.CALLS)).isEqualTo(PLACES);
+            await().until(() -> service.told.get() == PLACES && server.core().connections() == 0);
+            assertThat(server.core().ledger().held(Resource.CALLS)).isEqualTo(PLACES);
             service.telling.countDown();
             await().until(() ->
-                    server.ledger().audit().isEmpty() || server.ledger().held(Resource.CALLS) == 0);
+                    server.core().ledger().audit().isEmpty() || server.core().ledger().held(Resource.CALLS) == 0);
         } finally {
             service.telling.countDown();
             server.stop(Duration.ofMillis(500));
@@ -169,7 +169,7 @@ class ToldCallsTest {
                     }
                 }
             }
-            await().until(() -> server.ledger().held(Resource.CALLS) == 0 && server.running() == 0);
+            await().until(() -> server.core().ledger().held(Resource.CALLS) == 0 && server.core().running() == 0);
         } finally {
             server.stop(Duration.ofMillis(500));
         }

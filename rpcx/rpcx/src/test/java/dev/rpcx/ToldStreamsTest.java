@@ -98,7 +98,7 @@ class ToldStreamsTest {
     @AfterEach
     void stop() {
         server.stop(Duration.ofMillis(200));
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     @ParameterizedTest
@@ -131,7 +131,7 @@ class ToldStreamsTest {
             client.create(ToldClient.class, "127.0.0.1", server.port()).one().subscribe(subscriber);
             await().until(() -> subscriber.ends.get() == 1);
         }
-        await().until(() -> server.running() == 0);
+        await().until(() -> server.core().running() == 0);
         assertThat(service.told).hasValue(0);
     }
 }

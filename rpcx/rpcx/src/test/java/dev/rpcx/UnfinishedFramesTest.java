@@ -46,8 +46,8 @@ class UnfinishedFramesTest {
         channel.close();
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.ledger().held(Resource.FRAME_BYTES)).isZero();
-        assertThat(server.ledger().held(Resource.KEPT_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.FRAME_BYTES)).isZero();
+        assertThat(server.core().ledger().held(Resource.KEPT_BYTES)).isZero();
     }
 
     private void send(ByteBuf bytes) {
@@ -56,14 +56,14 @@ class UnfinishedFramesTest {
     }
 
     private long held() {
-        return server.ledger().held(Resource.FRAME_BYTES);
+        return server.core().ledger().held(Resource.FRAME_BYTES);
     }
 
     /** Takes so much of this that not even the smallest amount is left. */
     private List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
-        for (long part = server.ledger().most(kind); part > 0; ) {
-            Charge charge = Objects.requireNonNull(server.ledger().open(null)).charge(kind);
+        for (long part = server.core().ledger().most(kind); part > 0; ) {
+            Charge charge = Objects.requireNonNull(server.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {
                 taken.add(charge);
             } else {
@@ -118,13 +118,13 @@ class UnfinishedFramesTest {
     @Test
     void whereThereIsNoRoomForKeptBuffersAFrameInPiecesArrivesAllTheSameAndItsBufferIsGivenUp() {
         List<Charge> taken = takeAll(Resource.KEPT_BYTES);
-        long before = server.ledger().held(Resource.KEPT_BYTES);
+        long before = server.core().ledger().held(Resource.KEPT_BYTES);
         for (int i = 0; i < 3; i++) {
             send(ping.slice(0, 12_000));
             send(ping.slice(12_000, ping.readableBytes() - 12_000));
             assertThat(answer().type()).isEqualTo(Wire.PONG);
         }
-        assertThat(server.ledger().held(Resource.KEPT_BYTES)).isEqualTo(before);
+        assertThat(server.core().ledger().held(Resource.KEPT_BYTES)).isEqualTo(before);
         assertThat(held()).isZero();
         taken.forEach(Charge::release);
     }
@@ -195,7 +195,7 @@ class UnfinishedFramesTest {
     @Test
     void whereThePoolIsFullOfBegunFramesThoseEndThatHaveStoodForLongestAndNotTheNext() {
         List<EmbeddedChannel> attackers = new ArrayList<>();
-        long room = server.ledger().most(Resource.FRAME_BYTES) / 4;
+        long room = server.core().ledger().most(Resource.FRAME_BYTES) / 4;
         int fit = (int) (room / (Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES));
         List<Charge> others = takeAllBut(room);
         for (int i = 0; i < fit + 100; i++) {
@@ -215,7 +215,7 @@ class UnfinishedFramesTest {
         attackers.forEach(platform::settle);
         assertThat(attackers.get(0).isActive()).isFalse();
         assertThat(attackers.get(attackers.size() - 1).isActive()).isTrue();
-        assertThat(held()).isLessThanOrEqualTo(server.ledger().most(Resource.FRAME_BYTES));
+        assertThat(held()).isLessThanOrEqualTo(server.core().ledger().most(Resource.FRAME_BYTES));
         RPCXException why = WireError.read(lastFrame(attackers.get(0)));
         assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
         for (EmbeddedChannel one : attackers) {
@@ -229,9 +229,9 @@ class UnfinishedFramesTest {
     /** Has the pool of begun frames held by others but for this much. */
     private List<Charge> takeAllBut(long room) {
         List<Charge> taken = new ArrayList<>();
-        long free = server.ledger().most(Resource.FRAME_BYTES);
+        long free = server.core().ledger().most(Resource.FRAME_BYTES);
         while (free > room) {
-            Charge charge = Objects.requireNonNull(server.ledger().open(null)).charge(Resource.FRAME_BYTES);
+            Charge charge = Objects.requireNonNull(server.core().ledger().open(null)).charge(Resource.FRAME_BYTES);
             long part = Math.min(free / 2, free - room);
             assertThat(charge.add(part)).isTrue();
             taken.add(charge);

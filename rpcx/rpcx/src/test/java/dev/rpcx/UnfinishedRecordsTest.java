@@ -73,7 +73,7 @@ class UnfinishedRecordsTest {
         channel.close();
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(platform.heldBytes()).isZero();
     }
 
@@ -92,7 +92,7 @@ class UnfinishedRecordsTest {
     }
 
     private long held() {
-        return server.ledger().held(Resource.FRAME_BYTES);
+        return server.core().ledger().held(Resource.FRAME_BYTES);
     }
 
     @Test
@@ -154,7 +154,7 @@ class UnfinishedRecordsTest {
 
     @Test
     void connectionsOfOneAddressCannotHoldMoreThanThePool() {
-        long most = server.ledger().most(Resource.FRAME_BYTES);
+        long most = server.core().ledger().most(Resource.FRAME_BYTES);
         int fit = (int) (most / (HEADER + 16_384));
         List<EmbeddedChannel> all = new ArrayList<>();
         byte[] begin = ByteBufUtil.getBytes(header(HANDSHAKE, 16_384).writeZero(5_000));
@@ -232,7 +232,7 @@ class UnfinishedRecordsTest {
     @Test
     void aHandshakeThatComesByteForByteIsDone() throws Exception {
         new Secured().handshake(1);
-        assertThat(server.connections()).isEqualTo(1);
+        assertThat(server.core().connections()).isEqualTo(1);
         assertThat(held()).isZero();
     }
 

@@ -147,8 +147,8 @@ class UnstartedCallsTest {
         runHandlers();
         hand.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     private void send(ByteBuf bytes) {
@@ -224,7 +224,7 @@ class UnstartedCallsTest {
             RPCXException error = error(id);
             assertThat(error.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-            assertThat(server.running()).isZero();
+            assertThat(server.core().running()).isZero();
         }
         // and the connection goes on
         failure = null;
@@ -244,8 +244,8 @@ class UnstartedCallsTest {
         assertThat(answers())
                 .singleElement()
                 .satisfies(frame -> assertThat(frame.head()).isEqualTo(Wire.REPLY));
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     @Test
@@ -289,7 +289,7 @@ class UnstartedCallsTest {
             Varint.write(payload, TimeUnit.MILLISECONDS.toMicros(20));
             send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.TIME | Wire.MORE, ID | i, payload));
         }
-        assertThat(server.ledger().held(Resource.CALLS)).isEqualTo(running + unfinished);
+        assertThat(server.core().ledger().held(Resource.CALLS)).isEqualTo(running + unfinished);
         channel.pipeline().addFirst(new ChannelOutboundHandlerAdapter() {
             @Override
             public void flush(ChannelHandlerContext ctx) {
@@ -298,7 +298,7 @@ class UnstartedCallsTest {
         });
         hand.pass(channel, 30, TimeUnit.MILLISECONDS);
         assertThat(channel.isActive()).isFalse();
-        assertThat(server.ledger().held(Resource.CALLS))
+        assertThat(server.core().ledger().held(Resource.CALLS))
                 .as("of those that a thread will come to")
                 .isEqualTo(running);
     }
@@ -344,13 +344,13 @@ class UnstartedCallsTest {
             assertThat(new String(HandPlatform.written(each), StandardCharsets.ISO_8859_1))
                     .contains("the server has no thread for the call");
         }
-        assertThat(single.running()).isZero();
+        assertThat(single.core().running()).isZero();
         failure = null;
         for (EmbeddedChannel each : List.of(first, second)) {
             each.close();
             hand.pass(each, 2, TimeUnit.HOURS);
             each.releaseOutbound();
         }
-        assertThat(single.ledger().audit()).isEmpty();
+        assertThat(single.core().ledger().audit()).isEmpty();
     }
 }

@@ -68,8 +68,8 @@ class WaitingRepliesTest {
         platform.handleAll(channel);
         platform.pass(channel, 2, TimeUnit.HOURS);
         channel.releaseOutbound();
-        assertThat(server.running()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
     }
 
     private void send(ByteBuf bytes) {
@@ -78,7 +78,7 @@ class WaitingRepliesTest {
     }
 
     private long held(Resource kind) {
-        return server.ledger().held(kind);
+        return server.core().ledger().held(kind);
     }
 
     private Map<Resource, Long> allHeld() {
@@ -119,7 +119,7 @@ class WaitingRepliesTest {
         assertThat(held(Resource.OBJECT_BYTES)).isZero();
         assertThat(held(Resource.REPLY_BYTES)).as("it waits").isPositive();
         assertThat(held(Resource.HANDLERS)).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         platform.reads(channel, true);
         assertThat(held(Resource.REPLY_BYTES)).isZero();
         assertThat(held(Resource.CALLS)).as("its place is kept").isEqualTo(1);
@@ -145,7 +145,7 @@ class WaitingRepliesTest {
         assertThat(then).containsEntry(Resource.REQUEST_BYTES, 0L).containsEntry(Resource.HANDLERS, 1L);
         assertThat(held(Resource.OBJECT_BYTES)).isZero();
         assertThat(held(Resource.HANDLERS)).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(held(Resource.REPLY_BYTES)).as("it waits").isGreaterThan(LARGE);
         platform.reads(channel, true);
         assertThat(held(Resource.REPLY_BYTES)).isZero();

@@ -75,11 +75,11 @@ class WatchedLeftoverTest extends LeftoverTest {
             start(i * ID, "loses", 1);
         }
         platform.handleAll(channel);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(held(Resource.OBJECT_BYTES)).isGreaterThanOrEqualTo(calls * Awaited.LEFTOVER_BYTES);
         await().until(() -> {
             System.gc();
-            return server.ledger().audit().isEmpty();
+            return server.core().ledger().audit().isEmpty();
         });
     }
 
@@ -91,7 +91,7 @@ class WatchedLeftoverTest extends LeftoverTest {
         platform.handleAll(channel);
         assertThat(held(Resource.CALLS)).isEqualTo(1);
         service.kept.remove().complete(1);
-        assertThat(server.ledger().audit()).doesNotContain("CALLS");
+        assertThat(server.core().ledger().audit()).doesNotContain("CALLS");
         all.forEach(Charge::release);
     }
 }

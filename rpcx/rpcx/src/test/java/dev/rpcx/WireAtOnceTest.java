@@ -251,7 +251,7 @@ class WireAtOnceTest {
                     shuffled(made.stream().map(call -> call.frames).toList());
             List<Runnable> acts = shuffled(made.stream().map(call -> call.acts).toList());
             if (leaving != null) {
-                acts.add(chance.nextInt(acts.size() + 1), () -> leaving.drain(Duration.ofMinutes(1)));
+                acts.add(chance.nextInt(acts.size() + 1), () -> leaving.core().drain(Duration.ofMinutes(1)));
             }
             if (last.equals("GOAWAY")) {
                 frames.add(chance.nextInt(frames.size() + 1), RawPeer.frame(Wire.GOAWAY, 0, Unpooled.EMPTY_BUFFER));

@@ -274,7 +274,7 @@ class WireRacesTest {
                 raw.peer.send(request);
                 raw.gate.begun.get(10, TimeUnit.SECONDS);
             }
-            leaving.drain(Duration.ofMinutes(1));
+            leaving.core().drain(Duration.ofMinutes(1));
             assertThat(raw.peer.readAnswer().type()).isEqualTo(Wire.GOAWAY);
             if (!requestFirst) {
                 raw.peer.send(request);

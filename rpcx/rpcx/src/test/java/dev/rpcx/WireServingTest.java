@@ -167,7 +167,7 @@ class WireServingTest {
         assertThat(settings.type()).isEqualTo(Wire.SETTINGS);
         assertThat(Settings.read(Unpooled.wrappedBuffer(settings.payload())))
                 .isEqualTo(new Settings(MAX_MESSAGE_BYTES, MAX_CALLS, Settings.INITIAL.defaultMicros()));
-        assertThat(server.connections()).isEqualTo(1);
+        assertThat(server.core().connections()).isEqualTo(1);
         assertThat(next().type()).isEqualTo(Wire.DICTIONARY);
         expectNothing();
     }
@@ -180,10 +180,10 @@ class WireServingTest {
         hand.handleAll(channel);
         channel.releaseOutbound();
         hand.pass(channel, 2, TimeUnit.HOURS);
-        assertThat(server.running()).isZero();
-        assertThat(server.connections()).isZero();
-        assertThat(server.served()).isZero();
-        assertThat(server.ledger().audit()).isEmpty();
+        assertThat(server.core().running()).isZero();
+        assertThat(server.core().connections()).isZero();
+        assertThat(server.core().served()).isZero();
+        assertThat(server.core().ledger().audit()).isEmpty();
         assertThat(hand.heldBytes()).isZero();
     }
 
@@ -194,12 +194,12 @@ class WireServingTest {
         byte[] preface = ByteBufUtil.getBytes(RawPeer.preface());
         hand.read(reset, preface, 0, preface.length);
         ServerConnection connection = reset.pipeline().get(ServerConnection.class);
-        assertThat(server.connections()).isEqualTo(2);
+        assertThat(server.core().connections()).isEqualTo(2);
         reset.close();
-        assertThat(server.connections()).isEqualTo(1);
-        server.greeted(reset, connection);
-        assertThat(server.connections()).isEqualTo(1);
-        assertThat(server.served()).isEqualTo(1);
+        assertThat(server.core().connections()).isEqualTo(1);
+        server.core().greeted(reset, connection);
+        assertThat(server.core().connections()).isEqualTo(1);
+        assertThat(server.core().served()).isEqualTo(1);
         reset.releaseOutbound();
     }
 
@@ -229,7 +229,7 @@ class WireServingTest {
         assertThat(service.items).containsExactly("error");
         assertThat(service.waiting).allMatch(CompletableFuture::isDone);
         assertThat(held(Resource.CALLS)).isZero();
-        assertThat(server.connections()).isZero();
+        assertThat(server.core().connections()).isZero();
     }
 
     @Test
@@ -343,7 +343,7 @@ class WireServingTest {
     }
 
     private long held(Resource kind) {
-        return server.ledger().held(kind);
+        return server.core().ledger().held(kind);
     }
 
     // ---- calls
@@ -352,10 +352,10 @@ class WireServingTest {
     void aCallIsAnsweredWithWhatItsHandlerReturns() {
         call(FIRST, "echo");
         expectNothing();
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         handle();
         expectReply(FIRST, "a");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         call(FIRST + 1, "here");
         expectReply(FIRST + 1, "a");
     }
@@ -398,7 +398,7 @@ class WireServingTest {
                 FIRST + 2,
                 RawPeer.prelude("hand", "echo").writeBytes(number(-1)).writeBytes(RawPeer.text("a")));
         handle();
-        assertThat(service.left).last().isEqualTo(server.maxCallNanos());
+        assertThat(service.left).last().isEqualTo(server.core().maxCallNanos());
         assertThat(service.begun).isEqualTo(3);
     }
 
@@ -473,7 +473,7 @@ class WireServingTest {
         expectRefusal(FIRST + 3, Code.DEADLINE_EXCEEDED, "without time");
         call(FIRST + MAX_CALLS, "echo");
         expectRefusal(FIRST + MAX_CALLS, Code.OVERLOADED, "more calls");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -555,7 +555,7 @@ class WireServingTest {
         // one connection has a bound of its own: how many it takes depends on the heap
         for (boolean hasTaken = true; hasTaken; ) {
             hasTaken = false;
-            Account other = Objects.requireNonNull(server.ledger().open(null));
+            Account other = Objects.requireNonNull(server.core().ledger().open(null));
             greedy.add(other);
             for (long step = 1L << 40; step > 0; step /= 2) {
                 while (other.take(kind, step)) {
@@ -586,7 +586,7 @@ class WireServingTest {
                 FIRST + 1,
                 RawPeer.prelude("hand", "echo").writeBytes(large.duplicate()));
         expectRefusal(FIRST + 1, Code.OVERLOADED, "too many bytes of requests");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         call(3 * FIRST, "here");
         expectReply(3 * FIRST, "a");
         giveAll(Resource.REQUEST_BYTES);
@@ -614,8 +614,8 @@ class WireServingTest {
         expectNothing();
         send(Wire.PART, FIRST + 3, RawPeer.text("a"));
         expectRefusal(FIRST + 3, Code.OVERLOADED, "more to do");
-        assertThat(server.running()).isEqualTo(3);
-        assertThat(server.ledger().audit()).contains("a connection has 3 calls under way");
+        assertThat(server.core().running()).isEqualTo(3);
+        assertThat(server.core().ledger().audit()).contains("a connection has 3 calls under way");
     }
 
     // ---- what is not read
@@ -639,7 +639,7 @@ class WireServingTest {
         hand.handle(0);
         hand.settle(channel);
         assertThat(service.begun).as("they wait").isZero();
-        assertThat(server.running()).as("in no place of a handler").isZero();
+        assertThat(server.core().running()).as("in no place of a handler").isZero();
         hand.reads(channel, true);
         hand.handleAll(channel);
         assertThat(service.begun).isEqualTo(2);
@@ -664,7 +664,7 @@ class WireServingTest {
         channel.close();
         hand.handleAll(channel);
         assertThat(service.begun).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     // ---- floods
@@ -706,7 +706,7 @@ class WireServingTest {
         hand.handleAll(channel);
         assertThat(next().type()).isEqualTo(Wire.ITEM);
         expectError(FIRST + 1, Code.HANDLER_FAILED, Executed.EXECUTED, "the publisher has failed");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(held(Resource.STREAMS)).isZero();
     }
 
@@ -732,7 +732,7 @@ class WireServingTest {
         hand.handleAll(channel);
         expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
         expectNothing();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         assertThat(held(Resource.STREAMS)).isZero();
     }
 
@@ -801,11 +801,11 @@ class WireServingTest {
         call(FIRST, "later");
         handle();
         expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofMillis(999));
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofMillis(2));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -826,10 +826,10 @@ class WireServingTest {
         ByteBuf first = RawPeer.prelude("hand", "echo").writeBytes(body, 0, 10_000);
         send(Wire.REQUEST | Wire.NAMED | Wire.MORE, FIRST, first);
         assertThat(held(Resource.REQUEST_BYTES)).isEqualTo(16 << 10);
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
         send(Wire.PART | Wire.MORE, FIRST, Unpooled.wrappedBuffer(body, 10_000, 10_000));
         send(Wire.PART, FIRST, Unpooled.wrappedBuffer(body, 20_000, body.length - 20_000));
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         assertThat(held(Resource.REQUEST_BYTES)).isBetween(30_000L, 36_000L);
         handle();
         assertThat(next().head()).isEqualTo(Wire.REPLY | Wire.MORE);
@@ -914,11 +914,11 @@ class WireServingTest {
         List<Integer> known = new ArrayList<>();
         service.within = () -> {
             channel.close();
-            known.add(server.served());
+            known.add(server.core().served());
         };
         call(FIRST, "echo");
         handle();
-        known.add(server.served());
+        known.add(server.core().served());
         assertThat(known).containsExactly(1, 0);
     }
 
@@ -931,10 +931,10 @@ class WireServingTest {
         hand.settle(channel);
         channel.close();
         assertThat(service.told).isEmpty();
-        assertThat(server.served()).isEqualTo(1);
+        assertThat(server.core().served()).isEqualTo(1);
         handle();
         assertThat(service.told).containsExactly("cancelled");
-        assertThat(server.served()).isZero();
+        assertThat(server.core().served()).isZero();
     }
 
     @Test
@@ -974,7 +974,7 @@ class WireServingTest {
         assertThat(next().type()).isEqualTo(Wire.GOAWAY);
         send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);
         expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -990,7 +990,7 @@ class WireServingTest {
         }
         pass(Duration.ofMillis(100));
         for (int left = 2; left >= 0; left--) {
-            assertThat(server.running()).isEqualTo(left);
+            assertThat(server.core().running()).isEqualTo(left);
             pass(Duration.ofMillis(300));
         }
     }
@@ -1091,11 +1091,11 @@ class WireServingTest {
         expectError(FIRST, Code.CANCELLED, Executed.MAYBE, "cancelled");
         handle();
         assertThat(service.told).containsExactly("cancelled");
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofMillis(999));
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofMillis(1));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -1109,15 +1109,15 @@ class WireServingTest {
             handle();
             pass(Duration.ofMillis(300));
         }
-        assertThat(server.running()).isEqualTo(3);
+        assertThat(server.core().running()).isEqualTo(3);
         // the one in the middle ends by itself
         service.waiting.get(0).complete("late");
         hand.settle(channel);
-        assertThat(server.running()).isEqualTo(2);
+        assertThat(server.core().running()).isEqualTo(2);
         pass(Duration.ofMillis(100));
-        assertThat(server.running()).isEqualTo(1);
+        assertThat(server.core().running()).isEqualTo(1);
         pass(Duration.ofMillis(600));
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     // ---- streams
@@ -1143,7 +1143,7 @@ class WireServingTest {
         assertThat(end.head()).isEqualTo(Wire.REPLY);
         assertThat(end.payload()).isEmpty();
         assertThat(held(Resource.STREAMS)).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 
     @Test
@@ -1400,6 +1400,6 @@ class WireServingTest {
         assertThat(service.begun).isZero();
         assertThat(held(Resource.STREAMS)).isZero();
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
-        assertThat(server.running()).isZero();
+        assertThat(server.core().running()).isZero();
     }
 }

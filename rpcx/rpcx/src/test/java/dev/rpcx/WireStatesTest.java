@@ -59,7 +59,7 @@ class WireStatesTest {
     @AfterEach
     void stop() {
         client.close();
-        await().until(() -> server.connections() == 0 && server.running() == 0);
+        await().until(() -> server.core().connections() == 0 && server.core().running() == 0);
         server.stop(Duration.ofMillis(200));
     }
 
@@ -200,7 +200,7 @@ class WireStatesTest {
             for (Cell cell : cells) {
                 walks.add(prepared(leaving.port(), cell, holds || cell.wantsHolder()));
             }
-            leaving.drain(Duration.ofMinutes(1));
+            leaving.core().drain(Duration.ofMinutes(1));
             for (int i = 0; i < cells.size(); i++) {
                 walked++;
                 ServerWalk walk = walks.get(i);
@@ -212,7 +212,7 @@ class WireStatesTest {
                     walk.close();
                 }
             }
-            await().until(() -> leaving.connections() == 0 && leaving.running() == 0);
+            await().until(() -> leaving.core().connections() == 0 && leaving.core().running() == 0);
         } finally {
             for (ServerWalk walk : walks) {
                 walk.close();

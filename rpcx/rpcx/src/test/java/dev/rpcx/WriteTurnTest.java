@@ -203,7 +203,7 @@ class WriteTurnTest {
             for (int i = 0; i < 20; i++) {
                 assertThat(echo.length(new byte[100_000])).isEqualTo(100_000);
                 await().untilAsserted(() ->
-                        assertThat(server.ledger().held(Resource.REQUEST_BYTES)).isZero());
+                        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero());
             }
         }
     }

@@ -1,0 +1,563 @@
+package dev.rpcx;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import java.nio.channels.UnresolvedAddressException;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A server behind its public class: it listens on one port, starts and stops once, and holds what its connections
+ * share. Any thread may call it; its monitor guards the fields that are neither final nor volatile.
+ */
+final class ServerCore {
+    /** Users know the logger by the name of the public class. */
+    private static final String LOGGER = "dev.rpcx.Server";
+
+    /** A stop that is given more has this. */
+    private static final int MOST_STOP_DAYS = 365;
+
+    /** Handlers have so long, after the time of a stop, to heed their interrupts, and the pool's threads to end. */
+    private static final long HEED_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Event loops have so long to end, which a handler on one of them may keep from it. */
+    private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
+
+    /** Time between two looks for places that nobody uses: each is a task for every one of thousands of connections. */
+    private static final long MIN_RECLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    private final String host;
+    private final int port;
+
+    /** All that peers make this server hold. */
+    private final Ledger ledger;
+
+    /** Handlers, those on event loops not counted. */
+    private final AtomicInteger running = new AtomicInteger();
+
+    /** When the connections were last asked for places that they do not use. */
+    private final AtomicLong reclaimedNanos;
+
+    private final ServerPlatform platform;
+    private final int eventLoops;
+    private final boolean inProcess;
+    private final boolean classic;
+    private final long keepAliveNanos;
+    private final long maxCallNanos;
+    private final @Nullable TlsEngine tls;
+    private final ServerMethod[] byNumber;
+    private final Map<String, ServerMethod> byName = new HashMap<>();
+    private final List<ByteBuf> dictionary;
+    private final Settings settings;
+
+    /** Every connection, with what it speaks once that is known. */
+    private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
+
+    private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
+
+    /** Connections that have said what they speak, until they are over and all their calls have ended. */
+    private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
+
+    private final Threads threads;
+    private @Nullable Loops loops;
+    private @Nullable Channel listening;
+
+    /** A stop has begun. */
+    private volatile boolean stopping;
+
+    private volatile boolean isListenerClosed;
+
+    /** Ends when a stop finds nothing under way any more. */
+    private final CompletableFuture<Void> quiet = new CompletableFuture<>();
+
+    /** Ends with {@link #quiet}, or when what is left has been cut off. */
+    private final CompletableFuture<Void> drained = new CompletableFuture<>();
+
+    private volatile boolean cutOff;
+    private final AtomicInteger unbegunNotices = new AtomicInteger();
+    private final AtomicInteger interruptedNotices = new AtomicInteger();
+    private final CountDownLatch stopped = new CountDownLatch(1);
+    private final Complaint notices = new Complaint(System.getLogger(LOGGER), InstantSource.system());
+
+    /** Makes the published methods from what the server has made before. */
+    interface MethodFactory {
+        /**
+         * Numbers them from 1.
+         *
+         * @param running counter of the handlers of all of them, those on event loops not counted
+         * @param groups groups of those who call them
+         */
+        List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos);
+    }
+
+    ServerCore(ServerSettings given, MethodFactory factory) {
+        host = given.host();
+        port = given.port();
+        ledger = Ledger.ofServer(
+                "server of port " + port,
+                given.maxConnections(),
+                given.maxConnectionsPerAddress(),
+                given.maxCalls(),
+                given.maxRunning(),
+                given.maxMessageBytes());
+        ledger.watch(Resource.HANDLERS, running::get);
+        platform = given.platform();
+        threads = platform.threads(given.poolSize());
+        quiet.thenRun(() -> drained.complete(null));
+        reclaimedNanos = new AtomicLong(platform.ticker().nanoTime() - MIN_RECLAIM_NANOS);
+        eventLoops = given.eventLoops();
+        inProcess = given.inProcess();
+        classic = given.classic();
+        keepAliveNanos = given.keepAliveNanos();
+        maxCallNanos = given.maxCallNanos();
+        tls = given.tls();
+        settings = new Settings(given.maxMessageBytes(), given.maxCalls(), Settings.INITIAL.defaultMicros());
+        List<ServerMethod> methods =
+                factory.methods(running, ledger.groups(), platform.ticker().nanoTime());
+        byNumber = methods.toArray(new ServerMethod[0]);
+        for (ServerMethod method : methods) {
+            byName.put(MethodDictionary.key(method.service(), method.name()), method);
+        }
+        dictionary = dictionary(methods);
+    }
+
+    private static List<ByteBuf> dictionary(List<ServerMethod> methods) {
+        List<ByteBuf> frames = new ArrayList<>();
+        ByteBuf scratch = Unpooled.buffer();
+        ByteBuf entry = Unpooled.buffer();
+        ByteBuf frame = Unpooled.buffer();
+        for (ServerMethod m : methods) {
+            entry.clear();
+            MethodDictionary.write(entry, scratch, m.service(), m.name(), m.number(), m.schemaHash(), m.shape());
+            if (frame.readableBytes() + entry.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
+                frames.add(frame);
+                frame = Unpooled.buffer();
+            }
+            frame.writeBytes(entry);
+        }
+        frames.add(frame);
+        return frames;
+    }
+
+    /** The channel's connection is over, and all its calls have ended. More than once does nothing. */
+    void ended(Channel channel) {
+        served.remove(channel);
+        lookWhetherQuiet();
+    }
+
+    /** Carries out {@code Server.start}. */
+    synchronized void start() {
+        if (stopping) {
+            throw new IllegalStateException("the server was stopped before (expected: a new one)");
+        }
+        if (loops != null) {
+            throw new IllegalStateException("the server was started before (expected: a new one)");
+        }
+        try {
+            Loops group = loops();
+            ServerBootstrap bootstrap = group.server().childHandler(new ChannelInitializer<Channel>() {
+                @Override
+                protected void initChannel(Channel channel) {
+                    accept(channel);
+                }
+            });
+            ChannelFuture bound = group.bind(bootstrap, host, port);
+            if (!bound.isSuccess()) {
+                throw new RPCXException(
+                        RPCXException.Code.UNAVAILABLE,
+                        host + ":" + port + ": cannot listen: " + whyNot(bound.cause()),
+                        RPCXException.Executed.NOT_EXECUTED,
+                        bound.cause());
+            }
+            listening = bound.channel();
+        } finally {
+            if (listening == null) {
+                // its loops are its own, so this thread is none of those that it waits for
+                end(0);
+            }
+        }
+    }
+
+    private Loops loops() {
+        try {
+            Loops made = platform.loops(eventLoops, "rpcx-server", inProcess);
+            loops = made;
+            return made;
+        } catch (RuntimeException e) {
+            // such as without a descriptor left for them
+            throw new RPCXException(
+                    RPCXException.Code.UNAVAILABLE,
+                    host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
+                    RPCXException.Executed.NOT_EXECUTED,
+                    e);
+        }
+    }
+
+    private String whyNot(Throwable failure) {
+        return failure instanceof UnresolvedAddressException
+                ? "the host " + host + " does not resolve (expected: a name or an address of this machine)"
+                : ThrowableText.message(failure);
+    }
+
+    private void accept(Channel channel) {
+        Account account = stopping ? null : ledger.open(channel.remoteAddress());
+        if (account == null) {
+            channel.close();
+            return;
+        }
+        // first: whatever fails behind this closes the channel
+        closeWith(channel, account);
+        HalfClose.allow(channel, this::lastWordsNanos);
+        if (stopping) {
+            // whoever stops the server may have looked at all channels before this one was among them
+            closeUngreeted(channel);
+        }
+        if (tls != null) {
+            tls.addTo(channel, account, ServerConnection.frameNanos(Sniffer.silentNanos(this)));
+        }
+        channel.pipeline().addLast(new Sniffer(this, account));
+    }
+
+    /** The account ends with the channel. */
+    private void closeWith(Channel channel, Account account) {
+        boolean isKept = false;
+        try {
+            channels.add(channel);
+            channel.closeFuture().addListener(over -> {
+                account.close();
+                channels.remove(channel);
+                connections.remove(channel);
+                lookWhetherQuiet();
+            });
+            isKept = true;
+        } finally {
+            if (!isKept) {
+                channels.remove(channel);
+                account.close();
+            }
+        }
+    }
+
+    /** What was written last to a connection that has ended has so long to leave; a stop has its own time. */
+    private long lastWordsNanos() {
+        return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
+    }
+
+    /** A connection has said what it speaks. */
+    void greeted(Channel channel, ServedConnection connection) {
+        served.put(channel, connection);
+        connections.put(channel, connection);
+        if (channel.closeFuture().isDone()) {
+            // what was written to greet it has met a socket that was reset, and whoever forgets it has been here before
+            connections.remove(channel);
+            ended(channel);
+        }
+        if (stopping) {
+            connection.leave();
+        }
+    }
+
+    /** The port that it listens on, until a stop has ended. */
+    synchronized int port() {
+        if (listening == null || loops == null) {
+            throw new IllegalStateException("the server does not listen (expected: started, not stopped)");
+        }
+        return loops.port(listening.localAddress());
+    }
+
+    /** Carries out {@code Server.stop}. */
+    void stop(Duration time) {
+        LoopThread.refuse("Server.stop", "another thread");
+        end(nanos(time));
+    }
+
+    /** Ends all that has been started, and waits for that. */
+    private void end(long nanos) {
+        try {
+            endAll(nanos);
+            tellOfNotices();
+        } finally {
+            synchronized (this) {
+                listening = null;
+            }
+            stopped.countDown();
+        }
+    }
+
+    private void endAll(long nanos) {
+        Loops group = leave();
+        if (group != null) {
+            if (!hasEnded(drained, nanos)) {
+                cutOff();
+            }
+            boolean isQuiet = hasEnded(quiet, HEED_NANOS);
+            // whatever comes from here on finds that it comes too late
+            cutOff = true;
+            group.close(LOOPS_END_NANOS);
+            // what a connection leaves behind is known a moment after its channel is closed, and no loop looks at it
+            // any more
+            served.values().forEach(connection -> inAnyCase(connection::cutOff));
+            threads.close();
+            if (isQuiet) {
+                threads.awaitEnd(HEED_NANOS);
+            }
+        }
+    }
+
+    /** Waits, whether it is interrupted or not. @return false if the time was over first */
+    private static boolean hasEnded(CompletableFuture<Void> future, long nanos) {
+        boolean isInterrupted = false;
+        long begin = System.nanoTime();
+        long left = nanos;
+        do {
+            try {
+                future.get(left, TimeUnit.NANOSECONDS);
+            } catch (InterruptedException e) {
+                isInterrupted = true;
+            } catch (ExecutionException | TimeoutException e) {
+                // the time says whether to go on
+            }
+            left = nanos - (System.nanoTime() - begin);
+        } while (left > 0 && !future.isDone());
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return future.isDone();
+    }
+
+    /**
+     * What {@link #stop} does, but for the waiting and what comes behind it.
+     *
+     * @return ends when all connections and calls have, or when those left over have been cut off
+     */
+    CompletableFuture<Void> drain(Duration time) {
+        long nanos = nanos(time);
+        Loops group = leave();
+        if (group != null && !drained.isDone()) {
+            Future<?> timer = group.group.schedule(this::cutOff, nanos, TimeUnit.NANOSECONDS);
+            drained.whenComplete((done, failure) -> timer.cancel(false));
+        }
+        return drained;
+    }
+
+    /** As much of it as a timer takes; no time where it is negative. */
+    private static long nanos(Duration given) {
+        Duration time = Given.notNull(given, "time", "from 0");
+        long most = TimeUnit.DAYS.toNanos(MOST_STOP_DAYS);
+        return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(most)) > 0 ? most : time.toNanos();
+    }
+
+    /**
+     * Closes the listener, and asks all connections to end. The first of several calls does.
+     *
+     * @return null if there is nothing to be ended: the server was not started
+     */
+    private @Nullable Loops leave() {
+        Loops group;
+        Channel listener;
+        synchronized (this) {
+            group = loops;
+            listener = listening;
+            if (stopping) {
+                return group;
+            }
+            stopping = true;
+        }
+        if (group == null || listener == null) {
+            quiet.complete(null);
+            return group;
+        }
+        // a loop that a handler blocks closes the listener late, and keeps no connection of others from its end
+        askToLeave();
+        listener.close().addListener(ended -> {
+            // those that have come meanwhile
+            askToLeave();
+            isListenerClosed = true;
+            lookWhetherQuiet();
+        });
+        return group;
+    }
+
+    private void askToLeave() {
+        for (Channel channel : channels) {
+            ServedConnection connection = connections.get(channel);
+            inAnyCase(() -> {
+                if (connection != null) {
+                    connection.leave();
+                } else {
+                    closeUngreeted(channel);
+                }
+            });
+        }
+    }
+
+    /**
+     * Does one of several things at the server's end. What it throws, as where the memory is at its end, keeps none of
+     * the others from being done.
+     */
+    private static void inAnyCase(Runnable one) {
+        try {
+            one.run();
+        } catch (Throwable t) {
+            ThreadTools.report(t);
+        }
+    }
+
+    private void lookWhetherQuiet() {
+        if (isListenerClosed && channels.isEmpty() && served.isEmpty()) {
+            quiet.complete(null);
+        }
+    }
+
+    private void cutOff() {
+        cutOff = true;
+        for (Channel channel : channels) {
+            if (!connections.containsKey(channel)) {
+                inAnyCase(channel::close);
+            }
+        }
+        served.values().forEach(connection -> inAnyCase(connection::cutOff));
+        drained.complete(null);
+    }
+
+    /** No handler begins any more. Any thread may ask. */
+    boolean isCutOff() {
+        return cutOff;
+    }
+
+    /** One-way calls that were acknowledged and have been cut off, by a connection. Any thread. */
+    void noticesCutOff(int unbegun, int interrupted) {
+        unbegunNotices.addAndGet(unbegun);
+        interruptedNotices.addAndGet(interrupted);
+    }
+
+    /** Nobody else hears of them. */
+    private void tellOfNotices() {
+        int unbegun = unbegunNotices.getAndSet(0);
+        int interrupted = interruptedNotices.getAndSet(0);
+        if (unbegun > 0 || interrupted > 0) {
+            Complaint.warn(
+                    System.getLogger(LOGGER),
+                    "the time for stopping was over before all one-way calls that had been acknowledged were done: "
+                            + unbegun + " were not executed, " + interrupted + " were interrupted",
+                    null);
+        }
+    }
+
+    /**
+     * The channel's event loop decides: a connection that it has greeted meanwhile has seen that the server stops, and
+     * may have calls under way.
+     */
+    private void closeUngreeted(Channel channel) {
+        channel.eventLoop().execute(() -> {
+            if (!connections.containsKey(channel)) {
+                channel.close();
+            }
+        });
+    }
+
+    /** Blocks until the server has stopped. */
+    void awaitStop() throws InterruptedException {
+        synchronized (this) {
+            if (loops == null && !stopping) {
+                throw new IllegalStateException("the server was not started (expected: start before awaitStop)");
+            }
+        }
+        stopped.await();
+    }
+
+    Ledger ledger() {
+        return ledger;
+    }
+
+    int connections() {
+        return connections.size();
+    }
+
+    /** Connections that are open, and those that are gone and have calls which have not ended. For tests. */
+    int served() {
+        return served.size();
+    }
+
+    int running() {
+        return running.get();
+    }
+
+    /**
+     * Places for calls are few. Those that connections keep for calls to come go back to all, so that the pool holds
+     * calls, and not what is left of past ones. This is said before there are none, as the connections of other event
+     * loops take a moment. Any thread.
+     */
+    void placesAreFew(long nowNanos) {
+        long last = reclaimedNanos.get();
+        if (nowNanos - last >= MIN_RECLAIM_NANOS && reclaimedNanos.compareAndSet(last, nowNanos)) {
+            connections.values().forEach(ServedConnection::giveUpIdlePlaces);
+        }
+    }
+
+    long keepAliveNanos() {
+        return keepAliveNanos;
+    }
+
+    /** No call without a stream has more time. */
+    long maxCallNanos() {
+        return maxCallNanos;
+    }
+
+    /** Whether the classic wire is served. */
+    boolean classic() {
+        return classic;
+    }
+
+    /**
+     * A notice has failed, of which nobody else hears. Its text is not logged, since a peer may have a part in it. Any
+     * thread.
+     */
+    void noticeFailed(ServerMethod method, RPCXException why) {
+        notices.log(
+                "a notice of " + method.service() + "/" + method.name() + " failed as " + why.code() + ", "
+                        + why.executed() + ", and its caller does not hear of it",
+                null);
+    }
+
+    Settings settings() {
+        return settings;
+    }
+
+    List<ByteBuf> dictionary() {
+        return dictionary;
+    }
+
+    Threads threads() {
+        return threads;
+    }
+
+    @Nullable
+    ServerMethod method(int number) {
+        return number >= 1 && number <= byNumber.length ? byNumber[number - 1] : null;
+    }
+
+    @Nullable
+    ServerMethod method(String publishedName) {
+        return byName.get(publishedName);
+    }
+}
