@@ -40,6 +40,7 @@ futures   BoundFuture,CallFuture                                     KeptFutures
 contexts  TimedContext,HandledContext,CurrentCall                    TimedContextTest,CallStepsTest,CallThreadsTest,OwnStageTest,AwaitedTest,DeadlinesTest,KeptContextsTest,LazyStagesTest,InterceptedCallsTest
 threads   CallThreads,CallThreads$*                                  CallStepsTest,CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
+faults    FaultyFrames*,FaultyPipe*                                  FaultyFramesTest,FaultyPipeTest
 times     OwedTime,TurnHeap                                          OwedTimeTest,TurnHeapTest
 overdue   OverdueCallers                                             OverdueCallersTest,OrphanSlotsTest
 readturn  ReadTurn,ReadTurn$*                                        ReadTurnAloneTest,ReadTurnSocketTest,ClientHereTest,ReadTurnTest

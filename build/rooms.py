@@ -36,7 +36,7 @@ MADE = {"ThreadTools": "base", "CallbackFailures": "base", "ThrowableText": "bas
         "CurrentCall": "call", "CallInvocation": "call", "HandledCall": "call", "Chain": "call", "CallFuture": "call", "WatchedStream": "call",
         "MetadataFields": "wire", "FrozenMap": "base", "TlsEngine": "io", "OwnEnd": "client", "ClientCore": "client", "HandledContext": "server",
         "ServerCore": "server", "HandlerThreads": "server", "ServerPlatform": "server", "TokenChecks": "call", "ClientSettings": "client",
-        "ServerSettings": "server"}
+        "ServerSettings": "server", "FaultyFrames": "wire"}
 ROOM = {name: line.split()[0] for line in TABLE.strip().splitlines() for name in line.split()[1:]}
 KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "new", "throw", "super", "this", "synchronized", "assert", "try", "else"}
 

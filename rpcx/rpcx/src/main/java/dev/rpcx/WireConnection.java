@@ -1112,12 +1112,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
-    private static int headerOf(int length) {
+    /** Bytes of the length field that says {@code length}. */
+    static int headerOf(int length) {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
     }
 
     /** What the length field says, or -1 if it has not arrived whole. Checked before anything is allocated for the frame. */
-    private static int frameLength(ByteBuf in) {
+    static int frameLength(ByteBuf in) {
         int available = in.readableBytes();
         int start = in.readerIndex();
         int length = 0;

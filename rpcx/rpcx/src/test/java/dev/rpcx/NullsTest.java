@@ -87,6 +87,7 @@ class NullsTest {
         SAMPLES.put(Tls.class, Tls::client);
         SAMPLES.put(Choice.class, () -> Choice.LEAST_LOADED);
         SAMPLES.put(Faults.class, () -> Faults.seeded(1));
+        SAMPLES.put(FaultyFrames.class, () -> new FaultyFrames(Faults.seeded(1), 0, true));
         SAMPLES.put(Endpoint.class, () -> new Endpoint("localhost", 1));
         SAMPLES.put(Endpoint[].class, () -> new Endpoint[] {new Endpoint("localhost", 1)});
         SAMPLES.put(Endpoints.class, () -> Endpoints.of(new Endpoint("localhost", 1)));

@@ -13,7 +13,7 @@ import java.util.Random;
  * @param loss share that does not arrive
  * @param duplicate share that arrives twice
  * @param reorder share that arrives after the next one
- * @param cut share after which the connection ends, both ways
+ * @param cut share that does not arrive and ends the connection, both ways, behind what has arrived
  */
 public record Faults(
         long seed, double delay, Duration delayedBy, double loss, double duplicate, double reorder, double cut) {
@@ -31,11 +31,7 @@ public record Faults(
     }
 
     /** What becomes of a frame. */
-    public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {
-        int faults() {
-            return (isDelayed ? 1 : 0) + (isLost ? 1 : 0) + (isDoubled ? 1 : 0) + (isLate ? 1 : 0) + (isCut ? 1 : 0);
-        }
-    }
+    public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}
 
     /** Of the next frame of a call, in one direction of one connection, whose own random numbers these are. */
     public Fate fate(Random random) {

@@ -1,21 +1,21 @@
 package dev.rpcx.testing;
 
-import java.io.BufferedInputStream;
-import java.io.DataInputStream;
+import dev.rpcx.FaultyFrames;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Objects;
-import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A bad network between a client and a server of the native wire: it listens on a port of this host, and passes frames on as its
@@ -30,9 +30,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class FaultyLink implements AutoCloseable {
-    private static final int PREFACE_BYTES = 8;
-    private static final int HEAD_BYTES = 5;
-    private static final int MAX_FRAME_BYTES = 16 * 1024;
+    private static final int READ_BYTES = 16 * 1024;
     private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final ServerSocket listening;
@@ -111,8 +109,8 @@ public final class FaultyLink implements AutoCloseable {
             end(client, target);
             throw e;
         }
-        start("rpcx-faulty-link-up", () -> carry(client, target, faults.random(connection, true)));
-        start("rpcx-faulty-link-down", () -> carry(target, client, faults.random(connection, false)));
+        start("rpcx-faulty-link-up", () -> carry(client, target, new FaultyFrames(faults, connection, true)));
+        start("rpcx-faulty-link-down", () -> carry(target, client, new FaultyFrames(faults, connection, false)));
     }
 
     private void end(Socket one, Socket other) {
@@ -126,78 +124,33 @@ public final class FaultyLink implements AutoCloseable {
         }
     }
 
-    private void carry(Socket from, Socket to, Random random) {
+    private void carry(Socket from, Socket to, FaultyFrames frames) {
         try {
-            DataInputStream in = new DataInputStream(new BufferedInputStream(from.getInputStream()));
+            InputStream in = from.getInputStream();
             OutputStream out = to.getOutputStream();
-            out.write(in.readNBytes(PREFACE_BYTES));
-            byte[] held = null;
-            while (true) {
-                byte[] frame = readFrame(in);
-                held = pass(frame, held, out, random);
+            byte[] arrived = new byte[READ_BYTES];
+            for (int read = in.read(arrived); read >= 0; read = in.read(arrived)) {
+                harmed.addAndGet(frames.add(Unpooled.wrappedBuffer(arrived, 0, read)));
+                for (FaultyFrames.Due due = frames.poll(); due != null; due = frames.poll()) {
+                    parkUntil(due.atNanos());
+                    ByteBuf frame = due.frame();
+                    if (frame == null) {
+                        return;
+                    }
+                    frame.readBytes(out, frame.readableBytes());
+                }
             }
         } catch (IOException e) {
-            // either side has ended, or the link has cut both
+            // either side has ended
         } finally {
             end(from, to);
         }
     }
 
-    /** @return the frame that waits for the next one; null for none */
-    private byte @Nullable [] pass(byte[] frame, byte @Nullable [] held, OutputStream out, Random random)
-            throws IOException {
-        if (!isOfCall(frame)) {
-            out.write(frame);
-            return held;
+    private static void parkUntil(long nanos) {
+        for (long wait = nanos - System.nanoTime(); wait > 0; wait = nanos - System.nanoTime()) {
+            LockSupport.parkNanos(wait);
         }
-        // drawn for frames of calls alone: how many PINGs there are is the clock's affair, and not the seed's
-        Faults.Fate fate = faults.fate(random);
-        harmed.addAndGet(fate.faults());
-        if (fate.isDelayed()) {
-            LockSupport.parkNanos(faults.delayedBy().toNanos());
-        }
-        if (fate.isCut()) {
-            throw new IOException("cut");
-        }
-        if (fate.isLate() && held == null && !fate.isLost()) {
-            return frame;
-        }
-        for (int times = fate.isLost() ? 0 : fate.isDoubled() ? 2 : 1; times > 0; times--) {
-            out.write(frame);
-        }
-        if (held != null) {
-            out.write(held);
-        }
-        return null;
-    }
-
-    private static boolean isOfCall(byte[] frame) {
-        int at = 0;
-        while (frame[at] < 0) {
-            at++;
-        }
-        // behind the length stands the head, behind that the call's id
-        return (frame[at + 2] | frame[at + 3] | frame[at + 4] | frame[at + 5]) != 0;
-    }
-
-    private static byte[] readFrame(DataInputStream in) throws IOException {
-        byte[] header = new byte[3];
-        int length = 0;
-        int bytes = 0;
-        do {
-            if (bytes == header.length) {
-                throw new IOException("no frame of the native wire");
-            }
-            header[bytes] = in.readByte();
-            length |= (header[bytes] & 0x7F) << 7 * bytes;
-        } while (header[bytes++] < 0);
-        if (length < HEAD_BYTES || length > MAX_FRAME_BYTES) {
-            throw new IOException("no frame of the native wire");
-        }
-        byte[] frame = new byte[bytes + length];
-        System.arraycopy(header, 0, frame, 0, bytes);
-        in.readFully(frame, bytes, length);
-        return frame;
     }
 
     /** Ends the link and every connection over it. */
