@@ -101,6 +101,8 @@ final class ClientCore {
                 ThrowableText.class,
                 ClientMethod.class,
                 ClientMethod.Async.class,
+                Hedge.class,
+                Hedge.Leg.class,
                 ClassicMethod.class));
     }
 

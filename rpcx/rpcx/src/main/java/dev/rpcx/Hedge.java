@@ -44,7 +44,7 @@ final class Hedge extends LoopThread.Untold {
     private boolean isUntold;
 
     /** One of the two calls. */
-    private static final class Leg {
+    static final class Leg {
         final ClientMethod.Async call;
         final boolean isAgain;
 
