@@ -32,11 +32,12 @@ begins    PostponedCalls,RunningHandlers,Uncharged                   PostponedCa
 calls     ServerCall,ServerCall$*                                    WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LeftoverTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest,LeftOnThreadTest,CallThreadsTest
 turns     Turns,Turns$*,RefusalBudget,PoolShares,PoolShares$*         TurnsTest,RefusalBudgetTest,PoolSharesTest
 instances Coming,Openings,Openings$*,SharedWatch,SharedWatch$*,Health,Health$*,AnswerTimes,OwnEnd ComingTest,OpeningsTest,SharedWatchTest,HealthTest,AnswerTimesTest,OwnEndTest
+hedges    Hedge,Hedge$*                                              RetriesTest,EachCallEndsTest,UnsentTrialsTest,HedgesAtTheEndOfAStackTest
 outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,OverdueCallersTest
 words     MethodDictionary,Settings,Metadata,MetadataFields*,FrozenMap,MethodShape MethodDictionaryTest,SettingsTest,MetadataTest,FrozenMapTest,MethodShapeTest,VarintTest
 sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
 chain     Chain,CallInvocation                                       ChainTest,ClientInterceptorsTest,InterceptedCallsTest
-futures   BoundFuture,CallFuture                                     KeptFuturesTest,AwaitedTest,OwnStageTest,SharedFuturesTest,CarriedContextTest,ClientInterceptorsTest
+futures   BoundFuture,CallFuture                                     AwaitedTest,OwnStageTest,SharedFuturesTest,CarriedContextTest,ClientInterceptorsTest
 contexts  TimedContext,HandledContext,CurrentCall                    TimedContextTest,CallStepsTest,CallThreadsTest,OwnStageTest,AwaitedTest,DeadlinesTest,KeptContextsTest,LazyStagesTest,InterceptedCallsTest
 threads   CallThreads,CallThreads$*                                  CallStepsTest,CallThreadsTest,LostCallsTest,LeftoverTest,ServerHereTest,LeftOnThreadTest
 ends      CallList,Leftover,LeftBehind,ConnectionThreads,MemoryReserve,BoundPublisher,BoundPublisher$* CallListTest,LeftoverTest,LedgerTest,AwaitedTest,LeftBehindAloneTest,ConnectionThreadsTest,MemoryReserveTest,BoundPublisherTest
