@@ -121,8 +121,8 @@ public final class FaultyFrames {
     private int meetFate(ByteBuf frame) {
         Faults.Fate fate = faults.fate(random);
         if (fate.isDelayed()) {
-            openNanos = Math.max(openNanos, System.nanoTime())
-                    + faults.delayedBy().toNanos();
+            openNanos =
+                    Math.max(openNanos, System.nanoTime()) + faults.delayedBy().toNanos();
         }
         if (fate.isCut()) {
             end();

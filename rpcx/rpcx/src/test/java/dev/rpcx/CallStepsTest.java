@@ -49,7 +49,8 @@ class CallStepsTest {
             .build()
             .start();
     private final EmbeddedChannel channel = new EmbeddedChannel();
-    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
+    private final Account account =
+            Objects.requireNonNull(server.core().ledger().open(null));
     private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
     private final ArrayDeque<Runnable> handed = new ArrayDeque<>();
     private final List<String> ended = new ArrayList<>();

@@ -287,8 +287,8 @@ class ClassicAttackTest {
             await().until(() -> server.core().connections() == 1);
             await().until(() -> server.core().connections() == 0);
             await().until(() -> server.core().running() == 0);
-            await().untilAsserted(() ->
-                    assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isZero());
+            await().untilAsserted(() -> assertThat(server.core().ledger().held(Resource.REPLY_BYTES))
+                    .isZero());
         }
         othersAreServed();
     }

@@ -65,7 +65,8 @@ class ClassicServerConnectionTest {
     private final MockTicker clock = Ticker.newMockTicker();
     private final EmbeddedChannel channel =
             EmbeddedChannel.builder().ticker(clock).build();
-    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
+    private final Account account =
+            Objects.requireNonNull(server.core().ledger().open(null));
 
     private final ClassicServerConnection connection = new ClassicServerConnection(channel, server.core(), account);
 

@@ -228,7 +228,8 @@ class ClassicServingTest {
             .start();
     private final EmbeddedChannel channel =
             EmbeddedChannel.builder().ticker(hand.ticker).build();
-    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
+    private final Account account =
+            Objects.requireNonNull(server.core().ledger().open(null));
     private final ClassicServerConnection connection = new ClassicServerConnection(channel, server.core(), account);
     private final ByteBuf said = Unpooled.buffer();
 

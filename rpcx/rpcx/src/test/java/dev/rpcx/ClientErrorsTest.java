@@ -182,13 +182,14 @@ class ClientErrorsTest {
             Client stuck = (own ? builder.eventLoops(1) : builder).build();
             Calls remote = stuck.create(Calls.class, "127.0.0.1", server.port());
             // on a loop, so that it is a loop's thread which the callback keeps, however soon the reply is there
-            stuck.core().execute(() -> remote.evenLater(2).thenAccept(even -> {
-                blocked.countDown();
-                // spins, since a loop that waits is what the whole suite looks for
-                while (free.getCount() > 0) {
-                    Thread.onSpinWait();
-                }
-            }));
+            stuck.core()
+                    .execute(() -> remote.evenLater(2).thenAccept(even -> {
+                        blocked.countDown();
+                        // spins, since a loop that waits is what the whole suite looks for
+                        while (free.getCount() > 0) {
+                            Thread.onSpinWait();
+                        }
+                    }));
             blocked.await();
             CompletableFuture.runAsync(stuck::close).get(30, TimeUnit.SECONDS);
         }

@@ -122,8 +122,8 @@ class ClusterErrorsTest {
             hasFailed = platform.left < 0;
             platform.left = -1;
             platform.pass(3);
-            ClientCluster cluster = Objects.requireNonNull(
-                    client.core().clusters.get(registry));
+            ClientCluster cluster =
+                    Objects.requireNonNull(client.core().clusters.get(registry));
             assertThat(cluster).as("after step %d", step).hasToString("other:1");
             assertThat(platform.hand.opened.get(0).isOpen())
                     .as("connects to the one that has left, after step %d", step)
@@ -146,8 +146,8 @@ class ClusterErrorsTest {
             Client client = Client.builder().platform(platform).build();
             client.create(Remote.class, registry);
             say(ONE);
-            ClientCluster cluster = Objects.requireNonNull(
-                    client.core().clusters.get(registry));
+            ClientCluster cluster =
+                    Objects.requireNonNull(client.core().clusters.get(registry));
             platform.left = step;
             try {
                 cluster.connect(0);

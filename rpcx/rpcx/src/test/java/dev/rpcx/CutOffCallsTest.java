@@ -128,7 +128,9 @@ class CutOffCallsTest {
         assertThat(channel.isOpen()).isFalse();
         assertThat(server.core().running()).isZero();
         assertThat(server.core().ledger().held(Resource.TIMERS)).isZero();
-        assertThat(server.core().served()).as("a thread is about to come to one").isEqualTo(1);
+        assertThat(server.core().served())
+                .as("a thread is about to come to one")
+                .isEqualTo(1);
         hand.handleAll(channel);
         assertThat(server.core().served()).isZero();
         assertThat(service.begun).isZero();

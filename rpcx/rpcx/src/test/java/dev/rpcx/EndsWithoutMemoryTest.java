@@ -77,7 +77,8 @@ class EndsWithoutMemoryTest {
     private final EmbeddedChannel timers =
             EmbeddedChannel.builder().ticker(hand.ticker).build();
     private final HandChannel channel = new HandChannel(hand.ticker);
-    private final Account account = Objects.requireNonNull(server.core().ledger().open(null));
+    private final Account account =
+            Objects.requireNonNull(server.core().ledger().open(null));
     private final ServerConnection connection =
             new ServerConnection(channel, server.core(), account, hand.ticker.nanoTime());
     private final List<Throwable> reported = new ArrayList<>();

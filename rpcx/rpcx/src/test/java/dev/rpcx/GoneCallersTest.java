@@ -125,7 +125,8 @@ class GoneCallersTest {
         await().until(() -> {
             // what a future has stays charged until nobody can reach the future
             System.gc();
-            return server.core().running() == 0 && server.core().ledger().audit().isEmpty();
+            return server.core().running() == 0
+                    && server.core().ledger().audit().isEmpty();
         });
     }
 

@@ -91,7 +91,8 @@ class GreedyPeersTest {
     private static List<Charge> takeAll(Server of, Resource kind) {
         List<Charge> taken = new ArrayList<>();
         for (long part = of.core().ledger().most(kind); part > 0; ) {
-            Charge charge = Objects.requireNonNull(of.core().ledger().open(null)).charge(kind);
+            Charge charge =
+                    Objects.requireNonNull(of.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {
                 taken.add(charge);
             } else {
@@ -153,8 +154,8 @@ class GreedyPeersTest {
                     RawPeer.request(GENERATION | 1, "greedy", "holdLoop", "a")));
             service.loopIsHeld.await();
             service.go.countDown();
-            await().untilAsserted(() ->
-                    assertThat(server.core().ledger().held(Resource.REPLY_BYTES)).isGreaterThanOrEqualTo(LARGE_BYTES));
+            await().untilAsserted(() -> assertThat(server.core().ledger().held(Resource.REPLY_BYTES))
+                    .isGreaterThanOrEqualTo(LARGE_BYTES));
             service.loopGoes.countDown();
             int bytes = 0;
             while (bytes < LARGE_BYTES) {

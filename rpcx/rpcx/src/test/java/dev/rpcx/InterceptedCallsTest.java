@@ -881,7 +881,8 @@ class InterceptedCallsTest {
             }
             await().until(() -> server.core().connections() == 1 && counted() == 0);
         }
-        await().until(() -> server.core().connections() == 0 && server.core().ledger().held(Resource.CALLS) == 0);
+        await().until(() ->
+                server.core().connections() == 0 && server.core().ledger().held(Resource.CALLS) == 0);
         assertThat(counted()).isEqualTo(0);
     }
 

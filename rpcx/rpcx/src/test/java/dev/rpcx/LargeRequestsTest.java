@@ -82,7 +82,8 @@ class LargeRequestsTest {
             }
             assertThat(errors).isZero();
             assertThat(service.made.get()).isEqualTo(calls);
-            await().untilAsserted(() -> assertThat(server.core().ledger().audit()).isEmpty());
+            await().untilAsserted(
+                            () -> assertThat(server.core().ledger().audit()).isEmpty());
         } finally {
             server.stop(java.time.Duration.ofMillis(200));
         }

@@ -353,7 +353,8 @@ class LazyStagesTest {
             await().until(() -> here.core().ledger().held(Resource.HANDLERS) == 1);
             another.close();
             assertThat(read).failsWithin(Duration.ofSeconds(10));
-            await().until(() -> service.interrupted.get() == 1 && here.core().ledger().held(Resource.HANDLERS) == 0);
+            await().until(() ->
+                    service.interrupted.get() == 1 && here.core().ledger().held(Resource.HANDLERS) == 0);
             assertThat(service.withoutContext).hasValue(0);
         } finally {
             service.never.countDown();

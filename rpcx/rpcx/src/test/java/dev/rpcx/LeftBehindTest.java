@@ -193,7 +193,8 @@ class LeftBehindTest {
         assertThat(call(isClassic, "127.0.0.1")).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(call(isClassic, OTHER)).isNull();
         service.release.countDown();
-        await().until(() -> server.core().running() == 0 && server.core().ledger().held(Resource.CALLS) == 0);
+        await().until(() ->
+                server.core().running() == 0 && server.core().ledger().held(Resource.CALLS) == 0);
         assertThat(call(isClassic, "127.0.0.1")).isNull();
     }
 }

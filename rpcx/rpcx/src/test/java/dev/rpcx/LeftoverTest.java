@@ -168,7 +168,8 @@ class LeftoverTest {
     List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
         for (long part = server.core().ledger().most(kind); part > 0; ) {
-            Charge charge = Objects.requireNonNull(server.core().ledger().open(null)).charge(kind);
+            Charge charge =
+                    Objects.requireNonNull(server.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {
                 taken.add(charge);
             } else {

@@ -209,7 +209,8 @@ class PlacesTest {
             long before = server.core().ledger().held(Resource.TABLE_BYTES);
             raw.send(RawPeer.request(FIRST | LAST_SLOT, "places", "hello", "x"));
             assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
-            assertThat(server.core().ledger().held(Resource.TABLE_BYTES) - before).isGreaterThan(8 * 4000);
+            assertThat(server.core().ledger().held(Resource.TABLE_BYTES) - before)
+                    .isGreaterThan(8 * 4000);
         }
         await().until(() -> server.core().ledger().held(Resource.TABLE_BYTES) == 0);
     }

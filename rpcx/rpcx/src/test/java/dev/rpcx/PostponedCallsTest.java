@@ -743,7 +743,9 @@ class PostponedCallsTest {
         peer.channel.close();
         platform.settle(peer.channel);
         assertThat(server.core().running()).isEqualTo(1);
-        assertThat(server.core().ledger().held(Resource.CALLS)).as("that of the other").isEqualTo(1);
+        assertThat(server.core().ledger().held(Resource.CALLS))
+                .as("that of the other")
+                .isEqualTo(1);
         assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero();
     }
 

@@ -212,7 +212,9 @@ class ServerHereTest {
             whileTheLoopIsBusy(() -> {
                 service.mayEnd.release();
                 expectReply(id);
-                assertThat(server.core().ledger().audit()).as("the call is over").isEmpty();
+                assertThat(server.core().ledger().audit())
+                        .as("the call is over")
+                        .isEmpty();
             });
         }
     }

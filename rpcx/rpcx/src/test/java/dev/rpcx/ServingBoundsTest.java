@@ -530,7 +530,9 @@ class ServingBoundsTest {
                 handleAll();
                 hand.pass(peer, 5, TimeUnit.SECONDS);
                 peer.releaseOutbound();
-                assertThat(server().core().running()).as(method + " " + readings).isZero();
+                assertThat(server().core().running())
+                        .as(method + " " + readings)
+                        .isZero();
                 assertThat(server().core().ledger().audit())
                         .as(method + " " + readings)
                         .isEmpty();

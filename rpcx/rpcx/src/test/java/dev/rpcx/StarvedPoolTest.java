@@ -99,10 +99,9 @@ class StarvedPoolTest {
             .build()
             .start();
     private final Peer peer = new Peer();
-    private final AdmissionLimit limit =
-            Objects.requireNonNull(
-                    Objects.requireNonNull(server.core().method(MethodDictionary.key("starved", "waits")))
-                            .admission());
+    private final AdmissionLimit limit = Objects.requireNonNull(
+            Objects.requireNonNull(server.core().method(MethodDictionary.key("starved", "waits")))
+                    .admission());
     private final int most = limit.limit();
 
     @AfterEach

@@ -161,7 +161,8 @@ class SubscribingPublishersTest {
             assertThat(server.core().ledger().held(Resource.CALLS)).isGreaterThanOrEqualTo(PLACES);
             assertThat(server.core().ledger().held(Resource.STREAMS)).isGreaterThanOrEqualTo(PLACES);
             service.opened.countDown();
-            await().until(() -> server.core().ledger().held(Resource.STREAMS) == 0 && server.core().running() == 0);
+            await().until(() -> server.core().ledger().held(Resource.STREAMS) == 0
+                    && server.core().running() == 0);
             // as many places are free again as there were
             for (int i = 0; i < 2 * PLACES; i++) {
                 assertThat(calls.echo("still")).isEqualTo("still");
@@ -259,7 +260,8 @@ class SubscribingPublishersTest {
             }
             assertThat(service.within).hasValue(PLACES);
             service.taken.countDown();
-            await().until(() -> server.core().ledger().held(Resource.STREAMS) == 0 && server.core().running() == 0);
+            await().until(() -> server.core().ledger().held(Resource.STREAMS) == 0
+                    && server.core().running() == 0);
         } finally {
             service.taken.countDown();
             server.stop(Duration.ofMillis(500));

@@ -296,7 +296,8 @@ class TlsTest {
             await().until(() -> hasExpired(brief) && hasExpired(briefAlice));
             alice.core().dropConnections();
             other.core().dropConnections();
-            await().until(() -> mutual.core().connections() == 0 && briefly.core().connections() == 0);
+            await().until(() ->
+                    mutual.core().connections() == 0 && briefly.core().connections() == 0);
             for (SecretClient each : new SecretClient[] {ofMutual, ofBrief}) {
                 assertThatThrownBy(each::whoAmI)
                         .isInstanceOfSatisfying(

@@ -132,8 +132,8 @@ class ToldCallsTest {
             await().until(() -> service.told.get() == PLACES && server.core().connections() == 0);
             assertThat(server.core().ledger().held(Resource.CALLS)).isEqualTo(PLACES);
             service.telling.countDown();
-            await().until(() ->
-                    server.core().ledger().audit().isEmpty() || server.core().ledger().held(Resource.CALLS) == 0);
+            await().until(() -> server.core().ledger().audit().isEmpty()
+                    || server.core().ledger().held(Resource.CALLS) == 0);
         } finally {
             service.telling.countDown();
             server.stop(Duration.ofMillis(500));
@@ -169,7 +169,8 @@ class ToldCallsTest {
                     }
                 }
             }
-            await().until(() -> server.core().ledger().held(Resource.CALLS) == 0 && server.core().running() == 0);
+            await().until(() -> server.core().ledger().held(Resource.CALLS) == 0
+                    && server.core().running() == 0);
         } finally {
             server.stop(Duration.ofMillis(500));
         }

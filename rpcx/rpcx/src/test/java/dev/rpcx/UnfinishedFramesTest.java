@@ -63,7 +63,8 @@ class UnfinishedFramesTest {
     private List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
         for (long part = server.core().ledger().most(kind); part > 0; ) {
-            Charge charge = Objects.requireNonNull(server.core().ledger().open(null)).charge(kind);
+            Charge charge =
+                    Objects.requireNonNull(server.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {
                 taken.add(charge);
             } else {
@@ -231,7 +232,8 @@ class UnfinishedFramesTest {
         List<Charge> taken = new ArrayList<>();
         long free = server.core().ledger().most(Resource.FRAME_BYTES);
         while (free > room) {
-            Charge charge = Objects.requireNonNull(server.core().ledger().open(null)).charge(Resource.FRAME_BYTES);
+            Charge charge =
+                    Objects.requireNonNull(server.core().ledger().open(null)).charge(Resource.FRAME_BYTES);
             long part = Math.min(free / 2, free - room);
             assertThat(charge.add(part)).isTrue();
             taken.add(charge);

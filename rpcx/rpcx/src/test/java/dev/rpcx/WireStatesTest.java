@@ -212,7 +212,8 @@ class WireStatesTest {
                     walk.close();
                 }
             }
-            await().until(() -> leaving.core().connections() == 0 && leaving.core().running() == 0);
+            await().until(() ->
+                    leaving.core().connections() == 0 && leaving.core().running() == 0);
         } finally {
             for (ServerWalk walk : walks) {
                 walk.close();

@@ -202,8 +202,8 @@ class WriteTurnTest {
             EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
             for (int i = 0; i < 20; i++) {
                 assertThat(echo.length(new byte[100_000])).isEqualTo(100_000);
-                await().untilAsserted(() ->
-                        assertThat(server.core().ledger().held(Resource.REQUEST_BYTES)).isZero());
+                await().untilAsserted(() -> assertThat(server.core().ledger().held(Resource.REQUEST_BYTES))
+                        .isZero());
             }
         }
     }
