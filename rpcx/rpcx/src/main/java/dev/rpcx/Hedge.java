@@ -260,9 +260,10 @@ final class Hedge extends LoopThread.Untold {
             decided = deciding;
             other = otherMayHaveRun;
         }
-        if (decided == null || result.isDone()) {
+        if (decided == null) {
             return;
         }
+        // also where the caller has ended the result himself: it lets go of what the call held
         if (decided.failure == null) {
             result.bring(decided.value);
         } else {
