@@ -36,6 +36,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A client: its proxies, its connections, and its end. The routes of its calls connect and set timers by it. Each
  * {@code Client} has one, and passes everything on to it. Thread-safe.
+ *
+ * <p>It is long because the end of a client is a part of it: what the end waits for and cuts off are the same
+ * connections, attempts and watches that calls make, and each has to be found whichever came first.
  */
 final class ClientCore {
     /** Name of the log, which is the public class's. */

@@ -28,6 +28,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A server behind its public class: it listens on one port, starts and stops once, and holds what its connections
  * share. Any thread may call it; its monitor guards the fields that are neither final nor volatile.
+ *
+ * <p>It is long because a stop is a part of it: what a stop waits for, cuts off and counts are the same connections,
+ * handlers and loops that starting makes, under the same monitor.
  */
 final class ServerCore {
     /** Users know the logger by the name of the public class. */

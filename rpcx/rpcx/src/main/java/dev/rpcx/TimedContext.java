@@ -21,7 +21,7 @@ class TimedContext implements CallContext {
     private final Metadata metadata;
     private final Ticker ticker;
 
-    /** Of the whole: a part has none of its own. */
+    /** Who calls. The context of the whole call keeps it; the context of a part is null here and asks the whole. */
     private volatile @Nullable Principal principal;
 
     /** The context of the whole call, where this one is of a part of it that has a time of its own. */

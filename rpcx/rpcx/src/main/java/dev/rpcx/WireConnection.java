@@ -671,8 +671,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The same for what is gathered in the socket's buffer, and behind it. The write that hears of a peer's reset takes a
-     * part of the bytes and says nothing of it, so the socket is asked until it takes all, or none, or fails.
+     * The same for what is gathered in the socket's buffer, and behind it. The write that hears of a peer's reset takes
+     * a part of the bytes and says nothing of it, so the socket is asked until it takes all, or none, or fails.
      */
     private boolean isBatchWrittenHere() {
         ByteBuf out = spill(gathered.length, 0, 0);

@@ -155,24 +155,23 @@ class FaultyPipeTest {
                 .reordering(0.1)
                 .cutting(0.02)
                 .delaying(0.1, Duration.ofMillis(1));
+        EmbeddedChannel up = channel(faults);
+        up.writeOutbound(bytes(frames()));
+        up.pipeline().writeAndFlush(Unpooled.EMPTY_BUFFER);
+        assertThat(sentOverALink(faults, true)).isEqualTo(String.join("", written(up)));
+        EmbeddedChannel down = channel(faults);
+        down.writeInbound(bytes(frames()));
+        down.close();
+        reading.read.remove(INACTIVE);
+        assertThat(sentOverALink(faults, false)).isEqualTo(String.join("", reading.read));
+    }
+
+    private static String sentOverALink(Faults faults, boolean isUp) throws IOException {
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
                 FaultyLink link = FaultyLink.to("127.0.0.1", server.getLocalPort(), faults);
                 Socket client = new Socket("127.0.0.1", link.port());
                 Socket served = server.accept()) {
-            EmbeddedChannel up = channel(faults);
-            up.writeOutbound(bytes(frames()));
-            up.pipeline().writeAndFlush(Unpooled.EMPTY_BUFFER);
-            assertThat(sent(client, served)).isEqualTo(String.join("", written(up)));
-        }
-        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-                FaultyLink link = FaultyLink.to("127.0.0.1", server.getLocalPort(), faults);
-                Socket client = new Socket("127.0.0.1", link.port());
-                Socket served = server.accept()) {
-            EmbeddedChannel down = channel(faults);
-            down.writeInbound(bytes(frames()));
-            down.close();
-            reading.read.remove(INACTIVE);
-            assertThat(sent(served, client)).isEqualTo(String.join("", reading.read));
+            return isUp ? sent(client, served) : sent(served, client);
         }
     }
 
