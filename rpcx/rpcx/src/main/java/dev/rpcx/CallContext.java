@@ -20,7 +20,8 @@ import java.util.function.Supplier;
 public interface CallContext {
     /**
      * Runs {@code calls} with this much time for all of them together, instead of each method's own, and never more
-     * than is left of the call being handled. Blocks as long as they do.
+     * than is left of the call being handled. It bounds the calls that are made within, not {@code calls} itself: what
+     * computes or sleeps there goes on. Blocks as long as they do.
      *
      * @throws IllegalArgumentException a time that is not 1 µs to 1 h
      */

@@ -280,7 +280,7 @@ public final class Tokens {
         /**
          * In the memory of this process, the same for all of its servers: an eighth of its heap at most, 130 bytes a
          * token and some 160 with a name a signer for 40 s, half of them of one signer; that is some 26,000 calls a
-         * second for each GB of heap, and at most 100,000. Where there is no room, further tokens are refused as
+         * second for each GiB of heap, and at most 100,000. Where there is no room, further tokens are refused as
          * {@link RPCXException.Code#OVERLOADED} until others have expired; none is forgotten early. A process that is
          * started again has forgotten all: a token read on its way is then good once more within its time.
          */

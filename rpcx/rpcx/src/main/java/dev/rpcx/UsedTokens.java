@@ -20,7 +20,7 @@ final class UsedTokens {
     /** Part of the heap that all remembered tokens together may take. */
     private static final int HEAP_PART = 8;
 
-    /** Tokens remembered at once, at 40 s each: for each GB of heap some 26,000 calls a second, and at most 100,000. */
+    /** Tokens remembered at once, at 40 s each: for each GiB of heap some 26,000 calls a second, and at most 100,000. */
     static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_PART / TOKEN_BYTES);
 

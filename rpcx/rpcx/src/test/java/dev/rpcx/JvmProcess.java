@@ -26,6 +26,8 @@ final class JvmProcess implements AutoCloseable {
         List<String> command = new ArrayList<>(
                 List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
         command.addAll(List.of("-Xshare:auto", "--enable-native-access=ALL-UNNAMED"));
+        // sizes are decided in the process: an attacker's are those of the form that its test runs in
+        command.add("-Drpcx.long=" + LongForm.ON);
         command.addAll(options);
         command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
         command.addAll(List.of(arguments));
