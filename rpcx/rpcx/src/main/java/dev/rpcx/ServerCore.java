@@ -84,6 +84,9 @@ final class ServerCore {
     private @Nullable Loops loops;
     private @Nullable Channel listening;
 
+    /** The port of {@link #listening}, whose channel may not know it any more once a stop has closed it. */
+    private int boundPort;
+
     /** A stop has begun. */
     private volatile boolean stopping;
 
@@ -191,6 +194,7 @@ final class ServerCore {
                         RPCXException.Executed.NOT_EXECUTED,
                         bound.cause());
             }
+            boundPort = group.port(bound.channel().localAddress());
             listening = bound.channel();
         } finally {
             if (listening == null) {
@@ -281,10 +285,15 @@ final class ServerCore {
 
     /** The port that it listens on, until a stop has ended. */
     synchronized int port() {
-        if (listening == null || loops == null) {
+        if (listening == null) {
             throw new IllegalStateException("the server does not listen (expected: started, not stopped)");
         }
-        return loops.port(listening.localAddress());
+        return boundPort;
+    }
+
+    /** Whether a stop has closed what listens: for tests. */
+    boolean isListenerClosed() {
+        return isListenerClosed;
     }
 
     /** Carries out {@code Server.stop}. */
