@@ -291,11 +291,6 @@ final class ServerCore {
         return boundPort;
     }
 
-    /** Whether a stop has closed what listens: for tests. */
-    boolean isListenerClosed() {
-        return isListenerClosed;
-    }
-
     /** Carries out {@code Server.stop}. */
     void stop(Duration time) {
         LoopThread.refuse("Server.stop", "another thread");

@@ -187,7 +187,7 @@ class LoopThreadTest {
     @Test
     void theWatchSeesALoopThatIsBlocked() throws Exception {
         CountDownLatch free = new CountDownLatch(1);
-        LoopThread blocked = new LoopThread(
+        assertThatTheWatchSees(
                 () -> {
                     try {
                         free.await();
@@ -195,10 +195,45 @@ class LoopThreadTest {
                         Thread.currentThread().interrupt();
                     }
                 },
-                "blocked-on-purpose");
+                free::countDown);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theWatchSeesALoopThatStandsAtALockWhoseHolderWaitsOrWorks(boolean works) throws Exception {
+        Object lock = new Object();
+        CountDownLatch held = new CountDownLatch(1);
+        CountDownLatch free = new CountDownLatch(1);
+        Thread holder = new Thread(() -> {
+            synchronized (lock) {
+                held.countDown();
+                while (works && free.getCount() > 0) {
+                    Thread.onSpinWait();
+                }
+                try {
+                    free.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+        });
+        holder.start();
+        held.await();
+        assertThatTheWatchSees(
+                () -> {
+                    synchronized (lock) {
+                        held.countDown();
+                    }
+                },
+                free::countDown);
+        holder.join();
+    }
+
+    private static void assertThatTheWatchSees(Runnable blocks, Runnable end) throws Exception {
+        LoopThread blocked = new LoopThread(blocks, "blocked-on-purpose");
         blocked.start();
         await().until(() -> LoopWatch.REPORTS.stream().anyMatch(report -> report.contains("blocked-on-purpose")));
-        free.countDown();
+        end.run();
         blocked.join();
         assertThat(LoopWatch.REPORTS).allMatch(report -> report.contains("blocked-on-purpose"));
         LoopWatch.REPORTS.clear();

@@ -11,14 +11,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Through the whole suite: no event loop was blocked. An idle loop stands in epoll, which to Java is a running thread; one that waits, sleeps
- * or stands at a lock is not. Who is found so in one and the same wait at three looks in a row has blocked its loop; a lock that is
- * handed over at once has not. Found by JUnit itself.
+ * Through the whole suite: no event loop was blocked. An idle loop stands in epoll, which to Java is a running thread;
+ * one that waits, sleeps or stands at a lock is not. Who is found so in one and the same wait at three looks in a row
+ * has blocked its loop; a lock that is handed over at once has not. Neither has one whose holder wants to run and was
+ * not let: on a busy machine it waits for a processor, or for the disk that it loads a class from. Found by JUnit
+ * itself.
  */
 public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
     static final List<String> REPORTS = new CopyOnWriteArrayList<>();
@@ -39,8 +43,12 @@ public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
         }
     }
 
-    /** One wait of one thread: its counters do not move while it lasts. */
-    private record Wait(long waited, long blocked, int looks) {}
+    /**
+     * One wait of one thread: its counters do not move while it lasts.
+     *
+     * @param holderNanos processor time that whoever holds the lock had at the first look; -1 without a holder
+     */
+    private record Wait(long waited, long blocked, long holderNanos, int looks, boolean isTold) {}
 
     @Override
     public void beforeAll(ExtensionContext context) {
@@ -52,7 +60,7 @@ public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
         // told once, and not by every class that comes later
         List<String> told = List.copyOf(REPORTS);
         REPORTS.removeAll(told);
-        assertThat(told).as("event loops that were blocked").isEmpty();
+        assertThat(told).as("event loops that were blocked: %s", told).isEmpty();
     }
 
     private static void watch() {
@@ -70,19 +78,35 @@ public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
                 }
                 ThreadInfo info = threads.getThreadInfo(thread.getId(), 30);
                 if (info != null && !isIdle(info)) {
-                    Wait before = waits.get(thread.getId());
-                    boolean same = before != null
-                            && before.waited == info.getWaitedCount()
-                            && before.blocked == info.getBlockedCount();
-                    Wait wait = new Wait(info.getWaitedCount(), info.getBlockedCount(), same ? before.looks + 1 : 1);
+                    Wait wait = look(threads, info, waits.get(thread.getId()));
                     now.put(thread.getId(), wait);
-                    if (wait.looks == LOOKS) {
-                        REPORTS.add(info.toString());
-                    }
                 }
             }
             waits = now;
         }
+    }
+
+    private static Wait look(ThreadMXBean threads, ThreadInfo info, @Nullable Wait before) {
+        long waited = info.getWaitedCount();
+        long blocked = info.getBlockedCount();
+        long holder = info.getLockOwnerId();
+        if (before == null || before.waited != waited || before.blocked != blocked) {
+            return new Wait(waited, blocked, holder < 0 ? -1 : threads.getThreadCpuTime(holder), 1, false);
+        }
+        int looks = before.looks + 1;
+        boolean tells = looks >= LOOKS && !before.isTold && !isHolderHeldUp(threads, holder, before.holderNanos);
+        if (tells) {
+            REPORTS.add(report(info));
+        }
+        return new Wait(waited, blocked, before.holderNanos, looks, before.isTold || tells);
+    }
+
+    /** Whether the holder of a lock could run, and has hardly been let since the first look. */
+    private static boolean isHolderHeldUp(ThreadMXBean threads, long holder, long nanosBefore) {
+        ThreadInfo info = holder < 0 ? null : threads.getThreadInfo(holder);
+        return info != null
+                && info.getThreadState() == Thread.State.RUNNABLE
+                && threads.getThreadCpuTime(holder) - nanosBefore < LOOK_NANOS;
     }
 
     /** The loops of in-process channels have no epoll to stand in. */
@@ -90,6 +114,18 @@ public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
         return Arrays.stream(info.getStackTrace())
                 .limit(3)
                 .anyMatch(frame -> frame.getClassName().equals("io.netty.channel.local.LocalIoHandler"));
+    }
+
+    /** One line, as what tells of a run shows the first line of a failure. */
+    private static String report(ThreadInfo info) {
+        return Arrays.stream(info.getStackTrace())
+                .limit(12)
+                .map(frame -> frame.getClassName() + '.' + frame.getMethodName() + ':' + frame.getLineNumber())
+                .collect(Collectors.joining(
+                        " < ",
+                        info.getThreadName() + ' ' + info.getThreadState() + " on " + info.getLockName() + " of "
+                                + info.getLockOwnerName() + ": ",
+                        ""));
     }
 
     private static List<Thread> loops() {
