@@ -39,6 +39,17 @@ MADE = {"ThreadTools": "base", "CallbackFailures": "base", "ThrowableText": "bas
         "MetadataFields": "wire", "FrozenMap": "base", "TlsEngine": "io", "OwnEnd": "client", "ClientCore": "client", "HandledContext": "server",
         "ServerCore": "server", "HandlerThreads": "server", "ServerPlatform": "server", "TokenChecks": "call", "ClientSettings": "client",
         "ServerSettings": "server", "FaultyFrames": "wire"}
+# what each room is, in a line: the first sentence of its package-info
+INFO = {
+    "base": "What every room may use and what knows none of them: checks, Protobuf's numbers, log lines, helpers of threads.",
+    "ledger": "Counts what peers hold, resource by resource, and refuses what is beyond their shares.",
+    "io": "Event loops, sockets, TLS and host names: who reads a socket, who writes to it, and how it closes.",
+    "wire": "Frames and messages of both wires, and the connection that reads and writes them.",
+    "call": "What a call is at either side: its context, its future, its streams, its token, and the form of its method.",
+    "discovery": "Where the instances of a service are: fixed lists and DNS.",
+    "client": "From a proxy to a connection and back: routes, instances, retries, and the slots of calls.",
+    "server": "From a connection to a handler and back: admission, threads, replies.",
+}
 ROOM = {name: line.split()[0] for line in TABLE.strip().splitlines() for name in line.split()[1:]}
 KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "new", "throw", "super", "this", "synchronized", "assert", "try", "else"}
 
@@ -327,6 +338,10 @@ class Tree:
             info = HOME / MAIN / PACKAGE[room].replace(".", "/") / "package-info.java"
             if PACKAGE[room] != FLAT and not info.exists():
                 print(f"new  {info.relative_to(HOME)} (with @NullMarked: without it NullAway looks at nothing there)")
+                if apply:
+                    info.parent.mkdir(parents=True, exist_ok=True)
+                    info.write_text(f"/** {INFO[room]} */\n@NullMarked\npackage {PACKAGE[room]};\n\nimport org.jspecify.annotations.NullMarked;\n", encoding="utf-8")
+                    subprocess.run(["git", "add", str(info)], cwd=HOME, check=True)
         print("hand build/mutation.sh rpcx/rpcx/pom.xml(LeakCollector) rpcx/rpcx/src/test/resources(META-INF/services, dev/rpcx/corpus) docs")
         print(dict(sorted((" ".join(k), v) for k, v in count.items())), "upward:", len(ups))
 

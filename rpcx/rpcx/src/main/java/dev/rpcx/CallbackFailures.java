@@ -5,8 +5,7 @@ import java.time.InstantSource;
 /** What callbacks of users throw, in the log: it changes nothing for their calls. */
 final class CallbackFailures {
     /** What a peer sends may have the same callback fail again and again. */
-    static final Complaint COMPLAINT =
-            new Complaint(System.getLogger(CallbackFailures.class.getName()), InstantSource.system());
+    static final Complaint COMPLAINT = new Complaint(System.getLogger("dev.rpcx.callbacks"), InstantSource.system());
 
     private CallbackFailures() {}
 

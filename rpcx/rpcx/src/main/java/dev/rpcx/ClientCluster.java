@@ -535,7 +535,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     /** The next look is in a second. */
     private static void failedHere(Throwable thrown) {
         try {
-            System.getLogger(ClientCluster.class.getName())
+            System.getLogger("dev.rpcx.discovery")
                     .log(System.Logger.Level.WARNING, "instances are looked after again in a second", thrown);
         } catch (Throwable unspeakable) {
             // what has failed is worse than that nobody hears of it

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * on the way of one, for want of memory say, costs that one and no other.
  */
 final class DnsWatch implements Endpoints.Watch {
-    private static final System.Logger LOGGER = System.getLogger(DnsWatch.class.getName());
+    private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
     /**
      * A question that has had no answer for so long gets none: its resolver has given up long before, or has failed

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * they are watched, hashed or compared, or that use clients themselves, hold up only those who watch the same.
  */
 final class SharedWatch implements Endpoints.Listener {
-    private static final System.Logger LOGGER = System.getLogger(SharedWatch.class.getName());
+    private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
     /** Guards what is under way and who uses it; who holds it asks for no other lock. */
     private static final Object ALL = new Object();

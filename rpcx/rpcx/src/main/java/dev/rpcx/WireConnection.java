@@ -63,7 +63,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private static final byte[] NOTHING = {};
 
-    private static final System.Logger LOG = System.getLogger(WireConnection.class.getName());
+    private static final System.Logger LOG = System.getLogger("dev.rpcx.wire");
 
     private static final ByteBuf PREFACE = Unpooled.unreleasableBuffer(
             Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));

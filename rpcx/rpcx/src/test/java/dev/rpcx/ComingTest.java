@@ -104,7 +104,7 @@ class ComingTest {
         coming.add((connected, failure) -> {
             throw new IllegalStateException("once more");
         });
-        Logger logger = Logger.getLogger(CallbackFailures.class.getName());
+        Logger logger = Logger.getLogger("dev.rpcx.callbacks");
         logger.addHandler(handler);
         logger.setUseParentHandlers(false);
         try {

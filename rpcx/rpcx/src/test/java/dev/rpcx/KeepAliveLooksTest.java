@@ -421,7 +421,7 @@ class KeepAliveLooksTest {
             @Override
             public void close() {}
         };
-        Logger logger = Logger.getLogger(WireConnection.class.getName());
+        Logger logger = Logger.getLogger("dev.rpcx.wire");
         logger.addHandler(handler);
         try {
             look();

@@ -322,7 +322,7 @@ class SharedWatchTest {
         first.then = () -> {
             throw injected;
         };
-        Logger logger = Logger.getLogger(SharedWatch.class.getName());
+        Logger logger = Logger.getLogger("dev.rpcx.discovery");
         logger.addHandler(handler);
         logger.setUseParentHandlers(false);
         try {
@@ -354,7 +354,7 @@ class SharedWatchTest {
         };
         watch(registry, first);
         watch(registry, second);
-        Logger logger = Logger.getLogger(SharedWatch.class.getName());
+        Logger logger = Logger.getLogger("dev.rpcx.discovery");
         logger.addHandler(handler);
         logger.setUseParentHandlers(false);
         try {

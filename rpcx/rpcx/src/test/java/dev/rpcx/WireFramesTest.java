@@ -1710,7 +1710,7 @@ class WireFramesTest {
             @Override
             public void close() {}
         };
-        java.util.logging.Logger logger = java.util.logging.Logger.getLogger(WireConnection.class.getName());
+        java.util.logging.Logger logger = java.util.logging.Logger.getLogger("dev.rpcx.wire");
         logger.addHandler(handler);
         IllegalStateException fault = new IllegalStateException("of this test");
         try {
@@ -1742,7 +1742,7 @@ class WireFramesTest {
             @Override
             public void close() {}
         };
-        java.util.logging.Logger logger = java.util.logging.Logger.getLogger(WireConnection.class.getName());
+        java.util.logging.Logger logger = java.util.logging.Logger.getLogger("dev.rpcx.wire");
         logger.addHandler(failing);
         try {
             connection.send(new Message("a", 1) {

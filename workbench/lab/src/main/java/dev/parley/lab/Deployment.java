@@ -75,18 +75,13 @@ final class Deployment implements AutoCloseable {
     /** The message of requests that may still be under way; empty where all were answered. */
     private Optional<MessageSpec> unanswered = Optional.empty();
 
-    /**
-     * A trial's rows, to be appended together.
-     *
-     * @param compilingCores processors that the services' compilers kept busy; 0 where that is not known
-     */
+    /** A trial's rows, to be appended together. */
     record Measured(
             TrialRow trial,
             List<SecondRow> seconds,
             List<HistogramRow> histograms,
             List<FigureRow> figures,
-            Event.Finished finished,
-            double compilingCores) {}
+            Event.Finished finished) {}
 
     /**
      * @param broker that the boot's technology needs
@@ -354,7 +349,7 @@ final class Deployment implements AutoCloseable {
                 .filter(f -> f.metric() == Metric.COMPILING_SHARE)
                 .mapToDouble(FigureRow::value)
                 .findFirst();
-        return new Rehearsal.Slice(compiling, measured.compilingCores(), glance.medianMs(), glance.perSecond());
+        return new Rehearsal.Slice(compiling, glance.medianMs(), glance.perSecond());
     }
 
     /** Carries out one trial. */
@@ -468,7 +463,7 @@ final class Deployment implements AutoCloseable {
                     reasons.addAll(Warmth.reasons(trial, seconds, histograms, figures));
                     TrialRow row = new TrialRow(
                             trial, TrialRow.State.FINISHED, startedAt, Instant.now(), reasons, finished.firstFailure());
-                    return new Measured(row, seconds, histograms, figures, finished, probe.compilingCores());
+                    return new Measured(row, seconds, histograms, figures, finished);
                 }
                 case Event.Done d -> throw unexpected(d);
                 case Event.Ready r -> throw unexpected(r);
@@ -580,13 +575,6 @@ final class Deployment implements AutoCloseable {
 
         List<String> complaints() {
             return complaints;
-        }
-
-        double compilingCores() {
-            return (double) cpu.values().stream()
-                            .mapToLong(use -> use.compilersNs().orElse(0))
-                            .sum()
-                    / Math.max(1, lengthNs);
         }
 
         List<FigureRow> figures(int trialId, Event.Finished finished) {

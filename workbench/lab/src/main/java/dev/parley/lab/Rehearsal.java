@@ -11,10 +11,9 @@ import java.util.OptionalDouble;
 import java.util.Set;
 
 /**
- * Warms the services of one boot until they are warm, not for a time: equal time favours whoever answers fastest. A
- * slice of load shows whether compilers still take more than a trial allows. While they do, a few requests a second
- * keep the queue of the compilers alive and leave them the processors, until it is empty; then comes the next slice.
- * Nothing of it is kept. One thread.
+ * Warms the services of one boot until they are warm, not for a time: equal time favours whoever answers fastest.
+ * Slices of load follow each other, and each shows whether compilers still take more than a trial allows. Nothing of
+ * it is kept. One thread.
  */
 final class Rehearsal {
     /**
@@ -31,9 +30,6 @@ final class Rehearsal {
     /** One quiet slice may be an accident: compilers pause between two large methods. */
     static final int QUIET_IN_A_ROW = 2;
 
-    /** After this time the lab looks again whether the compilers have done what they were asked. */
-    static final Duration LOOK = Duration.ofMillis(500);
-
     /**
      * Clients that rehearse a message first, and every load that is not closed itself: one client alone would take
      * minutes.
@@ -42,22 +38,6 @@ final class Rehearsal {
 
     /** An open load of a lower rate is rehearsed by one client: at such a rate a slice would hold hardly a reply. */
     static final double MIN_RATE = 20;
-
-    /** Processors that compilers use when their queue is as good as empty. */
-    private static final double DRAINED_CORES = 0.1;
-
-    /**
-     * The lab sends no more requests a second than this while it waits for the compilers. HotSpot forgets what it was
-     * to compile of methods that are not called for 50 ms (TieredCompileTaskTimeout): silence would empty the queue
-     * and compile nothing.
-     */
-    private static final double MAX_KEPT_ALIVE = 100;
-
-    /**
-     * Meanwhile the services get this share of the rate that they reached, so that the processors are left to the
-     * compilers.
-     */
-    private static final double SHARE_KEPT_ALIVE = 0.1;
 
     /** A new message asks for new code; another concurrency of the same message for little. */
     private static final int MESSAGE_WEIGHT = 3;
@@ -87,11 +67,10 @@ final class Rehearsal {
      * What a slice showed.
      *
      * @param compilingPercent compilers' share of the services' processor time; empty where it is not known
-     * @param compilingCores processors that compilers kept busy
      * @param perSecond replies that were right and met the limit; 0 where there was none, and the median then means
      *     nothing
      */
-    record Slice(OptionalDouble compilingPercent, double compilingCores, double medianMs, double perSecond) {
+    record Slice(OptionalDouble compilingPercent, double medianMs, double perSecond) {
         boolean hasReplies() {
             return perSecond > 0;
         }
@@ -131,8 +110,9 @@ final class Rehearsal {
         long leastEachNs = leastNs / Math.max(1, messages.size());
         for (int i = 0; i < messages.size(); i++) {
             int others = (messagesLeft - 1) * MESSAGE_WEIGHT + cellsLeft;
-            // Most of the code is the same for every message: the first has it compiled for all.
-            long most = i == 0 ? leftNs / 2 : leftNs * MESSAGE_WEIGHT / Math.max(1, MESSAGE_WEIGHT + others);
+            long most = i == 0
+                    ? ofTheFirst(messages.size())
+                    : leftNs * MESSAGE_WEIGHT / Math.max(1, MESSAGE_WEIGHT + others);
             messagesLeft--;
             warm(
                     messages.get(i),
@@ -140,6 +120,15 @@ final class Rehearsal {
                     leastEachNs,
                     Math.max(leastEachNs, others == 0 ? leftNs : most));
         }
+    }
+
+    /**
+     * Most of the code is the same for every message, so that the first has it compiled for all: half of the time, and
+     * where no other follows all but what shows at each cell that services are warm.
+     */
+    private long ofTheFirst(int messages) {
+        long half = leftNs / 2;
+        return messages > 1 ? half : Math.max(half, leftNs - slice.toNanos() * QUIET_IN_A_ROW * cellsLeft);
     }
 
     /**
@@ -200,19 +189,8 @@ final class Rehearsal {
             if (shown.hasReplies()) {
                 medianBefore = shown.medianMs();
             }
-            if (!isQuiet) {
-                drain(message, shown, beganNs, mostNs);
-            }
         }
         return false;
-    }
-
-    private void drain(MessageSpec message, Slice after, long beganNs, long mostNs) throws InterruptedException {
-        double rate = Math.clamp(after.perSecond() * SHARE_KEPT_ALIVE, 1, MAX_KEPT_ALIVE);
-        Slice shown = after;
-        while (shown.compilingCores() > DRAINED_CORES && isTimeFor(LOOK, beganNs, mostNs)) {
-            shown = stage.play(message, new Load.Open(rate, Load.Arrivals.EVEN), LOOK);
-        }
     }
 
     private boolean isTimeFor(Duration next, long beganNs, long mostNs) {

@@ -19,10 +19,7 @@ class RehearsalTest {
     private static final MessageSpec TEXT = MessageSpec.parse("text:1000");
     private static final MessageSpec TYPES = MessageSpec.parse("types:100");
 
-    /**
-     * Plays back slices under load, the last for ever; compilers are done a look after each. Time is that of what was
-     * played.
-     */
+    /** Plays back slices under load, the last for ever. Time is that of what was played. */
     private static final class Played implements Rehearsal.Stage {
         private final Deque<Rehearsal.Slice> slices = new ArrayDeque<>();
         private final List<String> loads = new ArrayList<>();
@@ -36,9 +33,6 @@ class RehearsalTest {
         public Rehearsal.Slice play(MessageSpec message, Load load, Duration length) {
             loads.add(message + " " + load + " " + length.toMillis());
             nowNs += length.toNanos();
-            if (load instanceof Load.Open && length.equals(Rehearsal.LOOK)) {
-                return new Rehearsal.Slice(OptionalDouble.of(3), 0.02, 1, 100);
-            }
             return slices.size() > 1 ? slices.poll() : slices.peek();
         }
 
@@ -49,7 +43,7 @@ class RehearsalTest {
     }
 
     private static Rehearsal.Slice slice(double percent, double medianMs) {
-        return new Rehearsal.Slice(OptionalDouble.of(percent), percent / 100, medianMs, 500);
+        return new Rehearsal.Slice(OptionalDouble.of(percent), medianMs, 500);
     }
 
     private static TrialSpec trial(MessageSpec message, Load load) {
@@ -75,13 +69,10 @@ class RehearsalTest {
         assertThat(played.loads)
                 .containsExactly(
                         "text:1000 closed:16 500",
-                        "text:1000 open:50:even 500",
-                        "text:1000 closed:16 500",
-                        "text:1000 open:50:even 500",
                         "text:1000 closed:16 500",
                         "text:1000 closed:16 500",
                         "text:1000 closed:16 500",
-                        "text:1000 open:50:even 500",
+                        "text:1000 closed:16 500",
                         "text:1000 closed:16 500",
                         "text:1000 closed:16 500");
     }
@@ -100,7 +91,7 @@ class RehearsalTest {
         assertThat(rehearsal.before(trial(TEXT, new Load.Closed(16)))).isTrue();
         assertThat(played.loads)
                 .as("a slice in which compilers took 40 % is one that showed otherwise")
-                .containsExactly("text:1000 closed:16 500", "text:1000 open:50:even 500", "text:1000 closed:16 500");
+                .containsExactly("text:1000 closed:16 500", "text:1000 closed:16 500");
         played.loads.clear();
         assertThat(rehearsal.before(trial(TYPES, new Load.Closed(16)))).isTrue();
         assertThat(played.loads)
@@ -119,7 +110,7 @@ class RehearsalTest {
 
     @Test
     void aSliceWithoutAReplyIsNeverQuiet() throws InterruptedException {
-        Played mute = new Played(new Rehearsal.Slice(OptionalDouble.of(0), 0, 0, 0));
+        Played mute = new Played(new Rehearsal.Slice(OptionalDouble.of(0), 0, 0));
         Rehearsal rehearsal = new Rehearsal(mute, Duration.ZERO, Duration.ofSeconds(20), 1);
         assertThat(rehearsal.before(trial(TEXT, new Load.Closed(16)))).isFalse();
         assertThat(Duration.ofNanos(mute.nowNs - 17)).isEqualTo(Duration.ofSeconds(20));
@@ -209,7 +200,7 @@ class RehearsalTest {
 
     @Test
     void whereNobodyTellsWhatCompilersTakeItLastsAsLongAsItMay() throws InterruptedException {
-        Played silent = new Played(new Rehearsal.Slice(OptionalDouble.empty(), 0, 1, 500));
+        Played silent = new Played(new Rehearsal.Slice(OptionalDouble.empty(), 1, 500));
         Rehearsal rehearsal = new Rehearsal(silent, Duration.ZERO, Duration.ofSeconds(7), 0);
         rehearsal.of(List.of(TEXT));
         assertThat(silent.loads).hasSize(20).containsOnly("text:1000 closed:16 350");
@@ -226,7 +217,7 @@ class RehearsalTest {
 
     @Test
     void servicesThatUseNoProcessorTimeAreWarm() throws InterruptedException {
-        Played idle = new Played(new Rehearsal.Slice(OptionalDouble.of(0), 0, 1, 2));
+        Played idle = new Played(new Rehearsal.Slice(OptionalDouble.of(0), 1, 2));
         assertThat(new Rehearsal(idle, Duration.ZERO, Duration.ofSeconds(7), 1).before(trial(TEXT, new Load.Closed(1))))
                 .isTrue();
     }
@@ -253,32 +244,17 @@ class RehearsalTest {
         Played never = new Played(slice(50, 5));
         Rehearsal rehearsal = new Rehearsal(never, Duration.ZERO, Duration.ofSeconds(20), 4);
         rehearsal.of(List.of(TEXT, TYPES, more));
-        // a slice and a look at the compilers take a second: 10 s of 20, then 10 × 3 / 10 and 7 × 3 / 7
-        assertThat(ofMessage(never, TEXT)).hasSize(10);
-        assertThat(ofMessage(never, TYPES)).hasSize(3);
-        assertThat(ofMessage(never, more)).hasSize(3);
+        // slices take half a second: 10 s of 20, then 10 × 3 / 10 and 7 × 3 / 7
+        assertThat(ofMessage(never, TEXT)).hasSize(20);
+        assertThat(ofMessage(never, TYPES)).hasSize(6);
+        assertThat(ofMessage(never, more)).hasSize(6);
         assertThat(rehearsal.spent()).isEqualTo(Duration.ofSeconds(16));
-        never.loads.clear();
-        // a quarter of 4 s is for one look, since two slices are played in any case; then a third of 2.5 s
-        rehearsal.before(trial(TEXT, new Load.Closed(1)));
-        assertThat(rehearsal.spent()).isEqualTo(Duration.ofMillis(17_500));
-        rehearsal.before(trial(TYPES, new Load.Closed(1)));
-        assertThat(rehearsal.spent()).isEqualTo(Duration.ofMillis(18_500));
-        assertThat(never.loads)
-                .containsExactly(
-                        "text:1000 closed:1 500",
-                        "text:1000 open:50:even 500",
-                        "text:1000 closed:1 500",
-                        "types:100 closed:1 500",
-                        "types:100 closed:1 500");
-        never.loads.clear();
-        // half of 1.5 s
-        rehearsal.before(trial(TEXT, new Load.Closed(1)));
-        assertThat(never.loads).containsExactly("text:1000 closed:1 500");
-        // all that is left: one second
-        never.loads.clear();
-        rehearsal.before(trial(TEXT, new Load.Closed(1)));
-        assertThat(never.loads).containsExactly("text:1000 closed:1 500", "text:1000 open:50:even 500");
+        // a quarter of 4 s, then a third of 3 s, a half of 2 s, and all that is left
+        for (MessageSpec message : List.of(TEXT, TYPES, TEXT, TEXT)) {
+            never.loads.clear();
+            rehearsal.before(trial(message, new Load.Closed(1)));
+            assertThat(never.loads).containsExactly(message + " closed:1 500", message + " closed:1 500");
+        }
         assertThat(rehearsal.spent()).isEqualTo(Duration.ofSeconds(20));
         never.loads.clear();
         rehearsal.before(trial(TEXT, new Load.Closed(1)));
@@ -286,11 +262,21 @@ class RehearsalTest {
     }
 
     @Test
+    void aMessageAloneHasAllButTwoSlicesForEachCell() throws InterruptedException {
+        Played never = new Played(slice(50, 5));
+        new Rehearsal(never, Duration.ZERO, Duration.ofSeconds(20), 2).of(List.of(TEXT));
+        assertThat(never.loads).hasSize(36);
+        Played crowded = new Played(slice(50, 5));
+        new Rehearsal(crowded, Duration.ZERO, Duration.ofSeconds(20), 30).of(List.of(TEXT));
+        assertThat(crowded.loads).as("and a half at the least").hasSize(20);
+    }
+
+    @Test
     void whereNoCellFollowsTheLastMessageHasAllThatIsLeft() throws InterruptedException {
         Played never = new Played(slice(50, 5));
         new Rehearsal(never, Duration.ZERO, Duration.ofSeconds(20), 0).of(List.of(TEXT, TYPES));
-        assertThat(ofMessage(never, TEXT)).hasSize(10);
-        assertThat(ofMessage(never, TYPES)).hasSize(10);
+        assertThat(ofMessage(never, TEXT)).hasSize(20);
+        assertThat(ofMessage(never, TYPES)).hasSize(20);
     }
 
     @Test
@@ -319,70 +305,16 @@ class RehearsalTest {
     void compilersMayTakeATenthAndNoMore() {
         assertThat(slice(10, 1).isQuiet()).isTrue();
         assertThat(slice(10.01, 1).isQuiet()).isFalse();
-        assertThat(new Rehearsal.Slice(OptionalDouble.empty(), 0, 1, 500).isQuiet())
+        assertThat(new Rehearsal.Slice(OptionalDouble.empty(), 1, 500).isQuiet())
                 .isFalse();
-        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), 0, 1, 0).isQuiet()).isFalse();
-        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), 0, 1, 0.5).isQuiet())
-                .isTrue();
-    }
-
-    /** Slices that share one answer, and looks at compilers that grow idle one after the other. */
-    private static final class Draining implements Rehearsal.Stage {
-        private final Rehearsal.Slice shown;
-        private final Deque<Double> cores = new ArrayDeque<>();
-        private final List<String> looks = new ArrayList<>();
-        private long nowNs;
-
-        Draining(Rehearsal.Slice shown, Double... cores) {
-            this.shown = shown;
-            this.cores.addAll(Arrays.asList(cores));
-        }
-
-        @Override
-        public Rehearsal.Slice play(MessageSpec message, Load load, Duration length) {
-            nowNs += length.toNanos();
-            if (!(load instanceof Load.Open)) {
-                return shown;
-            }
-            looks.add(load.toString());
-            Double next = cores.poll();
-            return new Rehearsal.Slice(OptionalDouble.of(1), next == null ? 0 : next, 1, 100);
-        }
-
-        @Override
-        public long nowNs() {
-            return nowNs;
-        }
-    }
-
-    private static List<String> looks(double compilingCores, double perSecond, Double... cores)
-            throws InterruptedException {
-        Draining stage = new Draining(new Rehearsal.Slice(OptionalDouble.of(50), compilingCores, 5, perSecond), cores);
-        // slices take a fifth of a second, and looks a half
-        new Rehearsal(stage, Duration.ZERO, Duration.ofMillis(2_500), 1).before(trial(TEXT, new Load.Closed(16)));
-        return stage.looks;
-    }
-
-    @Test
-    void compilersAreLookedAtUntilATenthOfAProcessorIsLeftToThem() throws InterruptedException {
-        assertThat(looks(0.1, 500)).as("they were idle already").isEmpty();
-        assertThat(looks(0.11, 500, 0.09)).startsWith("open:50:even").hasSize(3);
-        assertThat(looks(0.5, 500, 0.4, 0.11, 0.1)).hasSize(4);
-        assertThat(looks(0.5, 500, 0.4, 0.4, 0.4, 0.4, 0.4)).hasSize(4);
-    }
-
-    @Test
-    void meanwhileServicesGetATenthOfTheirRateOneToAHundredASecond() throws InterruptedException {
-        assertThat(looks(0.5, 500)).startsWith("open:50:even");
-        assertThat(looks(0.5, 3)).startsWith("open:1:even");
-        assertThat(looks(0.5, 0)).startsWith("open:1:even");
-        assertThat(looks(0.5, 90_000)).startsWith("open:100:even");
+        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), 1, 0).isQuiet()).isFalse();
+        assertThat(new Rehearsal.Slice(OptionalDouble.of(1), 1, 0.5).isQuiet()).isTrue();
     }
 
     /** A slice without a reply has no median: the next is held against the one before it. */
     @Test
     void aSliceWithoutAReplySaysNothingOfTheMedian() throws InterruptedException {
-        Rehearsal.Slice mute = new Rehearsal.Slice(OptionalDouble.of(1), 0, 900, 0);
+        Rehearsal.Slice mute = new Rehearsal.Slice(OptionalDouble.of(1), 900, 0);
         Played played = new Played(slice(1, 9), mute, slice(1, 8.9), slice(1, 8.9), slice(1, 2));
         Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 1);
         assertThat(rehearsal.before(trial(TEXT, new Load.Closed(16)))).isTrue();

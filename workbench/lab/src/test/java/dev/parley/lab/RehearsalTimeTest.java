@@ -29,6 +29,9 @@ class RehearsalTimeTest {
                 Limits.NONE));
     }
 
+    private static final Effort OF_17_S = new Effort(
+            "own", 3, Duration.ofSeconds(17), Duration.ofMillis(200), Duration.ofMillis(200), Duration.ofSeconds(2));
+
     /** What each boot gets where a technology takes as long as it needs, and no longer than it may. */
     private static List<Duration> taken(Plan plan, Map<String, Duration> needs) {
         RehearsalTime time = new RehearsalTime(plan);
@@ -47,7 +50,7 @@ class RehearsalTimeTest {
     void whatTheQuickLeaveIsThereForTheSlow() {
         Map<String, Duration> needs =
                 Map.of("rest", Duration.ofSeconds(30), "grpc", Duration.ofSeconds(14), "rpcx", Duration.ofSeconds(7));
-        assertThat(taken(plan(Effort.QUICK), needs))
+        assertThat(taken(plan(OF_17_S), needs))
                 .as("each technology in each restart, though 30 s are more than the 17 s of one boot")
                 .containsExactlyInAnyOrder(
                         Duration.ofSeconds(30),
@@ -64,7 +67,7 @@ class RehearsalTimeTest {
     @Test
     void allTogetherTakeHardlyMoreThanTheirShares() {
         List<Duration> taken = taken(
-                plan(Effort.QUICK),
+                plan(OF_17_S),
                 Map.of("rest", Duration.ofHours(1), "grpc", Duration.ofHours(1), "rpcx", Duration.ofHours(1)));
         Duration sum = taken.stream().reduce(Duration.ZERO, Duration::plus);
         assertThat(sum).isBetween(Duration.ofSeconds(9 * 17), Duration.ofSeconds(9 * 17 + 6));
@@ -91,7 +94,7 @@ class RehearsalTimeTest {
     /** Nine boots of 17 s each: 153 s, of which one takes two ninths at the most, and the last what is left. */
     @Test
     void aBootTakesTwiceItsEvenPartAtTheMostAndAQuarterOfItsShareAtTheLeast() {
-        Plan plan = plan(Effort.QUICK);
+        Plan plan = plan(OF_17_S);
         Plan.Boot boot = plan.boots().getFirst();
         assertThat(plan.boots()).hasSize(9);
         RehearsalTime time = new RehearsalTime(plan);

@@ -96,14 +96,14 @@ public record Study(
             Duration window,
             int openRequests) {
         /**
-         * Three technologies with four cells each, over two services, take under five minutes with this on two cores:
-         * nine boots of some four seconds, ten of trials and seventeen of rehearsal each, which boots that are warm
+         * Three technologies with two cells each, over two services, take under five minutes with this on two cores:
+         * nine boots of some four seconds, five of trials and twenty-three of rehearsal each, which boots that are warm
          * early leave to the others. Rehearsal ends at the trial's own load, so that little warm-up is left to do.
          */
         public static final Effort QUICK = new Effort(
                 "quick",
                 3,
-                Duration.ofSeconds(17),
+                Duration.ofSeconds(23),
                 Duration.ofMillis(200),
                 Duration.ofMillis(200),
                 Duration.ofSeconds(2));
