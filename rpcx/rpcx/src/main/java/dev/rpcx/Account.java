@@ -5,9 +5,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one connection holds, as part of what its peer's address holds and of what its server or client holds.
- * Thread-safe. What has been charged stays charged when the connection has ended, until the {@link Charge} is released:
- * a handler that goes on holds its request.
+ * Counts what one connection holds, as part of what its peer's address holds and of what its server or client holds.
+ * What has been charged stays charged when the connection has ended, until the {@link Charge} is released: a handler
+ * that goes on holds its request. Thread-safe.
  */
 final class Account {
     private static final LongSupplier NOTHING = () -> 0;
@@ -17,27 +17,27 @@ final class Account {
     final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
     private volatile LongSupplier underWay = NOTHING;
 
-    /** Counts the connections of an address, or those that have none. */
+    /** Number of this connection among those of its address, or among those without an address. */
     private final int number;
 
-    /** One that holds what is no connection's. */
+    /** Creates an account for what belongs to no connection. */
     Account(Ledger ledger) {
         this(ledger, null, 0);
     }
 
-    /** @param number counts the connections of this address, or those that have none */
+    /** @param number number of the connection among those of this address, or among those without an address */
     Account(Ledger ledger, Ledger.@Nullable Address address, int number) {
         this.ledger = ledger;
         this.address = address;
         this.number = number;
     }
 
-    /** The group of peers that a call of this connection is of, if it comes now; see {@link AddressGroups}. */
+    /** Group of peers that a call of this connection belongs to, if it comes now; see {@link AddressGroups}. */
     int group() {
         return ledger.groups().groupOf(address == null ? number : address.place, number);
     }
 
-    /** For an owner who holds some of this now and then. */
+    /** Creates a charge for an owner that holds some of {@code kind} now and then. */
     Charge charge(Resource kind) {
         return new Charge(this, kind);
     }
@@ -68,17 +68,19 @@ final class Account {
         return held.get(kind.ordinal());
     }
 
-    /** Whether this connection holds more than an eighth of what one may at most. */
+    /** Says whether this connection holds more than an eighth of the most that one connection can hold. */
     boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.mostOfConnection(kind) / 8;
     }
 
-    /** Whether all connections together hold more than half of what there is of this. */
+    /** Says whether all connections together hold more than half of the limit of {@code kind}. */
     boolean isHalfTaken(Resource kind) {
         return ledger.isHalfTaken(kind);
     }
 
-    /** How many calls are under way on this connection, as its owner counts them; to be zero when all is quiet. */
+    /**
+     * Sets the counter by which the connection counts its calls under way. Its value has to be zero when all is quiet.
+     */
     void watch(LongSupplier calls) {
         underWay = calls;
     }
@@ -88,8 +90,8 @@ final class Account {
     }
 
     /**
-     * The connection is over, and is not held by what stays charged to it, such as a {@link Leftover}. A second time
-     * does nothing.
+     * The connection is over. What stays charged to this account, such as a {@link Leftover}, does not hold the
+     * connection. A second call does nothing.
      */
     void close() {
         ledger.closed(this);

@@ -10,43 +10,50 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many handlers of one method run at once. By Little's law those that run, divided by those that end in a second,
- * is the time a call takes; so the limit is the rate at which calls end, times the time that a call may take. It may
- * take what the handler itself needs and half of what its caller's time leaves beyond: so what is taken is finished in
- * time, whatever the work behind it can do, and the rest is refused at once, which costs next to nothing. Once some
- * have been late, none has to be again: nothing is found by trial every few moments.
+ * Limit of how many handlers of one method run at once: concurrency limit = completion rate x target latency. By
+ * Little's law the number of running calls, divided by the number that end in a second, is the time a call takes. The
+ * target latency is what the handler itself needs, and half of what its caller's time leaves beyond. So admitted calls
+ * end in time, whatever the resources behind the handler can do, and all other calls are refused at once, which costs
+ * next to nothing. After the first late calls no other call has to be late, since the limit is computed and not found
+ * by trial every few moments.
  *
- * <p>What a handler itself needs is the share of its callers' time that it took when it did not have to wait. While calls are refused there
- * is no such moment: but whenever the limit has sunk to half, and now and then it is halved for that, it can be seen. Where as many calls
- * end as before, they had been waiting for each other; where fewer end, the time is the handlers' own, and the limit comes back.
+ * <p>The time that a handler itself needs is estimated as the share of its callers' time that it took when it did not
+ * have to wait. While calls are refused, a handler always has to wait. The estimate is then made whenever the limit has
+ * sunk to half, and now and then the limit is halved for the purpose. If as many calls end as before, the calls had
+ * been waiting for each other. If fewer calls end, the time is the handlers' own, and the limit comes back.
  *
- * <p>Where most calls get no thread in nearly all of their time, or end too late, the limit is halved, as others do at a drop. Whether that was
- * right is looked at as well: where far fewer bring a result under half of the limit, those that were late had not waited for others, and the
- * limit comes back. Where hardly any call ends, those that are refused see to that.
+ * <p>If most calls get no thread in nearly all of their time, or end too late, the limit is halved, as other algorithms
+ * do at a drop. The effect is checked as well: if far fewer calls bring a result under half of the limit, the late
+ * calls had not waited for other calls, and the limit comes back. While hardly any call ends, the refused calls make
+ * that check.
  *
- * <p>Callers decide how much time they give, so none of it may steer the limit for the others. Calls that failed or were cancelled in good
- * time, begun or not, or that were given less than calls take which do not wait, say nothing. Nobody is given more than the usual time,
- * which a twentieth of the calls have at most. Where calls take no longer than ever, no limit is lowered, however many are late.
+ * <p>Callers decide how much time they give, so the time that one caller gives must not steer the limit for the others.
+ * Calls are not evaluated if they failed or were cancelled in good time, begun or not, or if they were given less time
+ * than calls take that do not wait. A time above the usual time counts as the usual time, which is about the 5th
+ * percentile of the times given. If calls of one group alone end, and take no longer than ever, the limit is not
+ * lowered, however many of them end late.
  *
- * <p>What is learnt, of how long calls take and are given and of which are late, is what most groups of peers say, each
- * of which counts for twice the calls of the group in the middle at most; and peers that run less than their group's
- * part of a limit are not refused for what others run. So one address does not decide for the others. See
+ * <p>The durations of calls, the times they are given and which of them are late are learnt from what most groups of
+ * peers say. Each group counts for at most twice the calls of the group in the middle. Peers that run less than their
+ * group's part of a limit are not refused for what others run. So one address does not decide for the others. See
  * {@link Group}.
  *
- * <p>One method each, because methods wait for different things: one that is overloaded takes no place from the others. Handlers on the
- * event loop need no limit: there is one a loop.
+ * <p>Each method has a limit of its own, because methods wait for different things: an overloaded method takes nothing
+ * from the others. Handlers on the event loop need no limit, since each event loop runs one at a time.
  *
- * <p>Sources: Little, 1961, for the law; Cardwell and others, <i>BBR: Congestion-Based Congestion Control</i>, 2016, for a limit from rate
- * times time and for the look at what is left when it is lowered; Netflix, <i>concurrency-limits</i>, {@code Listener.onDropped}, for what a
- * call says that timed out in a queue.
+ * <p>Sources: Little, 1961, for the law; Cardwell and others, <i>BBR: Congestion-Based Congestion Control</i>, 2016,
+ * for a limit from rate times time and for measuring what is left when the limit is lowered; Netflix,
+ * <i>concurrency-limits</i>, {@code Listener.onDropped}, for how to treat a call that timed out in a queue.
  */
 final class AdmissionLimit {
     static final int LEAST = 4;
 
-    /** No group, and no address, counts for more calls than so many times those of the one in the middle. */
+    /** Maximum weight of a group or an address, as a multiple of the calls of the median group or address. */
     private static final double MOST_OF_MIDDLE = 2;
 
-    /** So many calls of a step are all looked at; of those behind them one in {@link #SAMPLED} says enough. */
+    /**
+     * Number of a group's first calls in a step that are all evaluated; after them, one in {@link #SAMPLED} suffices.
+     */
     private static final int ALL_COUNT = 256;
 
     private static final int SAMPLED = 16;
@@ -54,174 +61,197 @@ final class AdmissionLimit {
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
-    /** Fewer calls than this say nothing. */
+    /** Minimum number of calls from which anything is learnt. */
     private static final int LEAST_COUNT = 8;
 
-    /** What handlers need is the least that was seen in so long, and in as long before. */
+    /** What handlers need is the minimum seen in the current period of this length and in the period before it. */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Steps in which calls were refused, until the limit is halved for a moment to see what that changes. */
+    /** Number of steps with refused calls after which the limit is halved for a moment to see what that changes. */
     private static final int PROBE_STEPS = 64;
 
-    /** As many end as before if it is at least this part of them: a rate counted over one step has some noise. */
+    /**
+     * As many calls end as before if their rate is at least this part of the earlier rate: a rate over one step is
+     * noisy.
+     */
     private static final double SAME_RATE = 0.8;
 
-    /** Where only this part of them ends under a limit that has been halved, it keeps others out and changes nothing else. */
+    /** If less than this part of the earlier rate is left, a lowered limit keeps calls out and has no other effect. */
     private static final double STOPPED_RATE = 0.3;
 
-    /** As fewer calls than {@link #LEAST_COUNT} end, it is known that they are fewer where so many were to be expected. */
+    /**
+     * Minimum number of expected calls for a shortfall to be certain, as fewer than {@link #LEAST_COUNT} have ended.
+     */
     private static final int ENOUGH_EXPECTED = 2 * LEAST_COUNT;
 
-    /** A step has been due for so long, and too few calls have ended for it: then those that are refused look. */
+    /** When a step has been due for this long because too few calls have ended, refused calls check the limit. */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
-    /** Where fewer than one in so many are late, there is no need of a limit, however much of their time calls take. */
+    /** If fewer than one call in this many is late, no limit is needed, however much of their time calls take. */
     private static final int SOME_LATE = 64;
 
     /**
-     * Not half as many calls as run have ended for so long, and for some times what calls take: then a limit shuts
-     * others out, and helps nobody.
+     * If fewer calls than half of those that run have ended for this long, and for a multiple of what a call takes, the
+     * limit shuts others out and helps nobody.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** However long calls take: callers choose that. */
+    /** Upper bound of that multiple, since callers choose how long calls take. */
     private static final long MOST_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Above this, what a handler needs leaves no room for a limit to help, where some are late. */
+    /** While some calls are late, a handler that needs a larger part of its time leaves no room for a limit to help. */
     private static final double MOST_OWN = 0.95;
 
     /**
-     * Where calls take no more than this of their time, and none is late, a trial of a lower limit is over: none waits.
+     * If calls take at most this part of their time and none is late, no call waits, and the trial of a lower limit
+     * ends.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
-    /** Of {@link #ended}: the upper bits count calls, the lower sum up how long they took, in units of 2^16 ns, at most a minute each. */
+    /**
+     * Layout of {@link #ended}: the upper bits count calls, the lower bits sum up their durations, in units of 2^16 ns,
+     * at most a minute each.
+     */
     private static final int COUNT_SHIFT = 40;
 
     private static final int TIME_UNIT_SHIFT = TakenTimes.UNIT_SHIFT;
 
     /**
-     * Of {@link Said#shares}: the upper bits count those that were late, the lower sum up what part of their time
-     * calls took, at most 2.
+     * Layout of {@link Said#shares}: the upper bits count late calls, the lower bits sum up the part of its time that
+     * each call took, at most 2.
      */
     private static final int LATE_SHIFT = 40;
 
     private static final double SHARE_UNIT = 1024;
     private static final double MOST_SHARE = 2;
 
-    /** Calls that are given less say nothing: any pause of the process makes them late. */
+    /** Calls that are given less say nothing of lateness and shares: any pause of the process makes them late. */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    /** The usual time is what a twentieth of calls are given at most: a limit for the hasty serves the patient too. */
+    /**
+     * The usual time is the time that a twentieth of calls are given at most (the 5th percentile): a limit for callers
+     * who give little time serves those who give much as well.
+     */
     private static final int USUAL_PART = 20;
 
     /**
-     * Unless most of the time is given in shorter pieces, the usual time is no less than so many times what calls take that
-     * do not wait, in the mean, or those of them that have half of all handlers' time: a limit for callers who give
-     * hardly as much as the handler needs would leave it idle while others have time. How long single calls of one
-     * method take differs by about as much.
+     * The usual time is at least this multiple of what calls take that do not wait: of their mean, or of
+     * {@code ownMiddleNanos} if that is longer. This bound does not hold if most of the time is given in shorter
+     * pieces. A limit for callers who give hardly as much as the handler needs would leave the handler idle while other
+     * callers have time. The durations of single calls of one method differ by about this factor.
      */
     private static final double ROOMY = 4;
 
     /**
-     * In one step the usual time rises no more than so much: a few calls with much time may come together. Of many
-     * calls it sinks at once.
+     * Maximum factor by which the usual time rises in one step, since a few calls with much time may come together. If
+     * many calls are counted, the usual time falls at once.
      */
     private static final double MAX_RISE = 1.25;
 
-    /** A call that brought no result was late if it took this part of its time: its caller's clock and this one differ a little. */
+    /**
+     * A call without a result counts as late if it took this part of its time, since the clocks of caller and server
+     * differ a little.
+     */
     private static final double NEARLY_ALL = 0.9;
 
-    /** So many calls decide at once what calls take, fewer by their part. */
+    /** So many calls in one step replace the mean duration at once; fewer calls move it in proportion. */
     private static final double SMOOTHED = 64;
 
-    /** For so long after a limit has come back it is not halved. */
+    /** Time for which a limit that has come back is not halved for late calls. */
     private static final long HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Calls that take at most this much longer than the least that was seen lately have not waited. */
+    /** Calls that take less than this multiple of the least mean duration seen lately have not waited. */
     private static final double UNHINDERED = 1.25;
 
-    /** A call that is given this part of the usual time counts in any case. */
+    /**
+     * A call that is given this part of the usual time, and {@code MIN_GIVEN_NANOS}, counts however long calls take.
+     */
     private static final double NEARLY_USUAL = 0.75;
 
-    /** For so many steps after another connection was there, each has its share of the limit only. */
+    /** Number of steps for which each connection has only its share of the limit after another connection was there. */
     private static final int SHARED_STEPS = 10;
 
     private final int most;
 
-    /** Whether how long calls take says something; see {@link LongPoll}. */
+    /** Whether the durations of calls say anything of the method's load; see {@link LongPoll}. */
     private final boolean isLearning;
 
-    /** Of all methods of the server. */
+    /** Number of running handlers of all methods of the server. */
     private final AtomicInteger all;
 
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Those that have been asked for, by number. */
+    /** Groups by number; null for a group that nobody has asked for. */
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
-    /** How many groups belong together, as those of one address: see {@link AddressGroups#each}. */
+    /** Returns how many consecutive groups belong to one address: see {@link AddressGroups#each}. */
     private final IntSupplier together;
 
-    /** Groups that run handlers of this method. */
+    /** Number of groups that run handlers of this method. */
     private final AtomicInteger holders = new AtomicInteger();
 
     private volatile int limit;
 
-    // since the last step
+    // What has happened since the last step: ended, unbegun, taken, refused and gap.
     private final AtomicLong ended = new AtomicLong();
 
-    /** As {@link #ended}, of calls that waited for a thread for nearly all of their time and did not begin. */
+    /** Layout as {@link #ended}: calls that waited for a thread for nearly all of their time, and never began. */
     private final AtomicLong unbegun = new AtomicLong();
 
-    /** As {@link #ended}, by how long they took. */
+    /** Time of the calls in {@link #ended}, by duration. */
     private final TakenTimes taken = new TakenTimes(MAX_GIVEN_NANOS);
 
     private final Medians medians = new Medians(AddressGroups.COUNT);
     private volatile boolean refused;
     private volatile boolean gap;
 
-    /** For so many steps a connection has its share of the limit and no more, also while no other runs handlers. */
+    /** Remaining steps in which a connection has only its share of the limit, even if no other one runs handlers. */
     private volatile int sharedSteps;
 
     private volatile long nextStepNanos;
 
-    /** A step that is due waits for this, as few of those that run handlers have spoken when it was looked at last. */
+    /** Earliest time to try a due step again; at the last try too few groups that run handlers had ended a call. */
     private volatile long nextLookNanos;
 
-    /** When the limit was raised last because nothing was left to do. */
+    /** Time at which the limit was last raised because no handler was left running. */
     private volatile long caughtUpNanos;
 
-    /** Held for a step, by whoever finds that it is due; guards what follows. */
+    /**
+     * Lock held for a step or another change of the limit, by the thread that finds it due. It guards the fields that
+     * follow; the volatile ones are read without it.
+     */
     private final AtomicBoolean stepping = new AtomicBoolean();
 
     private long windowBeganNanos;
 
-    /** The part of their time that handlers need for themselves: the least of what was seen lately. */
+    /** Part of their callers' time that handlers need for themselves: the least value seen lately. */
     private double own = MOST_OWN;
 
-    /** What handlers may need of their time: all of it where hardly any is late. */
+    /** Upper bound of {@link #own}: all of the callers' time (1) while hardly any call is late. */
     private double mostOwn = MOST_OWN;
 
     private double leastNow = MOST_OWN;
     private double leastBefore = MOST_OWN;
     private long memoryEndNanos;
 
-    /** The same for the least time that calls took, which is also learnt in steps that say nothing of shares. */
+    /** End of the memory period of durations, which are also learnt in steps that say nothing of shares. */
     private long timeMemoryEndNanos;
 
-    /** See {@link #USUAL_PART}. Unlimited while it is not known. */
+    /** Usual time, see {@link #USUAL_PART}; {@code MAX_GIVEN_NANOS} while it is not known. */
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
-    /** Calls that are given less are late whatever is done for them. */
+    /** Calls that are given less time are late, whatever the limit is. */
     private volatile long minGivenNanos = MIN_GIVEN_NANOS;
 
-    /** What calls take that do not wait: the least mean that was seen lately; see {@link #own}. 0 while it is not known. */
+    /** Duration of calls that do not wait: the least mean seen lately; see {@link #own}. 0 while it is not known. */
     private double ownNanos;
 
-    /** What calls take, of as many calls as make chance small; or of all {@link #smoothed}, as long as those are fewer. */
+    /**
+     * Mean duration over the last {@code SMOOTHED} calls or so, or over all {@link #smoothed} calls while those are
+     * fewer.
+     */
     private double smoothNanos;
 
     private double smoothed;
@@ -230,13 +260,13 @@ final class AdmissionLimit {
     private double leastNanosBefore = MAX_GIVEN_NANOS;
 
     /**
-     * The least that was seen lately of what those calls take at least that have half of all handlers' time. However
-     * many quick ones come beside them, they do not move it unless they take as much time: they do move a mean of
-     * calls.
+     * Least value of {@code middleNanos} seen lately: half of the time of all handlers goes to calls that take at least
+     * this long. Quick calls, however many, do not move the value unless they take as much time in all; they do move a
+     * mean over calls.
      */
     private double ownMiddleNanos;
 
-    /** The same as of now; 0 while it is not known. */
+    /** Present value for {@code ownMiddleNanos}; 0 while it is not known. */
     private double middleNanos;
 
     private double leastMiddleNow = MAX_GIVEN_NANOS;
@@ -245,49 +275,54 @@ final class AdmissionLimit {
     private long cutNanos;
     private int refusingSteps;
 
-    /** What the limit was when it began to sink, and how many ended; 0 where it does not sink. */
+    /** Limit at which the present decline began; 0 if the limit is not in decline. */
     private double sinkingFrom;
 
+    /** Rate at which calls ended when the decline began; after a cut only of calls that brought a result in time. */
     private double sinkingRate;
 
-    /** How many ended then, with those that brought no result in time: of a limit that was halved because most were late. */
+    /** Rate at which calls ended when a cut was made, including those that brought no result in time. */
     private double sinkingEnds;
 
-    /** What calls needed that a lower limit did not make quicker, until this is forgotten; see {@link #ownNanos}. */
+    /**
+     * Duration of calls that a lower limit did not make quicker; it counts until {@code neededUntilNanos}. See
+     * {@link #ownNanos}.
+     */
     private double neededNanos;
 
     private long neededUntilNanos;
 
-    /**
-     * Since when hardly any call has ended, as far as those know that are refused; how many had ended then, and of
-     * which step they are.
-     */
+    /** Time since which hardly any call has ended, as far as refused calls have seen. */
     private long heldSinceNanos;
 
+    /** Number of calls that had ended at {@code heldSinceNanos} in the step that {@code heldWindowNanos} names. */
     private long heldEnds;
+
     private long heldWindowNanos = Long.MIN_VALUE;
 
-    /** In the last step. */
+    /** Whether most of the counted calls of the last step were late. */
     private boolean wereMostLate;
 
     private boolean isProbe;
 
-    /** The limit has been halved because most were late, and it is not known yet whether as many end as before. */
+    /**
+     * The limit has been halved because most calls were late, and it is not known yet whether as many end as before.
+     */
     private boolean isCut;
 
     private long probeEndNanos;
 
     /**
-     * @param most handlers of all methods at once; from {@link #LEAST}
-     * @param all how many run, shared by the methods of one server
+     * @param most maximum number of handlers of all methods at once; at least {@link #LEAST}
+     * @param all number of running handlers, shared by the methods of one server
      */
     AdmissionLimit(int most, AtomicInteger all, long nowNanos) {
         this(most, all, nowNanos, true, () -> 1);
     }
 
     /**
-     * @param isLearning false for a limit that stays what it is
-     * @param together how many groups belong to one address, from the first on
+     * @param isLearning false for a limit that never changes
+     * @param together returns how many consecutive groups belong to one address, counted from the first group
      */
     AdmissionLimit(int most, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier together) {
         this.most = most;
@@ -305,7 +340,7 @@ final class AdmissionLimit {
         this.caughtUpNanos = nowNanos;
     }
 
-    /** Peers of this number, from 0 to below {@link AddressGroups#COUNT}. */
+    /** Returns the group of peers with this number, from 0 to below {@link AddressGroups#COUNT}. */
     Group group(int number) {
         Group known = groups.get(number);
         if (known != null) {
@@ -317,36 +352,37 @@ final class AdmissionLimit {
     }
 
     /**
-     * What some peers run and say, of one address for the most part, as {@link Ledger} puts them together: what is
-     * learnt is learnt of most groups, so that none of them decides for the others by how much, how long or how hastily
-     * it calls.
+     * Group of peers, for the most part of one address, as {@link Ledger} puts them together: the handlers that it runs
+     * and what its calls say. The limit learns from what most groups say, so no group decides for the others by how
+     * many calls it makes, how long they take or how little time it gives them.
      */
     final class Group {
         private final AtomicInteger running = new AtomicInteger();
 
-        /** Null where nothing is learnt. */
+        /** Null if nothing is learnt. */
         private final @Nullable Said said = isLearning ? new Said() : null;
 
-        /** As {@link #enter(int, int)}, of a connection that runs nothing else. */
+        /** Like {@link #enter(int, int)}, for a connection that runs no other handler. */
         boolean enter() {
             return enter(0, 0);
         }
 
         /**
-         * A connection may run as many handlers as are still free of all then, and one more: so it comes to half of
-         * them, each greedy one more to a part of what is left, and there is always something left for who runs few.
-         * The same holds for a method's handlers and its limit: where that has sunk, it is shared by connections and
-         * not by requests. But a connection that has the method for itself has all of the limit, until another one is
-         * refused. See {@link Ledger} for where that comes from. A connection that is refused over its share is
-         * refused for the limit, where there is one: those who share it leave a part of it free.
+         * Admits a call or refuses it. A connection may run as many handlers as are still free of all then, and one
+         * more. So a greedy connection comes to half of all, each further greedy one to a part of what is left, and
+         * something is always left for a connection that runs few. The same rule holds for a method's handlers and its
+         * limit: a limit that has sunk is shared by connections and not by requests. But a connection that has the
+         * method for itself has all of the limit, until another connection is refused. See {@link Ledger} for the
+         * source of the rule. If the method has a limit, a call that is refused over its connection's share counts as
+         * refused for the limit, since connections that share a limit leave a part of it free.
          *
-         * <p>Peers that run less than the limit divided by the groups that run handlers of this method are not refused
-         * for the limit, though others have all of it: what others run for long, or the limit that they bring about by
-         * that, takes no place from those who run little. So up to 3.4 times a limit may run, where one of 16 groups
-         * after the other comes while those before it run their parts.
+         * <p>A group that runs less than the limit divided by the number of groups that run handlers of this method is
+         * not refused for the limit, even if others have all of it. So what others run for long, or a limit that sinks
+         * because of that, takes nothing from those who run few. Up to 3.4 times a limit may run, if each of 16 groups
+         * comes after the other while those before it run their parts.
          *
          * @param own handlers that the caller's connection runs already
-         * @param ownHere those among them that are of this method
+         * @param ownHere number of those handlers that are of this method
          * @return false if the call has to be refused
          */
         boolean enter(int own, int ownHere) {
@@ -359,7 +395,7 @@ final class AdmissionLimit {
             return true;
         }
 
-        /** A call that has entered leaves, and says nothing. */
+        /** Takes a call that has entered off the running handlers, and does not evaluate it. */
         void leave() {
             if (running.decrementAndGet() == 0) {
                 holders.decrementAndGet();
@@ -368,10 +404,10 @@ final class AdmissionLimit {
         }
 
         /**
-         * Each that has entered leaves once.
+         * Takes a call that has entered off the running handlers; each call leaves once.
          *
-         * @param isDone whether the handler brought a result. One that failed or was cancelled in good time says
-         *     nothing: callers decide that
+         * @param isDone whether the handler brought a result. A call that failed or was cancelled in good time is not
+         *     evaluated, since callers decide that
          */
         void leave(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
             if (running.decrementAndGet() == 0) {
@@ -381,10 +417,11 @@ final class AdmissionLimit {
         }
 
         /**
-         * A call that has entered leaves, and its handler never began. Where it has waited for a thread for nearly all
-         * of its time, more is taken than can be done, by this method or by others that have the same threads: that is
-         * what a drop is to other limits. It counts as late, and not among those that end, of which the rate says what
-         * can be done. A call whose caller gave up before that says nothing.
+         * Takes a call that has entered, and whose handler never began, off the running handlers. If the call has
+         * waited for a thread for nearly all of its time, this method, or others with the same threads, admit more
+         * calls than can be executed; other limit algorithms call that a drop. The call counts as late, and not among
+         * the ended calls, since their rate says how much can be done. A call whose caller gave up earlier is not
+         * evaluated.
          */
         void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -393,7 +430,7 @@ final class AdmissionLimit {
             AdmissionLimit.this.leaveUnbegun(said, beganNanos, deadlineNanos, nowNanos);
         }
 
-        /** A call of this method has been refused: see {@link AdmissionLimit#refused}. */
+        /** Records that a call of this method has been refused: see {@link AdmissionLimit#refused}. */
         void refused(long nowNanos) {
             AdmissionLimit.this.refused(nowNanos);
         }
@@ -409,21 +446,21 @@ final class AdmissionLimit {
         }
     }
 
-    /** What the calls of a group said since the last step, and then of that step. */
+    /** What the calls of a group have said since the last step, and the sums of the last step. */
     private static final class Said {
-        // any thread
+        // Counted since the last step, by any thread.
 
-        /** As {@link AdmissionLimit#ended}, of those that ended in time and with a result. */
+        /** Layout as {@link AdmissionLimit#ended}: calls that ended in time and with a result. */
         private final AtomicLong done = new AtomicLong();
 
-        /** As {@link AdmissionLimit#ended}, of the others. The lower bits sum up what they were given. */
+        /** Layout as {@link AdmissionLimit#ended}: the other calls. The lower bits sum up the times they were given. */
         private final AtomicLong undone = new AtomicLong();
 
         private final AtomicInteger unbegun = new AtomicInteger();
         private final AtomicLong shares = new AtomicLong();
         private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
 
-        // of the last step, guarded as that is
+        // Sums of the last step, guarded by stepping.
         private long doneSum;
         private long undoneSum;
         private long shareSum;
@@ -460,14 +497,14 @@ final class AdmissionLimit {
             return (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / given.count();
         }
 
-        /** What those took that ended in time. */
+        /** Mean duration of the calls that ended in time. */
         private double doneNanos() {
             return mean(doneSum);
         }
 
-        /** What those took that ended, in time or not. */
+        /** Mean duration of the calls that ended, in time or not. */
         private double tookNanos() {
-            // what was not in time ended as its time did, by and large
+            // A call that did not end in time ended, by and large, when its time did. So the time it was given counts.
             return (sum(doneSum) + sum(undoneSum)) / endedCount();
         }
     }
@@ -486,7 +523,7 @@ final class AdmissionLimit {
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
         if (isOver && !isWithinShare(most, ofGroup, ownHere)) {
             if (!refused && most < this.most) {
-                // also over a share alone: those who share a limit leave a part of it free
+                // A refusal over a share alone counts too: connections that share a limit leave a part of it free.
                 refused = true;
             }
             running.decrementAndGet();
@@ -501,14 +538,17 @@ final class AdmissionLimit {
         return true;
     }
 
-    /** Whether the group runs less than its part, where there are others, and this one no more than is left of that. */
+    /**
+     * Whether other groups run handlers too, the group runs less than its part of the limit, and this connection runs
+     * no more than is left of that part, or all that the group runs.
+     */
     private boolean isWithinShare(int most, int ofGroup, int ownHere) {
         int sharing = holders.get() + (ofGroup == 0 ? 1 : 0);
         if (sharing < 2) {
             return false;
         }
         int free = most / sharing - ofGroup;
-        // it may run some that it began in another group
+        // The connection may run handlers that it began in another group, so ownHere can be above ofGroup.
         return free > 0 && (ownHere <= free || ownHere >= ofGroup);
     }
 
@@ -519,9 +559,10 @@ final class AdmissionLimit {
     }
 
     /**
-     * A call has been refused. What is decided here is decided when calls end: where those that run do not end, and a
-     * limit below their number lets no others in, only this can say that the limit stops what would be done otherwise.
-     * It rises then, again and again, as long as those that hold it do not end.
+     * Looks at the limit when a call has been refused. Otherwise the limit is looked at when calls end. If the running
+     * calls do not end, and a limit below their number lets no others in, only a refused call can find that the limit
+     * prevents what would be done otherwise. The limit then rises, again and again, as long as the calls that hold it
+     * do not end.
      */
     void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
@@ -537,11 +578,11 @@ final class AdmissionLimit {
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
-                // more than now run, since those have the limit for themselves
+                // The limit has to exceed the number of running calls, since those take up all of it.
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 comeBack();
             } else if (isHeld(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
-                // whoever holds all there is for so long shows nothing of what can be done for others
+                // Calls that hold the whole limit for so long show nothing of what can be done for others.
                 limit = Math.min(most, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
@@ -556,7 +597,7 @@ final class AdmissionLimit {
         }
     }
 
-    /** Whether calls have been refused for long, and not half as many have ended meanwhile as run. */
+    /** Whether calls have been refused for long, and meanwhile fewer calls have ended than half of those that run. */
     private boolean isHeld(long nowNanos, long ends) {
         if (heldWindowNanos != windowBeganNanos || 2 * (ends - heldEnds) >= running.get()) {
             heldWindowNanos = windowBeganNanos;
@@ -564,14 +605,14 @@ final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        // in an overload that has not been cut enough they end when their time is over
+        // In an overload in which the limit has not been cut far enough, calls end only when their time is over.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MOST_PATIENCE_NANOS, longest);
         return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, patience);
     }
 
-    /** What a call needs by itself, as far as that is known of late. */
+    /** Duration of a call that does not wait, as far as it is known from recent steps. */
     private double needNanos(long now) {
         return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
     }
@@ -588,7 +629,7 @@ final class AdmissionLimit {
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
-            // it was alone: no wait to learn from, and what follows may be idle time
+            // No other call was running: there is no wait to learn from, and what follows may be idle time.
             if (!gap) {
                 gap = true;
             }
@@ -600,7 +641,7 @@ final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long took = Math.max(0, nowNanos - beganNanos);
         if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
-            // a call that was begun as its time ran out had none
+            // A call that began as its time ran out was given no time.
             return;
         }
         look(said, ended, took, givenNanos, nowNanos, isDone);
@@ -622,7 +663,7 @@ final class AdmissionLimit {
         }
     }
 
-    /** @param counted which of the two counts and sums it belongs to */
+    /** @param counted {@link #ended} or {@code unbegun}, to which the call is added */
     private void look(Said said, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
         long units = Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT;
         long sum = counted.addAndGet(1L << COUNT_SHIFT | units);
@@ -660,8 +701,9 @@ final class AdmissionLimit {
     }
 
     /**
-     * All that had been taken has ended, and in time: then it is not too much that is taken. Calls that come together, with nothing to do
-     * between them, would otherwise leave the limit where one bad moment has put it, since nothing else can be learnt from them.
+     * Raises the limit when all admitted calls have ended, the last one in time: then the limit does not admit too
+     * many. Calls that come in bursts, with nothing to do between the bursts, would otherwise leave the limit where one
+     * bad moment has put it, since nothing else can be learnt from them.
      */
     private void caughtUp(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -669,7 +711,7 @@ final class AdmissionLimit {
             try {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
-                    // twice as many may take twice as long
+                    // Twice as many calls may take twice as long.
                     limit = Math.min(most, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
                 }
             } finally {
@@ -700,7 +742,7 @@ final class AdmissionLimit {
         boolean areMostLate = 2 * late > counted;
         wereMostLate = areMostLate;
         if (unbegunSum != 0 && areMostLate) {
-            // whatever the rate is at which the few others end
+            // The limit is cut whatever the rate is at which the few other calls end.
             if (cut(now, mean(unbegunSum))) {
                 sinkingFrom = 0;
             }
@@ -708,7 +750,7 @@ final class AdmissionLimit {
         }
         long count = sum >>> COUNT_SHIFT;
         if (count == 0 || idle && elapsed > 2 * STEP_NANOS) {
-            // a rate over time in which there was nothing to do would say too little
+            // A rate over a period with nothing to do would say too little.
             return;
         }
         double took = Math.max(1, mean(sum));
@@ -724,22 +766,23 @@ final class AdmissionLimit {
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
-        // also where none is counted, as it may be more than any call is given by now
+        // The minimum is set even if no call was counted, as it may by now be more than any call is given.
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         if (counted == 0) {
             return;
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
-        // of one group nothing else tells whether those that are late were given too little
+        // With a single group nothing else tells whether the late calls were given too little time.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         mostOwn = areSomeLate ? MOST_OWN : 1;
         double current = count / elapsed;
-        // by Little's law, for those that have not ended as well: the first that end are those that take least
+        // Little's law includes the calls that have not ended: the first that end are those that take least.
         double needed = Math.max(tookByMost, running.get() / current);
-        // callers choose how long their calls take
+        // The trial has a bound, since callers choose how long their calls take.
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
-        // what is refused under a lower limit is that of whoever calls most: fewer of theirs say nothing of the others
+        // A lower limit refuses the calls of the group that calls most. That fewer of them end says nothing of the
+        // other groups, so the rates are weighted.
         double ends = endedByMost / elapsed;
         double inTime = done / elapsed;
         if (isCut && now - probeEndNanos < 0) {
@@ -767,7 +810,7 @@ final class AdmissionLimit {
             }
             return;
         }
-        // what a change has changed is not seen before calls have ended that came after it
+        // The effect of a change is not seen before calls have ended that came after the change.
         nextStepNanos = now + Math.max(STEP_NANOS, (long) tookByMost);
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
@@ -780,7 +823,8 @@ final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // a flood of quick calls ends often, and long ones hardly: of others it would be as many as take the same time
+        // In a flood of quick calls many end and hardly any long ones. The rate is scaled to ordinary calls that take
+        // as much time in all.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == most) {
             refusingSteps = 0;
@@ -804,31 +848,34 @@ final class AdmissionLimit {
 
     // ---- what groups say in a step
 
-    /** One of what each group said, as a number. */
+    /** One of the figures that a group has said. */
     private interface Of {
         double value(Said said);
     }
 
-    /** Of {@link #counts}: somebody who has said nothing, though handlers run. */
+    /** Value in {@link #counts} for a group or an address that runs handlers and has said nothing yet. */
     private static final double SILENT = -1;
 
     private final double[] counts = new double[AddressGroups.COUNT];
 
-    /** For how many calls each group counts among those whose time counts, those that have ended, and ended in time. */
+    /** Number of calls for which each group counts among the calls whose given times are counted. */
     private final double[] weights = new double[AddressGroups.COUNT];
 
+    /** Number of calls for which each group counts among those that have ended. */
     private final double[] endedWeights = new double[AddressGroups.COUNT];
+
+    /** Number of calls for which each group counts among those that have ended in time. */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
-    // sums of these
+    // Sums of these weights, in the same order.
     private double counted;
     private double endedByMost;
     private double done;
 
-    /** Part of {@link #counted}. */
+    /** Part of {@link #counted} that was late. */
     private double late;
 
-    // of all calls
+    // Totals without weights.
     private long countedCalls;
     private int groupsEnded;
 
@@ -868,9 +915,9 @@ final class AdmissionLimit {
     }
 
     /**
-     * Whether enough calls have ended, where those that run handlers and have said nothing yet count as well: otherwise
-     * whoever calls often would speak alone, in one step after the other. They are waited for, though not for long:
-     * their calls may be long ones.
+     * Whether enough calls have ended for a step. Groups that run handlers and have said nothing yet count in the
+     * medians, with 0 calls: otherwise a group that calls often would speak alone, in one step after the other. The
+     * step waits for such groups, though not for long, since their calls may be long ones.
      */
     private boolean haveMostSpoken(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -885,7 +932,11 @@ final class AdmissionLimit {
         return weigh(weights, together.getAsInt()) >= LEAST_COUNT;
     }
 
-    /** By calls, up to the bound of a group among those of its address, and of an address. @return the sum */
+    /**
+     * Weighs each group by its calls, up to a bound for a group among those of its address, and a bound for an address.
+     *
+     * @return the sum of the weights
+     */
     private double weigh(double[] weights, int each, Of calls) {
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             Said said = said(i);
@@ -919,7 +970,7 @@ final class AdmissionLimit {
         return all;
     }
 
-    /** Of two it would be decided by the smaller one, which may be anybody. */
+    /** Maximum weight in a range. Two entries have no bound: the smaller one, which may be anybody, would decide it. */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
         for (int i = begin; i < end; i++) {
@@ -928,7 +979,7 @@ final class AdmissionLimit {
         return medians.size() > 2 ? MOST_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
     }
 
-    /** What the group in the middle says. */
+    /** Weighted median of what the groups say. */
     private double median(double[] weights, Of value) {
         medians.clear();
         for (int i = 0; i < AddressGroups.COUNT; i++) {
@@ -952,8 +1003,9 @@ final class AdmissionLimit {
     }
 
     /**
-     * By the time that is given, as of one group's calls, as long as hardly any is late: those who give little are many
-     * and have little of it. In overload by calls, since those who give much would have the limit serve them alone.
+     * Weighted median of the groups' middle given times. As long as hardly any call is late, groups are weighted by the
+     * time that they give, as calls are within a group: those who give little are many and give little of the whole. In
+     * overload groups are weighted by calls, since those who give much would have the limit serve them alone.
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;
@@ -987,7 +1039,10 @@ final class AdmissionLimit {
         return inVain > 0 && 2 * inVain > ends * givenNanos / counted;
     }
 
-    /** Of few calls a minority of the groups is most of them now and then. */
+    /**
+     * Bounds the rise of the usual time, and its fall if few calls are counted: among few calls a minority of the
+     * groups is the majority now and then.
+     */
     private double gradually(double usual, double elapsed) {
         double change = Math.pow(MAX_RISE, Math.max(1, elapsed / STEP_NANOS));
         boolean areFew = countedCalls < SMOOTHED && usualNanos < MAX_GIVEN_NANOS;
@@ -995,7 +1050,7 @@ final class AdmissionLimit {
         return Math.min(MAX_GIVEN_NANOS, Math.max(least, Math.min(change * usualNanos, usual)));
     }
 
-    /** Of {@link #ended}, or the like, where that is not 0. */
+    /** Mean duration of {@link #ended} or a value of the same layout, which must not be 0. */
     private static double mean(long sum) {
         return sum(sum) / (sum >>> COUNT_SHIFT);
     }
@@ -1005,10 +1060,10 @@ final class AdmissionLimit {
     }
 
     /**
-     * Most end too late, and not because they were given too little. The limit is halved, and then left alone until
-     * others have ended.
+     * Halves the limit, since most calls end too late and not because they were given too little time. The limit is
+     * then left alone until other calls have ended.
      *
-     * @return false if it is left alone
+     * @return false if the limit is left alone
      */
     private boolean cut(long now, double took) {
         if (now - cutNanos < Math.min(took, usualNanos)) {
@@ -1023,9 +1078,9 @@ final class AdmissionLimit {
         return true;
     }
 
-    /** As {@link #learn}, in time: callers decide what share of theirs it is. */
+    /** Like {@link #learn}, for durations and not for shares: callers decide what share of their time a duration is. */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
-        // the least of many means of few would be less than any mean of many
+        // The minimum of many means over few calls would be less than any mean over many calls.
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
         leastNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(leastNanosNow, smoothNanos);
@@ -1042,8 +1097,9 @@ final class AdmissionLimit {
     }
 
     /**
-     * By Little's law, handlers take as much time as passes, times those that run. The calls that have ended decide by
-     * their part of that: quick ones that end in a moment in which others only run say hardly anything.
+     * Learns the middle duration. By Little's law, the time that handlers take is the time that passes, times the
+     * number of running handlers. The ended calls count by their part of that time: quick calls that end in a moment in
+     * which others only run say hardly anything.
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();
@@ -1054,17 +1110,17 @@ final class AdmissionLimit {
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         leastMiddleNow = Math.min(leastMiddleNow, middleNanos);
         if (refusing && limit == LEAST) {
-            // as of the shares: it is as near to what they need as can be
+            // As with shares, at the smallest limit the duration is as near to what calls need as it can be.
             leastMiddleNow = middleNanos;
             leastMiddleBefore = middleNanos;
         }
     }
 
     /**
-     * The limit is half of what it was. If about as many calls end as before, then those that are missing had only
-     * waited.
+     * Evaluates a limit that has sunk to half. If about as many calls end as before, the calls that are missing had
+     * only waited.
      *
-     * @param needed what a call has needed, those that have not ended among them
+     * @param needed mean duration of a call, with the calls that have not ended
      */
     private void sank(long now, double current, double used, double needed) {
         if (current < SAME_RATE * sinkingRate) {
@@ -1080,16 +1136,16 @@ final class AdmissionLimit {
     }
 
     /**
-     * Whether the limit that has been halved says that calls had taken their own time and had not waited for each other:
-     * then fewer end, and fewer bring a result, as fewer run. Where as many end as before, they share what is all at
-     * work; where as many end as are let in, and hardly any brings a result, the limit is still too high.
+     * Whether the halved limit shows that calls had taken their own time and had not waited for each other: then fewer
+     * calls end, and fewer bring a result, as fewer run. If as many calls end as before, they share a resource that is
+     * fully used. If as many calls end as are admitted, and hardly any brings a result, the limit is still too high.
      */
     private boolean isOfTheirOwn(double ends, double done) {
         boolean areFewer = ends < SAME_RATE * sinkingEnds && done < SAME_RATE * sinkingRate;
         return areFewer && (done > STOPPED_RATE * sinkingRate || ends < STOPPED_RATE * sinkingEnds);
     }
 
-    /** The limit is what it was when it began to sink. */
+    /** Restores the limit to at least what it was when it began to sink. */
     private void comeBack() {
         limit = (int) Math.max(LEAST, Math.min(most, Math.max(limit, sinkingFrom)));
         isCut = false;
@@ -1097,7 +1153,7 @@ final class AdmissionLimit {
         sinkingFrom = 0;
     }
 
-    /** Calls have been seen to need so much, of which the quickest alone would say less. */
+    /** Remembers how long calls were seen to take by themselves; the quickest calls alone would say less. */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
         neededUntilNanos = now + 2 * MEMORY_NANOS;
@@ -1112,7 +1168,7 @@ final class AdmissionLimit {
 
     private void learn(long now, boolean refusing, double used) {
         if (used < own || refusing && limit == LEAST) {
-            // at the least limit, what is seen is as near to what they need as can be
+            // At the smallest limit, the share is as near to what calls need as it can be.
             remember(Math.min(mostOwn, used));
         } else if (!refusing) {
             leastNow = Math.min(leastNow, used);
@@ -1126,25 +1182,25 @@ final class AdmissionLimit {
     }
 
     /**
-     * @param areSomeLate whether some calls ended after their own time, or without a result: those that end in time
-     *     need no limit, though they may take nearly all of it, as those do that wait for news until their caller's
-     *     time is nearly over
-     * @param used the mean part of its caller's time that a call took
-     * @param inTheirTime how many calls end in time in the time that one is given
+     * @param areSomeLate whether some calls ended after their own time, or without a result. Calls that end in time
+     *     need no limit, though they may take nearly all of their time, as calls do that wait for news until their
+     *     caller's time is nearly over
+     * @param used the part of their callers' time that calls took: the median of the groups' means
+     * @param inTheirTime number of calls that end in the usual time that one call is given
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + own) / 2;
-        // hardly any wait; more than that may still be on its way, for as long as a call takes
+        // Hardly any call waits. For as long as a call takes, a longer wait may still be to come.
         boolean isCalm = used < own + (target - own) / 4;
         int now = limit;
-        // without a refusal it is not known that calls wait for each other: then only what endangers them counts,
-        // and where there is no limit yet, only what has made some of them late
+        // Without a refusal it is not known that calls wait for each other. The limit is then lowered only if calls
+        // are in danger of being late, and where there is no limit yet, only if some of them have been late.
         if (refusing || (now < most ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // at once where there was none: what has come by now is more than enough
+            // A first limit starts from the goal at once: what has been admitted by now is more than enough.
             double from = now == most && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(LEAST, Math.min(most, goal > from ? Math.ceil(next) : next));

@@ -3,25 +3,31 @@ package dev.rpcx;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How long answers to one method lately took, to tell whether a call that got none was given enough time for one. A
- * handler passes on what is left of its own caller's time, so strangers decide how little that is: what fails for that
- * says nothing of the service that was called, or a few callers in a hurry would take it away from all others.
- * Thread-safe; what two threads write at once may be lost.
+ * How long recent answers of one method took, to decide whether a call without an answer was given enough time for one.
+ * A handler passes on what is left of its own caller's time, so strangers decide how little time a call has. A call
+ * that fails for too little time says nothing of the called service: otherwise a few callers in a hurry would take the
+ * service away from all others. Thread-safe; of what two threads write at once a part may be lost.
  */
 final class AnswerTimes {
-    /** One in so many answers is looked at. */
+    /** One in this many answers is measured. */
     private static final int SAMPLED = 16;
 
-    /** The longest is that of so long, and of as long before. Without answers it stays. */
+    /**
+     * Length of a window. The longest time is that of the current window and of the one before. Without answers it
+     * stays.
+     */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A call that is given so many times what the longest answer took has been given enough. */
+    /** A call that is given this many times the time of the longest answer has been given enough. */
     private static final int ENOUGH = 2;
 
-    /** The same, of the time that this side gives by itself: the rest went by on the way to a connection. */
+    /**
+     * A call that is given this part of the method's own time has been given enough too: the rest went by on the way to
+     * a connection.
+     */
     private static final double NEARLY_ALL = 0.9;
 
-    /** What the method gives each call by itself. */
+    /** Time that the method gives each call by itself. */
     private final long ownNanos;
 
     private volatile long longestNanos;
@@ -32,7 +38,7 @@ final class AnswerTimes {
         this.ownNanos = ownNanos;
     }
 
-    /** @param serial counts calls, some way or other */
+    /** @param serial any number that counts calls */
     boolean isWanted(long serial) {
         return serial % SAMPLED == 0 || longestNanos == 0;
     }
@@ -48,7 +54,7 @@ final class AnswerTimes {
         }
     }
 
-    /** Whether a call that was not answered in this time counts against who was called. */
+    /** Whether a call that was not answered in this time counts against the instance that was called. */
     boolean isEnough(long givenNanos) {
         long longest = Math.max(longestNanos, longestBefore);
         return givenNanos >= NEARLY_ALL * ownNanos || longest != 0 && givenNanos / ENOUGH >= longest;

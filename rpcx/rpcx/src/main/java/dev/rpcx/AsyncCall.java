@@ -3,23 +3,26 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
-/** Whoever waits for a call without blocking. Told on the event loop, once the slot is free. */
+/**
+ * A call that no thread blocks for. Its caller is told of the end on the event loop, once the call has released the
+ * slot.
+ */
 abstract class AsyncCall extends LoopThread.Untold {
     private static final RPCXException UNTOLD = OwnEnd.noRoom("no memory was left when the call ended");
 
     final ClientMethod method;
 
-    /** As in the slot that it was sent with, which may be another call's by now: what was left of its time. */
+    /** Time left to the call when it was sent: a copy from the slot, which may have another call by now. */
     private long givenNanos;
 
-    /** The same: that use of the slot. */
+    /** Number of the use of the slot that the call was sent with: a copy, for the same reason. */
     private long serial;
 
     AsyncCall(ClientMethod method) {
         this.method = method;
     }
 
-    /** Before the call is sent. */
+    /** Copies from the slot what is needed once the slot may have another call. Called before the call is sent. */
     final void sentWith(ClientCall slot) {
         givenNanos = slot.givenNanos;
         serial = slot.serial;
@@ -30,7 +33,7 @@ abstract class AsyncCall extends LoopThread.Untold {
         return method.outcome(error, givenNanos, deadlineNanos, serial);
     }
 
-    /** When it was sent. */
+    /** Time at which the call was sent. */
     final long begunNanos(long deadlineNanos) {
         return deadlineNanos - givenNanos;
     }
@@ -40,24 +43,24 @@ abstract class AsyncCall extends LoopThread.Untold {
         return method.decode(reply);
     }
 
-    /** Where items of a stream go; null for a call that brings none. */
+    /** Receiver of the items of a stream; null for a call that brings none. */
     @Nullable
     StreamReceiver receiver() {
         return null;
     }
 
-    /** An item of the stream is there. */
+    /** Called when an item of the stream, or the first part of one, has arrived. */
     void arrived() {}
 
     /**
-     * The call has failed, and is about to lose the slot that says of it that it has not ended. Where nothing of it has
-     * left, the request is still there.
+     * Called when the call has failed and is about to lose the slot, by which others see that the call has not ended.
+     * If nothing of the request has left, the slot still has it.
      */
     void losesSlot(ClientCall slot, RPCXException error) {}
 
     /**
-     * Ends it, once. What the user's code throws when it is told is not the connection's affair, whose other calls go
-     * on.
+     * Ends the call, once. An exception of the user's code that is told of the end is no concern of the connection,
+     * whose other calls go on.
      */
     final void end(@Nullable Object value, @Nullable RPCXException error) {
         try {
@@ -77,7 +80,10 @@ abstract class AsyncCall extends LoopThread.Untold {
         }
     }
 
-    /** Also where what comes before has failed, such as the account of its address. */
+    /**
+     * Tells the caller of the end if the first try has failed, be it while the caller was told or before that, such as
+     * while the outcome was counted.
+     */
     private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
         try {
             endAnyway(value, error);
@@ -102,6 +108,6 @@ abstract class AsyncCall extends LoopThread.Untold {
 
     abstract void fail(RPCXException error);
 
-    /** Tells whoever waits how the call has ended, and does nothing else. Nothing where that has been told. */
+    /** Tells the caller how the call has ended, and does nothing else. Does nothing if the caller has been told. */
     abstract void endAnyway(@Nullable Object value, @Nullable RPCXException error);
 }

@@ -6,28 +6,30 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the result that a handler brings later: the first, once, and none when its call has been given up. Then nothing
- * of the call is left at the stage: see {@link Stages}. Calls of both wires await by this. Thread-safe.
+ * Receives the result that a handler brings later: the first, once, and none when its call has been given up. Nothing
+ * of that call is then left at the stage: see {@link Stages}. Calls of both wires use it. Thread-safe.
  */
 final class Awaited extends Stages.Waiter {
-    /** A stage that does not end in so long after its caller has gone is not waited for: it holds no thread. */
+    /** Time for which a stage is waited for after its caller has gone: the wait holds no thread. */
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * A stage that is left takes no more than this, whatever its request was: our hook on it, what finds the hook, and
-     * the charge itself. Source: the sizes of their objects, 270 bytes with compressed references.
+     * Maximum number of bytes that stay with a stage which is given up, whatever its request was: the hook on it, the
+     * entry that finds the hook, and the charge itself. Source: the sizes of their objects, 270 bytes with compressed
+     * references.
      */
     static final int LEFTOVER_BYTES = 512;
 
     /**
-     * As many frames as the end of a call may take, most of which are larger. Whoever completes a future goes as deep,
-     * or fails before it has taken the call.
+     * Number of stack frames that the end of a call may take, most of which are larger than those of
+     * {@code ThreadTools.reserveStack}. A thread that completes a future first goes as deep, so that it fails, if it
+     * does, before it has taken the call.
      */
     private static final int RESERVED_FRAMES = 100;
 
     /** A call whose handler has returned before it had a result. */
     interface Call {
-        /** The result has come, on any thread. At most once. */
+        /** Called when the result has come, on any thread. At most once. */
         void brought(@Nullable Object value, @Nullable Throwable thrown);
     }
 
@@ -35,7 +37,7 @@ final class Awaited extends Stages.Waiter {
     private final LostCalls lost;
     private @Nullable Call call;
 
-    /** The call was taken, and the thread that brought its result has failed over it. */
+    /** Whether the call was taken, and the thread that brought its result has failed over it. */
     private volatile boolean isLost;
 
     Awaited(Call call, CompletionStage<?> stage, LostCalls lost) {
@@ -44,7 +46,7 @@ final class Awaited extends Stages.Waiter {
         this.lost = lost;
     }
 
-    /** Awaits from here on: the result may come within this. */
+    /** Begins to wait: the result may come within this method. */
     void begin() {
         try {
             await(stage);
@@ -73,13 +75,13 @@ final class Awaited extends Stages.Waiter {
             try {
                 lost.tell();
             } catch (Throwable again) {
-                // it is found at the next look
+                // the call is found at the next check
             }
             throw t;
         }
     }
 
-    /** Says whether the result has come, and the call has not ended by it, nor ever will. */
+    /** Says whether the result has come and has not ended the call, nor ever will. */
     boolean isLost() {
         return isLost;
     }
@@ -90,7 +92,7 @@ final class Awaited extends Stages.Waiter {
         return waiting;
     }
 
-    /** The result is not waited for any more. @return false if it has come */
+    /** Stops waiting for the result. @return false if it has come */
     boolean giveUp() {
         if (take() == null) {
             return false;
@@ -104,9 +106,9 @@ final class Awaited extends Stages.Waiter {
     }
 
     /**
-     * Passes the cancel of a call on to a call that was made for it, where nobody else waits for that. Another stage is
-     * not cancelled: what its maker has hung on it to give back would be passed over, and other calls may wait for the
-     * same one.
+     * Passes the cancel of a call on to a call that was made for it, where nobody else waits for that one. A stage of
+     * another kind is not cancelled: what its maker has attached to it, to give something back, would be passed over,
+     * and other calls may wait for the same stage.
      */
     void cancel(HandledContext given) {
         if (stage instanceof OwnStage seen) {
@@ -123,16 +125,16 @@ final class Awaited extends Stages.Waiter {
     }
 
     /**
-     * The call has been given up, and what its request was read into stays charged until the stage ends, or until nobody
-     * can reach it any more. Where another call has returned the same stage before, nothing of this one is left there,
-     * and nothing stays charged: a stage that was there before the call does not hold its request, unless the handler
-     * itself has hung that on it.
+     * Leaves a charge for a call that has been given up: what its request was read into stays charged until the stage
+     * ends, or until nobody can reach the stage any more. Where another call has returned the same stage before,
+     * nothing of this call is left there, and nothing stays charged: a stage that was there before the call does not
+     * hold its request, unless the handler itself has attached that to it.
      *
      * @param own stages that the call's interceptors have been given instead of the handler's
-     * @param chargedBytes what the call has been charged for that, and has handed over
-     * @param unchargedBytes what the parameters take beside that, which needs no charge while the call has a place
-     * @param metadataBytes what the request's metadata take
-     * @return whether a place of a call has to stay charged for it, as nothing else can be
+     * @param chargedBytes bytes that the call has been charged for what its request was read into, and has handed over
+     * @param unchargedBytes bytes that the parameters take beside that, which need no charge while the call has a place
+     * @param metadataBytes bytes that the request's metadata take
+     * @return whether a place of a call has to stay charged, as nothing else can be
      */
     boolean leave(Account account, List<OwnStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
         // the thread that ended the stage may have failed before it came to the hook
@@ -152,7 +154,7 @@ final class Awaited extends Stages.Waiter {
         return leave(account, own, null, chargedBytes, unchargedBytes, metadataBytes);
     }
 
-    /** @param last its stage counts where none of the others does; null for none */
+    /** @param last awaits the stage whose hook counts where none of the others has one; null for none */
     private static boolean leave(
             Account account,
             List<OwnStage> own,
@@ -187,7 +189,10 @@ final class Awaited extends Stages.Waiter {
         return !isCharged;
     }
 
-    /** What is on a handler's own stage because of this call, rather than on one that interceptors have made. */
+    /**
+     * Hook that is on a handler's own stage because of this call, rather than on a stage that interceptors have made:
+     * the first that one of the given stages has on its source. Null for none.
+     */
     private static Stages.@Nullable Hook hook(List<OwnStage> own) {
         for (OwnStage seen : own) {
             Stages.Hook hook = seen.hook();

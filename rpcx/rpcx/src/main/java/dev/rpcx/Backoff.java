@@ -3,19 +3,22 @@ package dev.rpcx;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
-/** How long to leave a server alone after failures in a row: doubles, and is spread so that clients do not come back all at once. */
+/**
+ * Pause before the next connection attempt after consecutive failures. The pause doubles with each failure, and has
+ * jitter, so that clients do not come back all at once.
+ */
 final class Backoff {
     private static final long FIRST_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** Largest: a server that is back is found within 1 s. One attempt a second burdens nobody. */
+    /** Longest pause: a server that is back is found within 1 s, and one connection attempt a second burdens nobody. */
     private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private Backoff() {}
 
     /**
-     * Between half of the full time and all of it.
+     * A random time between half of the full pause and all of it.
      *
-     * @param failures in a row, from 1
+     * @param failures number of consecutive failures, from 1
      */
     static long nanos(int failures, RandomGenerator random) {
         long full = Math.min(MOST_NANOS, FIRST_NANOS << Math.min(failures - 1, 10));

@@ -13,8 +13,9 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * A future whose dependents run in the {@link CallContext} that was current where they were attached, or in none, whatever
- * thread completes it: an event loop, or the handler's thread of another call. So are the futures that its methods give.
+ * Future whose dependents run in the {@link CallContext} that was current where they were attached, or in none,
+ * whatever thread completes it: an event loop, or the handler's thread of another call. The futures that its methods
+ * return do the same.
  */
 class BoundFuture<T> extends RPCXFuture<T> {
     @Override
@@ -23,7 +24,8 @@ class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * A future that an event loop waits for is one that the same loop may have to complete, and no deadline ends that.
+     * Refuses to block an event loop: the same loop may have to complete the future that it would wait for, and no
+     * deadline ends that wait.
      */
     private void refuseToBlock(String what) {
         if (!isDone()) {
@@ -52,7 +54,7 @@ class BoundFuture<T> extends RPCXFuture<T> {
         return super.get(timeout, unit);
     }
 
-    /** Attaches what needs no context, and must not hold one. */
+    /** Attaches an action that needs no context, and must not hold one. */
     void onEnd(BiConsumer<? super T, ? super Throwable> action) {
         super.whenComplete(action);
     }

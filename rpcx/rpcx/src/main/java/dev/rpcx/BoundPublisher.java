@@ -5,9 +5,9 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The stream that a call takes to its server. It is subscribed to, asked for items and cancelled in the context in
- * which the call was made, or in none, whatever thread does it: event loops, as credit comes, or another call's
- * handler.
+ * The stream that a call sends to its server. It is subscribed to, asked for items and cancelled in the context in
+ * which the call was made, or in none if there was none, whatever thread does so: an event loop when credit comes, or
+ * the thread of another call's handler.
  */
 record BoundPublisher(
         Flow.Publisher<Object> given, @Nullable TimedContext context) implements Flow.Publisher<Object> {
@@ -23,7 +23,7 @@ record BoundPublisher(
         @Override
         public void onSubscribe(Flow.@Nullable Subscription subscription) {
             if (subscription == null) {
-                // a publisher may hear nothing of what is thrown here: the call ends by it
+                // onSubscribe(null) ends the call, since the publisher may ignore what is thrown here
                 subscriber.onSubscribe(null);
                 throw new NullPointerException("no subscription (expected: one)");
             }

@@ -7,21 +7,22 @@ import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /**
- * What a handler may ask about the call it is handling. Calls that it makes on its own thread have no more time than is
- * left of this one.
+ * Information about the call that a handler handles. Calls that the handler makes on its own thread have no more time
+ * than is left of the handled call.
  *
  * <p>A thread has the context of a call while it runs the call's interceptors, its handler, or the publisher or
- * subscriber of its streams. What depends on an {@link RPCXFuture}, and is attached to it there, has it too, wherever
- * it runs. What depends on another future runs with whatever context the thread has that completes it, which may be
- * that of another call: {@link #on} and {@link #run} give it this one.
+ * subscriber of its streams. A dependent that is attached to an {@link RPCXFuture} meanwhile has this context too, on
+ * whatever thread it runs. A dependent of any other future runs with the context of the thread that completes that
+ * future, which may be the context of another call: {@link #on} and {@link #run} let it run with this context.
  *
- * <p>RPCX makes these. One of your own is for tests of what takes one: it is {@link #current} nowhere.
+ * <p>RPCX makes the contexts. An implementation of your own serves tests of code that takes a context;
+ * {@link #current} never returns it.
  */
 public interface CallContext {
     /**
-     * Runs {@code calls} with this much time for all of them together, instead of each method's own, and never more
-     * than is left of the call being handled. It bounds the calls that are made within, not {@code calls} itself: what
-     * computes or sleeps there goes on. Blocks as long as they do.
+     * Runs {@code calls}, and gives the RPCX calls that it makes this much time, all of them together, instead of each
+     * method's own time, and never more than is left of the call being handled. The time bounds the RPCX calls and not
+     * {@code calls} itself: a computation or a sleep there goes on. Blocks until {@code calls} returns.
      *
      * @throws IllegalArgumentException a time that is not 1 µs to 1 h
      */
@@ -29,59 +30,66 @@ public interface CallContext {
         return CurrentCall.within(time, calls);
     }
 
-    /** The call that this thread is handling, or the calls that {@link #within} has given a time. */
+    /**
+     * The context of this thread: that of the call which it is handling, or of the calls to which {@link #within} has
+     * given a time.
+     */
     static Optional<CallContext> current() {
         return Optional.ofNullable(CurrentCall.get());
     }
 
     /**
-     * Runs {@code task} on this thread, where {@link #current} is this meanwhile: for what belongs to the call and runs
-     * elsewhere, such as a dependent of a future of the handler's own making. Calls made within have no more time than
-     * is left of this one, and {@link Tokens#forwarding} signs them for its caller, whatever else the thread handles.
-     * It may be used after the call has ended. Thread-safe.
+     * Runs {@code task} on the calling thread, with this context as {@link #current} meanwhile. It is meant for a task
+     * that belongs to the call and runs elsewhere, such as a dependent of a future of the handler's own making. Calls
+     * that the task makes have no more time than is left of this context's call, and {@link Tokens#forwarding} signs
+     * them for that call's caller, whatever else the thread handles. The context may be used after its call has ended.
+     * Thread-safe.
      */
     void run(Runnable task);
 
-    /** As {@link #run}, and gives what {@code calls} gives. */
+    /** As {@link #run}, and returns what {@code calls} returns. */
     <T> T call(Supplier<T> calls);
 
     /**
-     * An executor whose tasks {@code place} runs, each by {@link #run}:
-     * {@code ready.thenComposeAsync(v -> down.get(v), context.on(Runnable::run))} calls on for this call, whichever
-     * thread completes {@code ready}. The dependents of an {@link RPCXFuture} need none: they have the context that
-     * they were attached in.
+     * Returns an executor that hands each task to {@code place}, to be run with this context as by {@link #run}. In
+     * {@code ready.thenComposeAsync(v -> down.get(v), context.on(Runnable::run))} the call {@code down.get} is made
+     * within this context, whichever thread completes {@code ready}. The dependents of an {@link RPCXFuture} need no
+     * such executor: they run in the context in which they were attached.
      */
     Executor on(Executor place);
 
-    /** Time left, in nanoseconds; zero or less when it is over. */
+    /** Time left for the call, in nanoseconds; zero or less when the time is over. */
     long remainingNanos();
 
-    /** What the caller sent beside the arguments; empty, never null. */
+    /** Metadata that the caller has sent beside the arguments; may be empty, never null. */
     Metadata metadata();
 
     /**
-     * Who calls: whom a server's interceptor has found out with {@link #authenticate}, otherwise the subject of the
-     * client's certificate, otherwise nobody. Nothing that a client sends as metadata is taken for it.
+     * Identity of the caller: the principal that a server's interceptor has set with {@link #authenticate}, otherwise
+     * the subject of the client's certificate, otherwise empty. Nothing that a client sends as metadata is taken for
+     * its identity.
      */
     Optional<Principal> principal();
 
-    /** For a server's interceptor, before it proceeds: this is who calls. */
+    /** Sets the {@code principal} of the call. For a server's interceptor, before it proceeds. */
     void authenticate(Principal caller);
 
     /**
-     * True once the caller has given up, or is gone: nobody will read the result. A handler that blocks is interrupted
-     * as well.
+     * True once the caller has given the call up, or is gone, so that nobody will read the result. A handler that
+     * blocks is interrupted as well.
      */
     boolean isCancelled();
 
     /**
-     * Runs this once when the caller gives up or is gone, or when the call's time is over, before the call has ended;
-     * at once, on this thread, if that has happened already; never for a call that ends in good time, unless its
-     * handler runs on behind the answer of an interceptor. It runs where the method's handlers run, so for a method on
-     * the event loop it may not block. For a handler that returns a future: what it waits for can be told that nobody
-     * does any more. The future is left alone, since others may have it too, unless it is the {@link RPCXFuture} of a
-     * call that was made for this one, and nobody else waits for it. A second later the call is over, whether its
-     * result comes or not. Thread-safe.
+     * Has {@code task} run once if, before the call has ended, its caller gives up or is gone, or its time is over. If
+     * that has happened already, the task runs at once on the calling thread. It never runs for a call that ends in
+     * good time, unless the handler runs on after an interceptor has answered the call. The task runs where the
+     * method's handlers run, so for a method on the event loop it may not block.
+     *
+     * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself leaves
+     * the future alone, since others may hold it too, unless it is the {@link RPCXFuture} of a call that was made for
+     * this call, and nobody else waits for it. One second later the call is over, whether its result comes or not.
+     * Thread-safe.
      */
     void onCancel(Runnable task);
 }

@@ -6,8 +6,9 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a client's proxy gives for an asynchronous call. It knows the call for which it was made, and that call's end
- * ends it where nobody else waits for it; a cancel of it reaches its own call.
+ * Future that a client's proxy returns for an asynchronous call. It knows the handled call for which its own call was
+ * made: when the handled call is given up, this future is cancelled, unless somebody else waits for it. A cancel of
+ * this future reaches its own call.
  */
 final class CallFuture<T> extends BoundFuture<T> {
     @SuppressWarnings("rawtypes")
@@ -20,16 +21,19 @@ final class CallFuture<T> extends BoundFuture<T> {
 
     private volatile @Nullable Runnable onCancel;
 
-    /** The call for which this one was made; null where there is none, and once it has ended. */
+    /**
+     * Context of the handled call for which this future's call was made; null if there is none, once this future has
+     * ended, and once it has been handed out elsewhere.
+     */
     private volatile @Nullable TimedContext maker;
 
-    /** Of {@link #own}: a proxy has handed this out. */
+    /** Bit of {@link #own}: a proxy has handed this future out. */
     private static final int HANDED_OUT = 1 << 31;
 
-    /** Dependents that are this library's own, or its interceptors'; and {@link #HANDED_OUT}. */
+    /** Number of dependents that belong to this library or to interceptors, with the bit {@link #HANDED_OUT}. */
     private volatile int own;
 
-    /** For a call that is made here. */
+    /** Creates the future of a call that is made on this thread. */
     CallFuture() {
         TimedContext here = CurrentCall.get();
         if (here != null) {
@@ -44,10 +48,11 @@ final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * A proxy hands this out. What hangs on it when that happens first is its client's: of the call's interceptors,
-     * before its caller has it. That hinders nobody from giving the call up. An interceptor may return the same future
-     * again: what hangs on it by then may be that of its first receiver, and one that goes to another call than that
-     * which it was made for is nobody's from then on.
+     * Called when a proxy hands this future out. Dependents that it has at the first time belong to the interceptors of
+     * its client, since its caller has not had it yet. They do not hinder anybody from giving the call up. An
+     * interceptor may return the same future again: dependents that it has by then may belong to the caller who had it
+     * first, and are not counted. A future that is handed out elsewhere than within the call that it was made for
+     * belongs to no call from then on.
      */
     void handedOut() {
         TimedContext made = maker;
@@ -63,16 +68,16 @@ final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Says whether the call has been made for this one and is under way, and nothing of others hangs on it: no
-     * dependent, and no thread that waits.
+     * Says whether this future's call was made for {@code call}, this future has not ended, and nobody else waits for
+     * it: neither a dependent nor a thread.
      */
     boolean isOnlyFor(TimedContext call) {
         return maker == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
     }
 
     /**
-     * The call has brought its result: this holds nothing any more of it, of its connection, or of the call for which
-     * it was made. Whoever waits for it may run here, on an event loop.
+     * Completes this future with the result of its call. From here on it holds nothing of its call, of the connection,
+     * or of the call for which it was made. Dependents may run on this thread, an event loop.
      */
     boolean bring(@Nullable T value) {
         letGo();
@@ -83,7 +88,9 @@ final class CallFuture<T> extends BoundFuture<T> {
         }
     }
 
-    /** The same for a call that has failed. */
+    /**
+     * Completes this future with the failure of its call. As with a result, it holds nothing of the call from here on.
+     */
     boolean fail(Throwable thrown) {
         letGo();
         try {
@@ -94,9 +101,9 @@ final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * The call is over, or its caller has ended this and nothing of the call is under way or to come: this holds
-     * nothing of it. Without a fence of its own for each: all of it is seen by whoever sees the end, which is told
-     * behind it.
+     * Makes this future hold nothing of its call. Called when the call is over, or when its caller has ended this
+     * future and no attempt of the call is under way or to come. Not every write needs a fence of its own: the end is
+     * told after the writes, so whoever sees the end sees all of them.
      */
     void letGo() {
         if (maker != null) {
@@ -106,8 +113,8 @@ final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Called before the call is sent: a cancel that came first finds nothing to stop, and the caller looks for it
-     * afterwards.
+     * Sets what a cancel runs. Called before the call is sent. A cancel that came before finds nothing to run, so the
+     * sender looks for a cancel afterwards.
      */
     void onCancel(Runnable action) {
         onCancel = action;

@@ -3,7 +3,7 @@ package dev.rpcx;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A call on its way through its interceptors. A server knows of each which call it is. */
+/** Call on its way through its interceptors. At a server it knows which handled call it belongs to. */
 final class CallInvocation implements Interceptor.Invocation {
     private final String service;
     private final String method;
@@ -26,7 +26,7 @@ final class CallInvocation implements Interceptor.Invocation {
         this.handled = handled;
     }
 
-    /** How long ago a server has received the call; 0 at a client. */
+    /** Time in nanoseconds since the server received the first frame of the call; 0 at a client. */
     long ageNanos() {
         return handled == null ? 0 : handled.ageNanos();
     }

@@ -11,7 +11,7 @@ final class CallList {
     private @Nullable ServerCall last;
     private int size;
 
-    /** How many have been added so far. */
+    /** Number of calls that have been added so far. */
     private long additions;
 
     @Nullable
@@ -31,7 +31,7 @@ final class CallList {
         return call.onLoop.list == this;
     }
 
-    /** @return whether the call has been in this list ever since it was this addition */
+    /** @return whether the call has been in this list ever since the addition with this number */
     boolean hasKept(ServerCall call, long addition) {
         return contains(call) && call.onLoop.addition == addition;
     }

@@ -11,24 +11,32 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A line a call, as one JSON object, so that a log store takes it apart without a pattern: to the logger {@code dev.rpcx.calls} of
- * {@link System.Logger}, which the application's own logging answers for. A call that ended well is INFO, another one WARNING.
+ * Interceptor that logs one line for each call, as a JSON object, which a log store can parse without a pattern. The
+ * lines go to the logger {@code dev.rpcx.calls} of {@link System.Logger}, which the application's own logging handles.
+ * The level is INFO for a call that has succeeded, and WARNING for any other call.
  *
  * <pre>{@code
  * {"side":"server","service":"greeter","method":"hello","outcome":"OK","micros":210,"leftMicros":9999700,"principal":"alice",
  *  "trace":"4bf92f3577b34da6a3ce929d0e0e4736"}
  * }</pre>
  *
- * <p>{@code leftMicros} is what was left of the caller's time when the call ended, {@code executed} and {@code error}
- * stand there for one that failed, {@code trace} where a W3C {@code traceparent} came with it (at a client: one that is
- * not computed for each attempt). A server's call whose caller has gone and whose future has not ended within a second
- * of that is CANCELLED, and so is one whose handler throws anything but an {@link RPCXException} once its caller has
- * gone; before that it is HANDLER_FAILED, whatever it throws. A call that brings a stream has its line at the end of
- * that: a client's for each subscription, and CANCELLED where the subscriber has given it up, a server's also where its
- * caller has gone before it is subscribed to. Where the server itself ends a stream, as for an item that is too large,
- * the line says so, unless an interceptor before this one gives another stream. Another result that is refused only as
- * it is encoded or sent, such as for its size, is OK here. Arguments and results are never written. What a server
- * refuses before its handlers (overload, an unknown method) does not come by here. Clients' logs have both.
+ * <p>{@code leftMicros} is the time that was left of the {@code CallContext} when the call ended; a call that a client
+ * makes outside any context has none. {@code executed} and {@code error} are there for a call that ended with an
+ * {@link RPCXException}; a HANDLER_FAILED call that ended with another exception has only {@code error}. {@code trace}
+ * is there if the metadata has a W3C {@code traceparent}; at a client, if that entry is not computed for each attempt.
+ *
+ * <p>At a server, a call is CANCELLED if its caller has gone and its future has not ended within a second of that, or
+ * if its handler throws anything but an {@link RPCXException} after its caller has gone. If the handler throws such an
+ * exception before that, the call is HANDLER_FAILED.
+ *
+ * <p>A call that brings a stream has its line at the end of the stream. At a client there is a line for each
+ * subscription, which is CANCELLED where the subscriber has cancelled it. At a server the line is written also where
+ * the caller has gone before the stream is subscribed to. Where the server itself ends a stream, such as for an item
+ * that is too large, the line says so, unless an interceptor before this one returns another stream.
+ *
+ * <p>Any other result that is refused only when it is encoded or sent, such as for its size, is OK in a server's line.
+ * A call that a server refuses before its handler (overload, an unknown method) does not reach this interceptor and has
+ * no line. A client's log has both failures. Arguments and results are never written.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -45,17 +53,17 @@ public final class CallLog implements Interceptor {
         this.logger = logger;
     }
 
-    /** For {@code Client.builder().interceptor}: from the call to its end, with all that was tried. */
+    /** For {@code Client.builder().interceptor}: measures from the call to its end, all attempts included. */
     public static CallLog ofClient() {
         return new CallLog("client", 0, LOGGER);
     }
 
-    /** For {@code Server.builder(…).interceptor}: the time in the handler. */
+    /** For {@code Server.builder(…).interceptor}: measures the time in the handler. */
     public static CallLog ofServer() {
         return new CallLog(SERVER, 0, LOGGER);
     }
 
-    /** The same without the calls that ended well and sooner than this, which is 0 to 365 days. */
+    /** Returns the same log without calls that succeeded in less than {@code time}, which is 0 to 365 days. */
     public CallLog slowerThan(Duration time) {
         return new CallLog(
                 side,
@@ -91,7 +99,7 @@ public final class CallLog implements Interceptor {
         return new LoggedStream<>(stream, named, context, begin);
     }
 
-    /** The same stream, of which each subscription has its line when it ends. */
+    /** The same stream, but the end of each subscription is logged. */
     private final class LoggedStream<T> implements Flow.Publisher<T>, WatchedStream {
         private final Flow.Publisher<T> stream;
         private final Named named;
@@ -107,7 +115,7 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void subscribe(Flow.Subscriber<? super T> subscriber) {
-            // a client's call begins with its subscription
+            // at a client, a call that brings a stream begins with its subscription
             Logged<T> logged = new Logged<>(subscriber, named, context, isServer() ? begin : System.nanoTime());
             try {
                 stream.subscribe(logged);
@@ -129,7 +137,7 @@ public final class CallLog implements Interceptor {
         return side.equals(SERVER);
     }
 
-    /** Passes all on, and writes the line at the first end that there is. */
+    /** Subscriber that passes all signals on, and writes the line at the first end of the stream. */
     private final class Logged<T> implements Flow.Subscriber<T> {
         private final Flow.Subscriber<? super T> subscriber;
         private final Named named;
@@ -157,7 +165,7 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            // the subscriber cancels a second one, which does not end the stream
+            // the subscriber cancels a second subscription, which does not end the stream
             subscriber.onSubscribe(
                     isSubscribed.compareAndSet(false, true)
                             ? new LoggedSubscription(this, subscription)
@@ -188,7 +196,7 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** The subscription of one subscriber. */
+    /** Subscription that writes the line when its subscriber cancels it, or when the server ends the stream. */
     private record LoggedSubscription(Logged<?> to, Flow.Subscription subscription)
             implements Flow.Subscription, WatchedStream {
         @Override
@@ -213,16 +221,19 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** Whoever reads a stream wants no more of it. */
+    /** Stands for the end of a stream whose subscriber wants no more of it. */
     private static final class GivenUp extends CancellationException {
         private static final long serialVersionUID = 1L;
     }
 
-    /** What a line says of a call: a stage that outlasts the call holds this, and neither arguments nor results. */
+    /**
+     * Names of a call for its line. A stage that outlasts the call holds this object in place of the
+     * {@code Invocation}, and so neither arguments nor results.
+     */
     private record Named(
             String service, String method, @Nullable String traceparent) {}
 
-    /** An entry that is computed for each attempt has no value here: to compute one would run the user's code. */
+    /** Leaves out a {@code traceparent} that is computed for each attempt: to compute it would run the user's code. */
     private static Named named(Invocation call) {
         return new Named(
                 call.service(), call.method(), call.metadata().entries().get("traceparent"));
@@ -252,7 +263,7 @@ public final class CallLog implements Interceptor {
             context.principal().map(Principal::getName).ifPresent(name -> text(line, "principal", name));
         }
         String trace = call.traceparent;
-        // version, trace, span and flags, with hyphens between
+        // a traceparent has a version, a trace, a span and flags, with hyphens between
         if (trace != null && trace.length() >= 35 && trace.charAt(2) == '-') {
             text(line, "trace", trace.substring(3, 35));
         }
@@ -275,7 +286,10 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** A handler may give up of itself, and one that its caller has given up may throw anything. */
+    /**
+     * Whether a call counts as cancelled. At a server that depends on the caller and not on the exception: a handler
+     * may throw a {@link CancellationException} of its own accord, and may throw anything once its caller has given up.
+     */
     private boolean isCancelled(@Nullable CallContext context, Throwable t) {
         return t instanceof GivenUp
                 || (context != null && isServer() ? context.isCancelled() : t instanceof CancellationException);
@@ -285,21 +299,25 @@ public final class CallLog implements Interceptor {
         line.append(",\"").append(name).append("\":").append(TimeUnit.NANOSECONDS.toMicros(nanos));
     }
 
-    /** Nothing that a caller sends can end the string, or the line. */
+    /**
+     * Appends a JSON field. The text is escaped, so that nothing that a caller sends can end the string or the line.
+     */
     private static void text(StringBuilder line, String name, String text) {
         line.append(",\"").append(name).append("\":\"");
         escape(line, text);
         line.append('"');
     }
 
-    /** Text of a peer for a line of a log, between quotes. 500 characters at most. */
+    /** Escapes a peer's text for use between quotes in a line of a log, and cuts it at 500 characters. */
     static String escaped(String text) {
         StringBuilder escaped = new StringBuilder();
         escape(escaped, text);
         return escaped.toString();
     }
 
-    /** As within a string of JSON. Characters that are not seen, or turn the direction of writing, are escaped too. */
+    /**
+     * Escapes as in a JSON string. Characters that are invisible, or change the direction of writing, are escaped too.
+     */
     private static void escape(StringBuilder line, String text) {
         text.codePoints().limit(MOST_TEXT).forEach(c -> {
             if (c == '"' || c == '\\') {

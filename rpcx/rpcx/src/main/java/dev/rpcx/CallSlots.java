@@ -7,36 +7,46 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The slots of a connection: an array that fills from the bottom, and a stack of those that are free, so that few are in use and those
- * are warm. {@link #acquire} and {@link #release} from any thread, without locks.
+ * The slots of a connection: an array that fills from the bottom, and a stack of the free slots, so that few slots are
+ * in use and those are warm in the caches. {@link #acquire} and {@link #release} may be called from any thread, and
+ * take no locks.
  */
 final class CallSlots {
     private final ClientConnection connection;
     private final ClientCall[] calls = new ClientCall[Wire.MAX_SLOTS];
     private final AtomicInteger made = new AtomicInteger();
 
-    /** Low half: the top slot plus one, 0 for none. High half: counts changes, so that a top that came back is not taken for the old one. */
+    /**
+     * Top of the stack of free slots. Low half: number of the top slot plus one, 0 for none. High half: count of
+     * changes, so that a slot that has come back to the top is not taken for the earlier top.
+     */
     private final AtomicLong free = new AtomicLong();
 
     private volatile int limit = Wire.MAX_SLOTS;
 
-    /** Slots at or above the limit that were made before the server had told it, and that no call has any more. */
+    /**
+     * Number of slots at or above the limit that were made before the server had told the limit, and that no call has
+     * any more.
+     */
     private final AtomicInteger retired = new AtomicInteger();
 
     /**
-     * Set behind {@link ClientCall#orphan} and {@link ClientCall#unreleased}, by one store: a thread whose stack or
-     * memory is at its end can call nothing. The event loop then looks through the slots.
+     * Set after {@link ClientCall#orphan} or {@link ClientCall#unreleased}, by a store alone: a thread whose stack or
+     * memory is exhausted can call nothing. The event loop then looks through the slots.
      */
     volatile boolean hasOrphans;
 
-    /** Begins and ends of {@link #trim}: odd while the free slots are off their list. Written under the lock. */
+    /**
+     * Count of begins and ends of {@link #trim}: odd while the free slots are off their stack. Written under the lock
+     * of {@code this}.
+     */
     private volatile int trims;
 
     CallSlots(ClientConnection connection) {
         this.connection = connection;
     }
 
-    /** How many calls the server takes at once. */
+    /** Sets how many calls the server takes at once. */
     void limit(int calls) {
         limit = Math.max(1, Math.min(calls, Wire.MAX_SLOTS));
     }
@@ -46,8 +56,9 @@ final class CallSlots {
     }
 
     /**
-     * Whether all slots that the server allows are in use: {@link #acquire} would throw. From any thread, on the way of
-     * every call, which changes what this reads. While the free slots are being trimmed nobody knows, and it says no.
+     * Whether all slots that the server allows are in use, so that {@link #acquire} would throw. While the free slots
+     * are being trimmed nobody knows, and the answer is false. Any thread; every call asks this, and every call changes
+     * what is read here.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
@@ -89,12 +100,16 @@ final class CallSlots {
                 throw OwnEnd.full(
                         limit + " calls are under way on one connection (expected: fewer, or more connections)");
             }
-            // those that are free are being trimmed, and come back at once
+            // the free slots are being trimmed, and come back at once
             Thread.onSpinWait();
         }
     }
 
-    /** Gives back what the free slots keep. From any thread. @return whether there is no slot that a call has */
+    /**
+     * Gives back the buffers that free slots keep. Any thread.
+     *
+     * @return whether no call has a slot
+     */
     synchronized boolean trim() {
         int before = trims;
         trims = before + 1;
@@ -108,13 +123,13 @@ final class CallSlots {
                 try {
                     call.trim();
                 } catch (Throwable e) {
-                    // where there is no memory for a smaller buffer; the next one may free some
+                    // there is no memory for a smaller buffer; the next slot may free some
                     ThreadTools.report(e);
                 }
             }
             return count == made.get() - retired.get();
         } finally {
-            // in any case: the slots are free
+            // also where something above has failed: the slots are free
             while (taken != null) {
                 ClientCall call = taken;
                 taken = call.nextTrimmed;
@@ -125,16 +140,18 @@ final class CallSlots {
         }
     }
 
-    /** Another number each time that a slot is taken or given back, but for the first time that it is taken. */
+    /**
+     * A number that changes each time a slot is taken or given back, except when a slot is taken for the first time.
+     */
     long changes() {
         return free.get();
     }
 
     /**
-     * Gives slots back whose callers have gone and could not do it themselves. On the event loop, which reads the
-     * socket.
+     * Gives slots back whose callers have gone and could not do it themselves. On the event loop, while it has the turn
+     * to read the socket.
      *
-     * @return false if it has to look once more, after what is being queued now
+     * @return false if another look is needed, after what is being queued now
      */
     boolean freeOrphans() {
         hasOrphans = false;
@@ -168,7 +185,7 @@ final class CallSlots {
         return isAny;
     }
 
-    /** Wakes all callers, which then wait on their own. From any thread. */
+    /** Wakes all callers. When they park again they schedule a look at them, or park with a timeout. Any thread. */
     void wakeCallers() {
         for (int slot = 0, top = made.get(); slot < top; slot++) {
             ClientCall call = calls[slot];
@@ -179,8 +196,11 @@ final class CallSlots {
     }
 
     /**
-     * Nothing that may fail is called behind the exchange: what this throws has taken nothing off. A server refuses
-     * whatever comes in a slot at or above its limit, so such a slot is not used again.
+     * Takes the top slot off the stack of free slots. A server refuses whatever comes in a slot at or above its limit,
+     * so such a slot is not used again. Nothing that may fail is called after the exchange for a slot that is used: if
+     * this method throws, no such slot has been taken off.
+     *
+     * @return null if no slot is free
      */
     private @Nullable ClientCall pop() {
         while (true) {
@@ -200,7 +220,11 @@ final class CallSlots {
         }
     }
 
-    /** As {@link #pop}: what this throws has used up no slot. */
+    /**
+     * Makes the next slot. If this method throws, no slot has been used up.
+     *
+     * @return null if the server allows no more slots
+     */
     private @Nullable ClientCall make() {
         while (true) {
             int slot = made.get();
@@ -215,7 +239,7 @@ final class CallSlots {
         }
     }
 
-    /** As {@link #pop}: what this throws has not given the slot back. */
+    /** Puts a slot on the stack of free slots. If this method throws, the slot has not been given back. */
     void release(ClientCall call) {
         while (true) {
             long top = free.get();
@@ -230,7 +254,10 @@ final class CallSlots {
         return (top >>> 32) + 1 << 32 | slotPlusOne;
     }
 
-    /** The call in this slot, if the slot was ever used. On the event loop, for a slot whose call has been queued. */
+    /**
+     * The call in this slot; null if the slot was never used. On the event loop, for a slot whose call has been queued;
+     * another thread may miss a slot that was made just now.
+     */
     @Nullable
     ClientCall at(int slot) {
         return slot < calls.length ? calls[slot] : null;
@@ -249,7 +276,7 @@ final class CallSlots {
         }
     }
 
-    /** Slots that a call has, counted one by one: for tests, while nothing happens. */
+    /** Number of slots that calls have, counted one by one. For tests, while nothing happens. */
     int taken() {
         int unused = 0;
         for (int slot = (int) free.get() - 1; slot >= 0; slot = calls[slot].nextFree - 1) {
@@ -258,7 +285,7 @@ final class CallSlots {
         return made.get() - retired.get() - unused;
     }
 
-    /** Slots at and above this were never used. */
+    /** Number of slots that have been made: those at and above it were never used. */
     int top() {
         return made.get();
     }

@@ -10,37 +10,39 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the code of others for the calls of one connection, on either wire, beside what their handlers run themselves: what
- * wants to be told of a call's end, the publishers and subscribers of its streams, and the rest of its chain where an
- * interceptor proceeds on an event loop. All of that runs where the method's handlers do, and may take as long as a
- * handler: so a call that is over keeps its place, and its handler counts, until these threads are done. A thread of an
- * interceptor that runs the handler is one of them. Their number is kept by the call's context, since a call's object
- * may serve another one.
+ * Runs user code for the calls of one connection, on either wire, beside what their handlers run themselves: callbacks
+ * for the end of a call, the publishers and subscribers of its streams, and the rest of its chain where an interceptor
+ * proceeds on an event loop. All of that runs where the method's handlers do, and may take as long as a handler. So a
+ * call that is over keeps its place, and its handler counts, until these threads are done. A thread of an interceptor
+ * that runs the handler is one of them. The call's context keeps the number of these threads, since a call's object may
+ * serve another call.
  */
 final class CallThreads {
-    /** A call that such threads belong to. */
+    /** A call for which threads run beside its handler. */
     interface Call {
         ServerMethod method();
 
         HandledContext context();
 
-        /** Whether this thread is the one that was given to the call, and runs its handler or what stands before it. */
+        /**
+         * Whether this thread is the one that was given to the call, and runs its handler or the interceptors before
+         * it.
+         */
         boolean isRunner();
 
         /**
-         * The handler counts no longer in the limit of its method. Any thread says so, one at a time; a second time
-         * does nothing.
+         * Stops counting the handler in the limit of its method. Any thread, one at a time; a second time does nothing.
          */
         void leaveNow(boolean isDone);
 
         /**
-         * The call that had this context was over but for its threads, or for these and its reply, and the last of them
-         * is done. On the event loop.
+         * Notes that the last thread is done of a call that had this context, and that was over but for its threads, or
+         * but for these and its reply. Event loop only.
          */
         void threadsEnded(HandledContext of);
     }
 
-    /** The steps of any call that is over: they hold nothing of it. */
+    /** Steps of any call that is over: they hold nothing of it. */
     static final Steps NO_STEPS = new Steps() {
         @Override
         public boolean isElsewhere() {
@@ -54,7 +56,7 @@ final class CallThreads {
 
         @Override
         public boolean bringsStream() {
-            // nobody knows, so what has been brought is left as it is
+            // whether it does is not known any more, so what has been brought is left as it is
             return true;
         }
 
@@ -78,14 +80,17 @@ final class CallThreads {
     };
 
     /**
-     * Frames that the end of a thread, or to hand a task over, may take: where a stack is nearly at its end no handler
-     * begins, and no thread is counted.
+     * Number of stack frames that it may take to end a thread's work or to hand a task over: where fewer are left no
+     * handler starts, and no thread is counted.
      */
     private static final int RESERVED_FRAMES = 100;
 
     private final EventLoop loop;
 
-    /** Of the connection: on its event loop, or here after the loop's end. Never within what calls it while the loop runs. */
+    /**
+     * Runs a task on the connection's event loop, or on the calling thread after the loop's end. While the loop runs,
+     * no task runs within the code that hands it over.
+     */
     private final Executor inLoopOrHere;
 
     private final ConnectionThreads threads;
@@ -99,8 +104,8 @@ final class CallThreads {
     }
 
     /**
-     * Tells those who wanted to be told of the end of a call, never within what ends it. They are in no call's context:
-     * the time of theirs may be over.
+     * Runs the callbacks for the end of a call, not within the code that ends it unless there is no thread for them or
+     * the event loop has ended. They run in no call's context: the time of their own call may be over.
      */
     void tell(Call call, List<? extends Runnable> told) {
         run(
@@ -108,7 +113,7 @@ final class CallThreads {
                 new Counted(call, call.context(), () -> told.forEach(CallThreads::tell), null).begin());
     }
 
-    /** As {@link #tell(Call, List)}, of a call that is over also where there is no memory to tell of it. */
+    /** As {@link #tell(Call, List)}, for a call that is over also where there is no memory to tell anybody of it. */
     void tellIfPossible(Call call, List<? extends Runnable> told) {
         try {
             tell(call, List.copyOf(told));
@@ -127,14 +132,14 @@ final class CallThreads {
         });
     }
 
-    /** Runs the signals of a call's streams, in its context. */
+    /** Makes the executor that runs the signals of a call's streams, in the call's context. */
     Executor signalsOf(Call call) {
         HandledContext context = call.context();
         RunOn.Place place = call.method().place();
         return signal -> run(place, new Counted(call, context, () -> context.run(signal), null).begin());
     }
 
-    /** What has the rest of the call's chain run where the method's handlers do. */
+    /** Makes the steps that run the rest of the call's chain where the method's handlers run. */
     Steps stepsOf(Call call) {
         return new StepsOfCall(this, call);
     }
@@ -177,15 +182,16 @@ final class CallThreads {
         try {
             inLoopOrHere.execute(() -> call.threadsEnded(context));
         } catch (Throwable t) {
-            // its place is found at the next look
+            // the call's place is found at the next check
             lost.isAny = true;
             throw t;
         }
     }
 
     /**
-     * Runs once, whoever has taken it: a place may take a task and throw all the same. It is made before its thread is
-     * counted, and handed over next: who has been counted is counted back.
+     * A task that runs once, whoever has taken it: the place where it is to run may take it and throw all the same. It
+     * is made before its thread is counted, and handed over right after, so that a thread which has been counted is
+     * counted back.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -194,7 +200,10 @@ final class CallThreads {
         private final transient HandledContext context;
         private final transient Runnable task;
 
-        /** A handler's part, which may not run anywhere else; null for what may run here where there is no thread for it. */
+        /**
+         * Step of a chain, which may only run where the handlers run; null for a task that may run without a thread of
+         * its own where there is none.
+         */
         final transient @Nullable LaterStep step;
 
         Counted(Call call, HandledContext context, Runnable task, @Nullable LaterStep step) {
@@ -204,7 +213,7 @@ final class CallThreads {
             this.step = step;
         }
 
-        /** Counts its thread. Where this fails, such as at the end of a stack, nothing is counted. */
+        /** Counts the thread of the task. If that fails, such as at the end of a stack, nothing is counted. */
         Counted begin() {
             ThreadTools.reserveStack(RESERVED_FRAMES);
             context.beginThread();
@@ -233,7 +242,7 @@ final class CallThreads {
             }
         }
 
-        /** It is not run. */
+        /** Counts the thread back of a task that is not run. */
         void end() {
             if (compareAndSet(false, true)) {
                 ended(call, context);
@@ -253,7 +262,7 @@ final class CallThreads {
         }
     }
 
-    /** Goes on with one call where its handlers run. */
+    /** Continues the chain of one call where its handlers run. */
     interface Steps {
         /** Whether this thread is an event loop on which no handler of the method may run. */
         boolean isElsewhere();
@@ -265,13 +274,13 @@ final class CallThreads {
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
-        /** Whether the method brings a stream: its publisher may be a stage as well, and is none here. */
+        /** Whether the method brings a stream: its publisher may be a stage as well, but is not taken for one. */
         boolean bringsStream();
 
-        /** Whether a thread beside the call's own goes on with it. */
+        /** Whether a thread beside the call's own runs a part of its chain. */
         boolean isAnyBehind();
 
-        /** Whether the call does not end while this thread runs for it: it is the call's own, or counted. */
+        /** Whether the call does not end while this thread runs for it: the thread is the call's own, or is counted. */
         boolean isCounted();
 
         /**
@@ -283,8 +292,8 @@ final class CallThreads {
         Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
 
         /**
-         * Takes back the steps that wait for a thread: the call has ended, and none of them may begin. Any thread. It
-         * throws nothing, as it stands between the steps by which a call ends.
+         * Takes back the steps that wait for a thread: the call has ended, and none of them may start. Any thread. This
+         * method throws nothing, as it is called in the midst of what ends a call.
          */
         void callEnded();
     }
@@ -296,10 +305,10 @@ final class CallThreads {
         private final RunOn.Place place;
         private final boolean bringsStream;
 
-        /** Those that have not begun; null where there was none, as in most calls. Guarded by this. */
+        /** Steps that have not started; null where there was none, as in most calls. Guarded by {@code this}. */
         private @Nullable Set<LaterStep> unbegun;
 
-        /** Threads that run a part of the chain and are counted; null where there was none. Guarded by this. */
+        /** Threads that run a part of the chain and are counted; null where there was none. Guarded by {@code this}. */
         private @Nullable Set<Thread> counted;
 
         StepsOfCall(CallThreads threads, Call call) {
@@ -319,7 +328,8 @@ final class CallThreads {
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(this, invocation, step);
-            // all that may fail comes before its thread is counted, and nothing between that and handing it over
+            // all that may fail comes before the step's thread is counted, and nothing between that and handing the
+            // step over
             ThreadTools.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
@@ -399,7 +409,7 @@ final class CallThreads {
                 }
                 all.forEach(LaterStep::takeBack);
             } catch (Throwable noMemory) {
-                // what is left finds, when a thread comes to it, that the call has ended
+                // the steps that are left find, when a thread comes to them, that the call has ended
                 ThreadTools.report(noMemory);
             }
         }
@@ -412,9 +422,8 @@ final class CallThreads {
     }
 
     /**
-     * The rest of a chain, on a thread of its own. A cancel of the call interrupts that thread as it does the
-     * handler's.
-     * While it waits for that thread the end of the call takes it back.
+     * Rest of a chain, which runs on a thread of its own. A cancel of the call interrupts that thread as it does the
+     * handler's. While the step waits for that thread, the end of the call takes it back.
      */
     private static final class LaterStep implements Runnable {
         private final StepsOfCall of;
@@ -432,14 +441,20 @@ final class CallThreads {
             this.counted = of.threads.new Counted(of.call, of.context, this, this);
         }
 
-        /** It waits for its thread, or has begun. The call may have ended while it was on its way there. */
+        /**
+         * Called when the step waits for its thread, or has started. The call may have ended while the step was on its
+         * way there: then the step is taken back.
+         */
         void waits() {
             if (context.isBarred()) {
                 takeBack();
             }
         }
 
-        /** Where it waits: whoever waits for it is told where the call's signals run, and the call is over then. */
+        /**
+         * Takes the step back, if it still waits. The call is over then, and those who wait for the step's result are
+         * told so where the call's signals run.
+         */
         void takeBack() {
             if (of.threads.threads.withdraw(of.place, counted)) {
                 of.begins(this);
@@ -467,7 +482,7 @@ final class CallThreads {
             try {
                 Object value = proceed();
                 if (!of.bringsStream && value instanceof CompletionStage<?> stage) {
-                    // others may share it, or it may never end: this waits at one of the call's own
+                    // others may share the stage, or it may never end, so the result waits at a stage of the call's own
                     context.asOwn(stage).whenComplete(this::end);
                 } else {
                     result.complete(value);
@@ -489,7 +504,7 @@ final class CallThreads {
             try {
                 return of.proceedCounted(invocation, step);
             } finally {
-                // also one that the handler has made itself: the thread's next task must not meet it
+                // clears also an interrupt that the handler has made itself: the thread's next task must not meet it
                 Thread.interrupted();
             }
         }
@@ -497,7 +512,7 @@ final class CallThreads {
 
     /** A thread that a cancel of the call interrupts, for as long as it runs a part of the call's chain. */
     static final class Interruptible implements Runnable {
-        /** Guarded by this, as what follows. */
+        /** The thread while it runs that part; null afterwards. Guarded by {@code this}, as the field below is. */
         private @Nullable Thread thread;
 
         private boolean isInterrupted;
@@ -514,7 +529,10 @@ final class CallThreads {
             }
         }
 
-        /** On that thread. What it does next must not meet the call's interrupt, and has to meet that of its owner. */
+        /**
+         * Ends the part that a cancel interrupts. Called on that thread: what the thread does next must not meet the
+         * call's interrupt, and has to meet that of its owner.
+         */
         synchronized void end() {
             thread = null;
             if (isInterrupted) {

@@ -2,9 +2,11 @@ package dev.rpcx;
 
 import java.time.InstantSource;
 
-/** What callbacks of users throw, in the log: it changes nothing for their calls. */
+/** Logs what callbacks of users throw, which changes nothing for their calls. */
 final class CallbackFailures {
-    /** What a peer sends may have the same callback fail again and again. */
+    /**
+     * Limits the log to one warning a minute, since what a peer sends may make the same callback fail again and again.
+     */
     static final Complaint COMPLAINT = new Complaint(System.getLogger("dev.rpcx.callbacks"), InstantSource.system());
 
     private CallbackFailures() {}

@@ -3,11 +3,11 @@ package dev.rpcx;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
-/** Interceptors of a client or a server in their order, and what answers the call behind them. */
+/** Chain of the interceptors of a client or a server, with what answers the call behind them. */
 final class Chain {
     private Chain() {}
 
-    /** All of them in order, the first outermost. */
+    /** Returns the chain of all interceptors in their order, the first one outermost. */
     static Interceptor.Next of(Iterable<Interceptor> interceptors, Interceptor.Next end) {
         Interceptor.Next next = call -> end.proceed(given(call));
         ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
@@ -23,8 +23,8 @@ final class Chain {
     }
 
     /**
-     * Goes one step further, at a server where {@link CallContext#current} is the call that is handled: see
-     * {@link HandledCall#proceed}.
+     * Goes one step further in the chain. At a server {@link CallContext#current} is the context of the handled call
+     * while the step runs: see {@link HandledCall#proceed}.
      */
     static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
         CallInvocation known = given(call);
@@ -32,7 +32,10 @@ final class Chain {
         return handled == null ? step.proceed(known) : handled.proceed(known, step);
     }
 
-    /** The call that an interceptor proceeds with: one that it has made by itself is that of no call. */
+    /**
+     * Returns the invocation that an interceptor proceeds with. One of a class of the interceptor's own belongs to no
+     * call, and is refused.
+     */
     static CallInvocation given(Interceptor.Invocation call) {
         if (Given.notNull(call, "call", "the Invocation that came, or one made of it")
                 instanceof CallInvocation known) {

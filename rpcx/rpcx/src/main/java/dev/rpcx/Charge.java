@@ -3,19 +3,21 @@ package dev.rpcx;
 import dev.rpcx.codec.Memory;
 
 /**
- * What one owner holds of one {@link Resource}. What has been charged is given back by the same object, all of it or a part; so nothing can
- * be given back twice, and nothing is lost as long as the owner releases it when it ends.
+ * What one owner holds of one {@link Resource}. What has been charged is given back by the same object, all of it or a
+ * part; so nothing can be given back twice, and nothing is lost as long as the owner releases the charge when it ends.
  *
- * <p>Not thread-safe: it belongs to whoever owns its owner at the time, the event loop for a call or a connection, after the loop's end
- * whoever holds the connection's lock. An owner with several threads guards it with its own lock.
+ * <p>Not thread-safe. A charge belongs to whoever owns its owner at the time: for a call or a connection that is the
+ * event loop, and after the loop's end whoever holds the connection's lock. An owner with several threads guards its
+ * charge with its own lock.
  *
- * <p>The account is asked in steps of {@link #STEP_BYTES} where bytes are counted, and what was taken is kept until the next
- * {@link #release()}: many small amounts cost an addition each.
+ * <p>For bytes of messages, of their objects, of items and of queues, the account is asked in steps of
+ * {@link #STEP_BYTES}, and less than two steps above what is held are kept until the next {@link #release()}: so each
+ * of many small amounts costs an addition.
  */
 final class Charge implements Memory {
     static final long STEP_BYTES = 4 * 1024;
 
-    /** What a message is read into between two pauses: about a millisecond's work. */
+    /** Bytes of objects that a message is read into between two pauses: about a millisecond's work. */
     private static final long PAUSE_BYTES = 512 * 1024;
 
     private final Account account;
@@ -26,7 +28,7 @@ final class Charge implements Memory {
     /** What the account has been charged: at least {@link #held}. */
     private long taken;
 
-    /** How much is {@link #held} when a message that is being read pauses next. */
+    /** Value of {@link #held} at which the reading of a message pauses next. */
     private long pauseAt = PAUSE_BYTES;
 
     Charge(Account account, Resource kind) {
@@ -59,8 +61,9 @@ final class Charge implements Memory {
     }
 
     /**
-     * Adds for a message that is being read. One that becomes many objects keeps its processor busy for tens of
-     * milliseconds, so it pauses now and then for what is quicker; most messages never do.
+     * Adds to the charge for a message that is being read. A message that becomes many objects keeps its processor busy
+     * for tens of milliseconds, so its reading pauses now and then to let quicker work run. Most messages are read
+     * without a pause.
      */
     @Override
     public boolean take(long bytes) {
@@ -71,7 +74,10 @@ final class Charge implements Memory {
         return add(bytes);
     }
 
-    /** Nobody counts the readers of items, nor the arguments of classic calls. */
+    /**
+     * Returns the bytes that a message may take before it asks. They are those of a call that is counted nowhere, since
+     * nobody counts the readers of items, nor the arguments of classic calls.
+     */
     @Override
     public int unasked() {
         return Uncharged.IDLE_OBJECT_BYTES;
@@ -90,7 +96,7 @@ final class Charge implements Memory {
         }
     }
 
-    /** Changes what is held to this much. @return false if that would be too much; nothing is changed then */
+    /** Sets the amount that is held. @return false if that would be too much; nothing is changed then */
     boolean set(long amount) {
         if (amount == 0) {
             release();
@@ -106,7 +112,8 @@ final class Charge implements Memory {
     void release() {
         long all = taken;
         if (all == 0) {
-            // nothing is held either, and to write what is there already would cost other processors their copy of it
+            // nothing is held either, and storing the values that are there already would take the cache line from
+            // other processors
             return;
         }
         held = 0;
@@ -116,9 +123,9 @@ final class Charge implements Memory {
     }
 
     /**
-     * All that is charged goes to another owner, who gives it back to the account.
+     * Hands all that is charged to another owner, who gives it back to the account.
      *
-     * @return how much that is: at least what is held
+     * @return the amount, which is at least what is held
      */
     long handOver() {
         long all = taken;
@@ -128,7 +135,10 @@ final class Charge implements Memory {
         return all;
     }
 
-    /** A part of what is charged in steps of one goes to another owner, as by {@link #handOver()}. */
+    /**
+     * Hands a part to another owner, as {@link #handOver()} does with all. Only where the account is charged in steps
+     * of one.
+     */
     void handOver(long amount) {
         if (step != 1 || amount > held) {
             throw new IllegalArgumentException(

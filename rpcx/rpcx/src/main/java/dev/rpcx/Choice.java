@@ -1,17 +1,22 @@
 package dev.rpcx;
 
-/** How a client with several instances to call chooses one for each call; among those that are connected and have not been ejected. */
+/** How a client chooses an instance for each call, among the instances that are connected and have not been ejected. */
 public enum Choice {
     /**
-     * Of two taken at random the one with fewer calls under way: as good as looking at all, and no herd runs to the idle one. The default.
-     * Source: Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001.
+     * Of two random instances, the one with fewer calls under way. This is as good as a choice among all instances, and
+     * the clients do not all run to the same idle instance. The default. Source: Mitzenmacher, "The Power of Two
+     * Choices in Randomized Load Balancing", 2001.
      */
     LEAST_LOADED,
-    /** Each in turn, as often as its weight says, evenly spread. Source: nginx's smooth weighted round robin. */
+    /**
+     * Each instance in turn, in proportion to its weight and evenly spread. Source: nginx's smooth weighted round
+     * robin.
+     */
     WEIGHTED_ROUND_ROBIN,
     /**
-     * Calls with an equal {@link RouteBy} argument go to the same instance as long as it is there; when one comes or goes, few others
-     * change. Methods without such an argument go by {@link #LEAST_LOADED}.
+     * Calls with an equal {@link RouteBy} argument go to the same instance as long as it is there. When an instance
+     * comes or goes, the calls of few other arguments change their instance. Calls without such an argument are
+     * distributed as by {@link #LEAST_LOADED}.
      */
     CONSISTENT_HASH
 }

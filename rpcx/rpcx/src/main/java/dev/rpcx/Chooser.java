@@ -8,8 +8,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses among instances that do not change; when they do there is a new one. On the way of every call: allocates
- * nothing.
+ * Chooses an instance for each call from a list that never changes; another list gets another chooser. Every call to a
+ * service with several instances runs through a chooser, so it allocates nothing.
  */
 abstract class Chooser {
     final ClientAddress[] all;
@@ -27,25 +27,29 @@ abstract class Chooser {
     }
 
     /**
-     * Draws of another instance before all are looked at: where half of them are there, one in 256 calls needs more.
+     * Number of further instances that are drawn before all instances are looked at. If half of the instances are
+     * connected, one in 256 calls needs more.
      */
     private static final int DRAWS = 8;
 
-    /** Where to look first; -1 if there is no instance. */
+    /** Index of the instance to look at first; -1 if there is no instance. */
     abstract int first(int key);
 
     /**
-     * Where to look next, after the instances looked at so far could not take the call. What falls to those that are
-     * away is shared by all others as the choice shares: a list has neighbours that fail together, so whoever took
-     * the next one in the list would give all of it to one instance, the same one in every client.
+     * Index of the instance to look at next, after the instances looked at so far could not take the call. The calls of
+     * instances that are gone are shared among all others in the same way as all calls. The next instance in the list
+     * is not taken: neighbours in a list fail together, so one instance would get all of these calls, and it would be
+     * the same one in every client.
      *
      * @param draw counts the draws of this call, from 0
      */
     abstract int again(int key, int draw);
 
     /**
-     * The chosen one if it is connected, in health and takes another call, otherwise one that is so, otherwise one that
-     * is at least connected. The caller sends its call there: it may be the only one that an instance on trial gets.
+     * Connection of the chosen instance if that is connected, not full, and healthy or free for a trial; otherwise of
+     * another such instance; otherwise of one that is at least connected. Null if there is none, or if the call has to
+     * wait for one more connection. The caller has to send its call on the connection, since it may be the only call
+     * that an instance on trial gets.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -58,15 +62,16 @@ abstract class Chooser {
     }
 
     /**
-     * One that is not among these, in health, and takes another call; null if there is none. Who has asked one that is
-     * well has more to lose at one that is known not to be: it may answer nothing until the call's time is over.
+     * Connection of an instance that is not among {@code asked}, is healthy or free for a trial, and is not full; null
+     * if there is none. An ejected instance is never returned: it may answer nothing until the call's time is over,
+     * which is worse for a call than what another instance has answered already.
      */
     @Nullable
     ClientConnection pickBeside(List<ClientAddress> asked) {
         return hasBeside(asked) ? pickAgain(0, asked) : null;
     }
 
-    /** Whether there is one that is not among these, of which some may be instances of an earlier list. */
+    /** Whether there is an instance that is not among {@code asked}, which may contain instances of an earlier list. */
     boolean hasBeside(List<ClientAddress> asked) {
         for (ClientAddress address : all) {
             if (!asked.contains(address)) {
@@ -76,7 +81,9 @@ abstract class Chooser {
         return false;
     }
 
-    /** Whether another one than this is connected, and is in health or may have a trial. Takes none. */
+    /**
+     * Whether an instance other than {@code asked} is connected, and is healthy or may have a trial. Takes no trial.
+     */
     boolean hasFreeBeside(ClientAddress asked) {
         for (ClientAddress address : all) {
             if (address != asked && address.health().isFree() && address.isConnected()) {
@@ -97,16 +104,16 @@ abstract class Chooser {
         return pickOfAll(key, asked);
     }
 
-    /** Its connection, if it is in health and takes another call. */
+    /** Connection of the instance, if that is not full and the instance is healthy; takes the trial of one on trial. */
     private static @Nullable ClientConnection serving(ClientAddress address) {
         ClientConnection connection = address.ready();
         return connection == null || connection.isFull() || !address.health().choose() ? null : connection;
     }
 
     /**
-     * Looks at each once, from a place and in steps that differ from call to call, or from key to key. Where nobody has
-     * been asked yet one that is at least connected is better than none; but one that takes no more calls is not, while
-     * one more connection comes to another one that is in health.
+     * Looks at each instance once, from a start and in steps that differ from call to call, or from key to key. If no
+     * instance has been asked yet, one that is at least connected is better than none. But a full one is not, while
+     * another connected instance, which is healthy or free for a trial, is about to have one more connection.
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
@@ -140,10 +147,13 @@ abstract class Chooser {
         return last;
     }
 
-    /** The order in which all are looked at: any number. */
+    /** Any number, from which the order follows in which all instances are looked at. */
     abstract int order(int key);
 
-    /** The next number from this one on that has no divisor in common with the count: steps of it meet each once. */
+    /**
+     * The first number from {@code from} on that has no divisor in common with {@code count}, so that steps of this
+     * size meet each instance once.
+     */
     private static int step(int from, int count) {
         int step = Math.max(1, from);
         while (commonDivisor(step, count) > 1) {
@@ -163,7 +173,7 @@ abstract class Chooser {
         return a;
     }
 
-    /** Source: the finaliser of MurmurHash3. */
+    /** Mixes the bits of a hash. Source: the finaliser of MurmurHash3. */
     private static int mixed(int hash) {
         int h = hash ^ hash >>> 16;
         h *= 0x85EBCA6B;
@@ -211,24 +221,25 @@ abstract class Chooser {
     }
 
     private static final class RoundRobin extends Chooser {
-        /** Longest order. */
+        /** Maximum length of {@code order}. */
         private static final int MOST = 4096;
 
-        /** What it may take to find an order, on an event loop. */
+        /** Maximum number of steps that it may take to compute an order, which may happen on an event loop. */
         private static final int MOST_STEPS = 1 << 20;
 
         /** 2⁶⁴ divided by the golden ratio: multiples of it, modulo 2⁶⁴, are spread evenly at every count. */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
-        /** Sums of the weights up to each instance, and it. */
+        /** For each instance the sum of the weights up to and including its own, reduced by their common divisor. */
         private final int[] sums;
 
         /**
-         * One round, each instance as often as its weight, as far apart as can be; empty where it would be too long.
+         * Indexes of one round: each instance appears as often as its weight says, as far apart as possible. Empty if
+         * the round would be too long, or take too many steps to compute.
          */
         private final int[] order;
 
-        /** Begins anywhere: every client has the same list. */
+        /** Counts the calls. It begins at a random number, since every client has the same list. */
         private final AtomicInteger next;
 
         private final Platform platform;
@@ -286,13 +297,16 @@ abstract class Chooser {
                     : of((int) Math.multiplyHigh(GOLDEN * call >>> 1, 2L * sums[sums.length - 1]));
         }
 
-        /** Instance that has this part of the weights' sum. */
+        /** Index of the instance whose range of the weights' sum contains {@code part}. */
         private int of(int part) {
             int found = Arrays.binarySearch(sums, part);
             return found >= 0 ? found + 1 : -found - 1;
         }
 
-        /** By weight, and not the next in the order: where all weigh the same that is the next in the list. */
+        /**
+         * Draws an instance by weight. The next one in {@code order} is not taken: where all weigh the same, it is the
+         * next one in the list.
+         */
         @Override
         int again(int key, int draw) {
             return of(platform.random().nextInt(sums[sums.length - 1]));
@@ -306,14 +320,15 @@ abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Places of an instance of weight 1: with 100, shares differ by some 10 %. Source: Karger et al., "Consistent
+         * Number of points that an instance of weight 1 has on the ring, fewer if all would have more than {@code MOST}
+         * together. With 100, the shares of the instances differ by some 10 %. Source: Karger et al., "Consistent
          * Hashing", 1997.
          */
         private static final int PLACES = 100;
 
         private static final int MOST = 1 << 16;
 
-        /** Sorted: the place in the upper half, the instance in the lower. */
+        /** Points of the ring, sorted: the position in the upper 32 bits, the index of the instance in the lower 32. */
         private final long[] places;
 
         private final Chooser withoutKey;
@@ -327,7 +342,7 @@ abstract class Chooser {
             int at = 0;
             for (int i = 0; i < all.length; i++) {
                 String name = ClientAddress.keyOf(all[i].endpoint);
-                // names that meet in one of the two would have each place in common
+                // two hashes, since names that collide in one of them would have each point in common
                 int one = fnv(name);
                 int other = name.hashCode();
                 for (int place = count(all[i], each); place > 0; place--) {
@@ -337,7 +352,7 @@ abstract class Chooser {
             Arrays.sort(places);
         }
 
-        /** Source: Fowler, Noll and Vo, FNV-1a of 32 bits; here over characters. */
+        /** Hash of a text, over its characters. Source: Fowler, Noll and Vo, FNV-1a of 32 bits. */
         private static int fnv(String text) {
             int hash = 0x811C9DC5;
             for (int i = 0; i < text.length(); i++) {
@@ -358,7 +373,7 @@ abstract class Chooser {
             return (int) places[place(key)];
         }
 
-        /** The next on the ring. Those that stand there for one that is away differ with the key. */
+        /** Takes the next point on the ring. Which instances stand in for one that is gone differs with the key. */
         @Override
         int again(int key, int draw) {
             if (key == 0) {

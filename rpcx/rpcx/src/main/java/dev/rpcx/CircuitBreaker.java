@@ -8,29 +8,30 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fails calls at once, without sending them, while most of the latest have failed for reasons of the service. After a
- * pause one call goes through as a trial: its success closes the circuit, its failure is another pause. Beside a trial
- * that takes longer than a pause there is another one, and so on: whichever is answered first closes the circuit,
- * unless a later one has failed. After one whose end says nothing, as it was given too little time or cancelled, the
- * next call is a trial at once.
+ * Fails calls at once, without sending them, while most of the latest calls have failed for reasons of the service.
+ * After a pause one call goes through as a trial: its success closes the circuit, its failure begins another pause. If
+ * a trial takes longer than a pause, another trial begins beside it, and so on. The trial that is answered first closes
+ * the circuit, unless a later one has failed. After a trial whose end says nothing, since the call was given too little
+ * time or was cancelled, the next call is a trial at once.
  *
- * <p>Counts lie in a ring of seconds. A second that is reused is emptied by whoever comes first; counts that another
- * adds in that moment may be lost, which a share of many does not notice.
+ * <p>Counts are kept in a ring of seconds. The first thread that reuses a second clears its counts. Counts that another
+ * thread adds at that moment may be lost, which makes no difference to a share of many calls.
  */
 final class CircuitBreaker {
     private static final int SECONDS = 10;
     private static final int LEAST_CALLS = 20;
     static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** A call goes through and decides nothing. */
+    /** Permit of a call that goes through and is no trial. */
     static final long GIVEN = -1;
 
     static final long REFUSED = -2;
 
     /**
-     * @param pauseEnd since {@link #begin}: the next trial is not before
-     * @param latest trial; 0 if there was none since the circuit opened
-     * @param least trial that decides; those before it are from before a failure
+     * @param pauseEnd end of the pause, in nanoseconds since {@link #begin}: the next trial begins no earlier
+     * @param latest number of the latest trial; 0 if there was none since the circuit opened
+     * @param least smallest number of a trial that decides; trials with smaller numbers began before the circuit
+     *     opened, or no later than a trial that has failed
      */
     private record Open(long pauseEnd, long latest, long least) {}
 
@@ -41,10 +42,10 @@ final class CircuitBreaker {
     private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
     private final AtomicLong second = new AtomicLong();
 
-    /** Trials are numbered from 1. */
+    /** Number of the latest trial; trials are numbered from 1. */
     private final AtomicLong trials = new AtomicLong();
 
-    /** Null where the circuit is closed. */
+    /** Null while the circuit is closed. */
     private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
 
     CircuitBreaker(double failureShare, LongSupplier clock) {
@@ -54,9 +55,9 @@ final class CircuitBreaker {
     }
 
     /**
-     * A call asks.
+     * Asks whether a call goes through.
      *
-     * @return {@link #GIVEN}, {@link #REFUSED}, or which trial this call is: to be told to {@link #ended}
+     * @return {@link #GIVEN}, {@link #REFUSED}, or the number of the trial that this call is, for {@link #ended}
      */
     long permit() {
         Open now = open.get();
@@ -68,15 +69,17 @@ final class CircuitBreaker {
             return REFUSED;
         }
         long trial = trials.incrementAndGet();
-        // whoever moves the end is the trial; the others wait for what becomes of it, one pause at most
+        // the call that moves the end of the pause is the trial; the others are refused until the trial has decided,
+        // for one pause at most
         return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.least)) ? trial : REFUSED;
     }
 
     /**
-     * How a call has ended. Only a trial closes an open circuit, and only by its success: calls from before say nothing
-     * new. A trial may be told again, as one that says nothing.
+     * Records how a call has ended. Only a trial closes an open circuit, and only by its success: calls from before say
+     * nothing new. For a trial this method may be called before its end, as answered, and once more after it, with an
+     * outcome that says nothing.
      *
-     * @param permit what the call was told
+     * @param permit result of {@code permit()} for the call
      */
     void ended(Health.Outcome outcome, long permit) {
         boolean isTrial = permit != GIVEN;

@@ -5,14 +5,15 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a connection holds because its peer lets it wait: the begin of a frame whose end has not come, or bytes in the
- * socket's queue that the peer does not read. No such thing can be refused without ending a connection, so where the
- * pool is full it is not the next one that ends but the one that holds most for longest, as {@link Claims} says.
+ * Charge for what a connection holds because its peer delays it: the begin of a frame whose end has not come, or bytes
+ * in the socket's queue that the peer does not read. Neither can be refused without ending a connection. So where the
+ * pool is full, the connection that ends is not the next one that asks, but the one that holds most for longest, as
+ * {@link Claims} says.
  *
- * <p>Each time that something is held is a {@link Hold} of its own. Whoever has been chosen to end is a hold, so what
- * the connection holds later is never taken for it.
+ * <p>Each time that something is held is a {@link Hold} of its own. A hold is chosen to end, and not a connection, so
+ * what the connection holds later is never taken for it.
  *
- * <p>It belongs to the connection's event loop. Other threads read {@link #hold()}.
+ * <p>A claim belongs to the connection's event loop. Other threads read {@link #hold()}.
  */
 final class Claim {
     private final Account account;
@@ -24,13 +25,16 @@ final class Claim {
     private boolean isOver;
     private volatile @Nullable Hold hold;
 
-    /** What is held from the time at which the peer began to let it wait until it has done its part. */
+    /** What is held from the time at which the peer begins to delay the connection until the peer has done its part. */
     static final class Hold {
         final Claim claim;
         final long sinceNanos;
         private volatile long bytes;
 
-        /** So much has been promised to others when this was chosen to end; 0 if it has not been. By {@link Claims}. */
+        /**
+         * Bytes that were promised to others when this hold was chosen to end; 0 if it has not been chosen. Written by
+         * {@link Claims}.
+         */
         volatile long promisedBytes;
 
         private Hold(Claim claim, long bytes, long sinceNanos) {
@@ -58,10 +62,11 @@ final class Claim {
     }
 
     /**
-     * Changes what is held to this much; where the pool is full, others are ended for it, those of the same event loop
-     * before this returns.
+     * Sets the bytes that are held. Where the pool is full, other connections are ended for that, those of the same
+     * event loop before this returns.
      *
-     * @return false if no room can be made, if this one is the greediest, or if it is over; nothing is changed then
+     * @return false if no room can be made, if this claim is the greediest, or if the connection is over; nothing is
+     *     changed then
      */
     boolean set(long wanted, long nowNanos) {
         if (wanted == 0) {
@@ -72,7 +77,7 @@ final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // room that is made may be taken by another thread first; then there is more to be made
+            // another thread may be first to take the room that is made; then there is more to be made
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }
@@ -90,7 +95,7 @@ final class Claim {
         return true;
     }
 
-    /** The peer has done its part: what is held now is another hold, and has waited from here on only. */
+    /** The peer has done its part: what is held now becomes another hold, which has waited only from here on. */
     void renew(long nowNanos) {
         Hold held = hold;
         if (held != null) {
@@ -125,19 +130,22 @@ final class Claim {
         }
     }
 
-    /** Null while nothing is held. Any thread. */
+    /** Current hold; null while nothing is held. Any thread. */
     @Nullable
     Hold hold() {
         return hold;
     }
 
-    /** How much is held. Any thread. */
+    /** Bytes that are held. Any thread. */
     long bytes() {
         Hold held = hold;
         return held == null ? 0 : held.bytes;
     }
 
-    /** Whoever shares the peer's address is one with it; a peer without an address stands for itself. */
+    /**
+     * Key by which claims are compared: claims of one address share it; a connection without an address has a key of
+     * its own.
+     */
     Object peer() {
         Ledger.Address address = account.address;
         return address == null ? account : address;
@@ -147,14 +155,14 @@ final class Claim {
         return loop == other.loop;
     }
 
-    /** Ends the connection, unless what was chosen is held no more. On the event loop. */
+    /** Ends the connection, unless the chosen hold is held no more. Event loop only. */
     void endNow(Hold chosen) {
         try {
             if (hold == chosen) {
                 end.run();
             }
         } catch (Throwable t) {
-            // it is the fault of this connection, and not of the one that asks for room
+            // the failure is that of this connection, and not of the one that asks for room
             ThreadTools.report(t);
         } finally {
             if (hold == chosen) {
@@ -164,7 +172,7 @@ final class Claim {
         }
     }
 
-    /** Has the event loop do that. Any thread. */
+    /** Has the event loop call {@code endNow}. Any thread. */
     void endSoon(Hold chosen) {
         try {
             loop.execute(() -> endNow(chosen));

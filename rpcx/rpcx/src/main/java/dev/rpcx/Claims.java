@@ -13,21 +13,24 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * All {@link Claim}s of one kind in one {@link Ledger}, and the choice of those that end where the pool is full.
  *
- * <p><b>Who ends.</b> What a peer costs the others is memory for a time, so that is what is compared: bytes times the
- * time for which they have waited, summed over all connections of an address. The address with the largest sum loses
- * the connection with the largest part of it, and so on until there is room. So an address that has less than the mean
- * of all never loses a connection, however many connections another has; and of many addresses that hold the same, the
- * one that has kept the others waiting for longest ends, not the one that has just come. To push out a frame that is
- * some milliseconds old, attackers have to begin as many as the whole pool holds within these milliseconds. Whoever asks
- * for room is compared by what it holds already, like all others.
+ * <p><b>Who ends.</b> What a peer costs the others is memory for a time, so addresses are compared by bytes times the
+ * time for which the bytes have waited, summed over all connections of an address. The address with the largest sum
+ * loses the connection with the largest part of it, and so on until there is room. So an address that has less than the
+ * mean of all never loses a connection, however many connections another has; and of many addresses that hold the same,
+ * the one that has kept the others waiting for longest loses a connection, not the one that has just come. To push out
+ * a frame that is some milliseconds old, attackers have to begin as many frames as the whole pool holds within these
+ * milliseconds. A connection that asks for room is compared by what it holds already, like all others.
  *
- * <p><b>When they end.</b> The chosen ones of the event loop that asks end at once, and so never hold more than the
- * pool: however many frames a loop finds begun in one round, each that is more pushes out another. Those of other loops
- * end a moment later on these. Until then the pool may exceed its size by what they hold, and by no more than once its
- * size: beyond that only connections of the loop that asks are chosen. Thread-safe.
+ * <p><b>When they end.</b> Chosen connections of the event loop that asks end at once, and so never hold more than the
+ * pool: however many begun frames a loop finds in one round, each one too many pushes out another. Chosen connections
+ * of other loops end a moment later on those loops. Until then the pool may exceed its size by what they hold, and by
+ * no more than once its size: beyond that only connections of the loop that asks are chosen. Thread-safe.
  */
 final class Claims {
-    /** Each look for the greediest frees this part of the pool at least, since it costs a look at all claims. */
+    /**
+     * Each search for the greediest frees at least the size of the pool, divided by this, since it costs a look at all
+     * claims.
+     */
     private static final int LEAST_PART = 32;
 
     private final long most;
@@ -35,17 +38,17 @@ final class Claims {
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
     /**
-     * These have been chosen and have not ended. Guarded by this. Of a kind that loses none where there is no memory
-     * for its table.
+     * Holds that have been chosen to end and have not ended. Guarded by {@code this}. The set is of a class that loses
+     * no entry where there is no memory for its table.
      */
     private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
-    /** What they hold. Written under the lock of this. */
+    /** Bytes that the chosen holds held when they were chosen. Written under the lock of {@code this}. */
     private volatile long chosenBytes;
 
     /**
      * @param most bytes of the pool
-     * @param held bytes that are held of it, those of the chosen ones among them
+     * @param held bytes of the pool that are held, including those of the chosen holds
      */
     Claims(long most, AtomicLong held) {
         this.most = most;
@@ -60,27 +63,28 @@ final class Claims {
         all.remove(claim);
     }
 
-    /** Connections that have held something and are not over. For tests. */
+    /** Number of claims that have held something and whose connections are not over. For tests. */
     int size() {
         return all.size();
     }
 
-    /** So much is about to be given back, and may be taken already. */
+    /** Bytes that are about to be given back, and that others may take already. */
     long leaving() {
         return chosenBytes;
     }
 
     /**
-     * Sees to it that so much can be taken, as long as nobody else is first. On the event loop of the claim.
+     * Makes room for {@code bytes}, which can be taken unless another thread takes them first. On the event loop of the
+     * claim.
      *
-     * @return false if there is nobody to be ended for it, or nobody greedier
+     * @return false if no connection can be ended for that, or none that is greedier
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > most) {
-            // nobody ends for what can never be
+            // nobody ends for an amount that never fits
             return false;
         }
-        // their ends are due already
+        // the ends of these holds are due already
         for (Claim.Hold due : chosenOfLoop(asks)) {
             due.claim.endNow(due);
         }
@@ -98,7 +102,7 @@ final class Claims {
             }
             return hasRoom;
         } finally {
-            // where there was no memory to have them ended, they may be chosen again
+            // the holds for whose end there was no memory may be chosen again
             for (; ended < greediest.size(); ended++) {
                 isOver(greediest.get(ended));
             }
@@ -113,7 +117,7 @@ final class Claims {
 
     private synchronized boolean choose(Claim asks, long wanted, long nowNanos, List<Claim.Hold> greediest) {
         if (room() >= wanted) {
-            // another thread has looked for it, or it was due
+            // another thread has made the room, or the ends that were due have
             return true;
         }
         PriorityQueue<Peer> peers = peers(nowNanos);
@@ -138,7 +142,7 @@ final class Claims {
             } else if (chosenBytes - endsNow >= most) {
                 continue;
             }
-            // first what may find no memory: whoever is promised stands in both
+            // the additions that may find no memory come first: a hold with promised bytes stands in both
             greediest.add(hold);
             chosen.add(hold);
             hold.promisedBytes = greedy.bytes();
@@ -168,7 +172,7 @@ final class Claims {
         return peers;
     }
 
-    /** A chosen one has ended, or is held no more. A second time does nothing. */
+    /** A chosen hold has ended, or is held no more. A second call does nothing. */
     synchronized void isOver(Claim.Hold hold) {
         if (chosen.remove(hold)) {
             chosenBytes -= hold.promisedBytes;
@@ -179,7 +183,7 @@ final class Claims {
     /** What was held at the moment of the choice. @param cost bytes times nanoseconds */
     private record Held(Claim.Hold hold, long bytes, double cost) {}
 
-    /** All that one address holds. */
+    /** All that one address holds, or one connection without an address. */
     private static final class Peer {
         final List<Held> all = new ArrayList<>();
         double cost;

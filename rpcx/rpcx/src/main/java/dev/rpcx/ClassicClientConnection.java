@@ -12,8 +12,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client's connection on the classic wire, as in the paper: a random long for each call, and a map from it to the call's future. A future
- * ends in every case: with its reply, at its deadline, or with the connection.
+ * A client's connection on the classic wire, as in the paper: each call has a random long as its id, and a map leads
+ * from the id to the call. The call's future ends in every case: with its reply, at its deadline, or with the
+ * connection.
  */
 final class ClassicClientConnection extends ClassicConnection {
     /** Builds the request of a call, once its id is known. */
@@ -21,37 +22,40 @@ final class ClassicClientConnection extends ClassicConnection {
         ByteBuf of(long id);
     }
 
-    /** Below the five minutes after which our own server ends a connection that nobody uses, with its standard settings. */
+    /**
+     * Time after which an unused connection ends. It is below the five minutes after which the server of this library
+     * ends an unused connection with its standard settings.
+     */
     private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(4);
 
-    /** A reply that is larger than we take is passed over up to this size; one that says more ends the connection. */
+    /** A reply that is too large is passed over up to this size; a reply that says it is larger ends the connection. */
     private static final int MAX_PASSED_BYTES = 1 << 30;
 
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
-    /** A reply that is no larger is not charged while it arrives: a client has few connections. */
+    /** A reply of up to this size is not charged while it arrives, since a client has few connections. */
     private static final int UNCHARGED_BYTES = 4 * 1024;
 
     private final String peer;
     private final Platform platform;
     private final Map<Long, Call> underWay = new ConcurrentHashMap<>();
 
-    /** Charged for requests that have not left, those of calls that are over among them. */
+    /** Account that is charged for requests that have not left, also for those of calls that are over. */
     private final Account account;
 
-    /** The charge is for the reply that is arriving, where it is not small. Event loop only. */
+    /** Charge for the reply that is arriving, if that is not small. Event loop only. */
     private final Charge arriving;
 
     private long arrivingBytes;
 
     private volatile @Nullable RPCXException end;
 
-    /** Of calls whose requests have left whole. Event loop only. */
+    /** What calls whose requests have left whole are told when the connection ends. Event loop only. */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
     /**
-     * The server has said that it takes no more calls here, or that of one of them, which reads the same: those under
-     * way are waited for.
+     * Whether the server has said that it takes no more calls on this connection, or has refused a single call, which
+     * reads the same. Calls in flight are waited for.
      */
     private volatile boolean isLeft;
 
@@ -79,7 +83,10 @@ final class ClassicClientConnection extends ClassicConnection {
 
     // ---- a caller's thread
 
-    /** From any thread. The future ends with the bytes of the result, or an {@link RPCXException}; cancelling it forgets the call. */
+    /**
+     * Sends the request of a call. From any thread. The future ends with the bytes of the result, or an
+     * {@link RPCXException}, or whatever has been thrown before the request was queued; cancelling it forgets the call.
+     */
     CallFuture<byte[]> send(Request request, long deadlineNanos) {
         Call call = new Call();
         CallFuture<byte[]> reply = call.reply;
@@ -125,13 +132,13 @@ final class ClassicClientConnection extends ClassicConnection {
             frame.readBytes(whole);
             Future<?> timer =
                     loop().schedule(() -> expireBehindSockets(call, deadlineNanos, left), left, TimeUnit.NANOSECONDS);
-            // which would keep the reply until then
+            // the timer would keep the reply until its time
             reply.whenComplete((result, thrown) -> timer.cancel(false));
             loop().execute(() -> writeUnlessOver(whole, call));
             isQueued = true;
         } finally {
             if (!isQueued) {
-                // an Error too, as where there is no memory for the bytes
+                // this also runs after an Error, for example if there is no memory for the bytes
                 account.give(Resource.REQUEST_BYTES, taken);
             }
         }
@@ -140,7 +147,7 @@ final class ClassicClientConnection extends ClassicConnection {
     private long register(Call call) {
         long id;
         do {
-            // 0 is the connection's own
+            // id 0 is the connection's own
             id = platform.random().nextLong();
         } while (id == 0 || underWay.putIfAbsent(id, call) != null);
         return id;
@@ -160,8 +167,8 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Its time is over. The reply may lie in the socket, where the event loop was held up: a timer that is due at once
-     * is not run before the sockets are looked at.
+     * Ends a call whose time is over, after the sockets have been looked at once more: if the event loop was held up,
+     * the reply may lie in the socket. A timer that is due at once does not run before the sockets have been looked at.
      */
     private void expireBehindSockets(Call call, long deadlineNanos, long givenNanos) {
         try {
@@ -197,12 +204,12 @@ final class ClassicClientConnection extends ClassicConnection {
                 : new RPCXException(codeOfEnd(), whyLost(), executed, null);
     }
 
-    /** For a call whose request has not left whole. */
+    /** Error for a call whose request has not left whole when the connection ends. */
     private RPCXException lostUnsent() {
         return OwnEnd.isNoRoom(end) ? lost(RPCXException.Executed.NOT_EXECUTED) : unsent();
     }
 
-    /** For a call of which no byte has left. */
+    /** Error for a call that the server cannot have executed, since its request has not left, or not whole. */
     private RPCXException unsent() {
         return OwnEnd.left(codeOfEnd(), whyLost());
     }
@@ -217,7 +224,10 @@ final class ClassicClientConnection extends ClassicConnection {
         return peer + ": the connection ended" + (why == null ? "" : ": " + why.getMessage());
     }
 
-    /** The same end, which is no fault of the server's where this side had no memory for what it sent. */
+    /**
+     * Returns {@code why}, or an end for want of memory if this side had none for what the server sent, which is not
+     * the server's fault.
+     */
     private RPCXException orNoRoom(RPCXException why) {
         String wanted = memoryWanted();
         return wanted == null ? why : OwnEnd.noRoom(wanted, why.executed());
@@ -284,7 +294,7 @@ final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public void frame(byte[] frame, int bytes) {
-        // whose it is has it from here on
+        // the reply belongs to its call from here on
         arrived();
         ClassicWire.Reply reply = ClassicWire.readReply(Unpooled.wrappedBuffer(frame, 0, bytes));
         RPCXException error = reply.error();
@@ -294,7 +304,7 @@ final class ClassicClientConnection extends ClassicConnection {
             }
             return;
         }
-        // none: its call is over, and the reply is late
+        // there is none if the call is over, and the reply is late
         Call waiting = underWay.get(reply.id());
         if (waiting == null) {
             return;
@@ -302,8 +312,8 @@ final class ClassicClientConnection extends ClassicConnection {
         if (error == null) {
             waiting.reply.complete(reply.result());
         } else {
-            // before the caller hears of it: its next call goes elsewhere. A server that has taken this connection a
-            // moment ago does not stop, and means this call alone
+            // set before the caller is told, so that its next call goes elsewhere. A server that has accepted this
+            // connection a moment ago does not stop, so its refusal concerns this call alone
             isLeft |= error.code() == RPCXException.Code.UNAVAILABLE
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED
                     && upNanos() >= ClientAddress.KEPT_NANOS;
@@ -312,7 +322,7 @@ final class ClassicClientConnection extends ClassicConnection {
         closeIfLeft();
     }
 
-    /** Whatever the server has answered has been read: what it says of the calls that are left is true of each. */
+    /** All answers of the server have been read, so what {@code why} says of the remaining calls is true of each. */
     @Override
     void onEnd(RPCXException why) {
         end = orNoRoom(why);
@@ -330,15 +340,15 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Behind the close of the socket: what waits to leave would go on leaving for some seconds over TLS, while its
-     * calls are told that they are not executed.
+     * Closes the socket, then ends all calls. In the other order, requests that wait to leave would go on leaving for
+     * some seconds over TLS, while their calls are told that they are not executed.
      */
     private void endAll() {
         SocketQueue.closeNow(channel);
         if (underWay.isEmpty()) {
             return;
         }
-        // once for all of them
+        // each error is made once for all of these calls
         RPCXException lost = lost(executedAtEnd);
         RPCXException unsent = lostUnsent();
         for (Call waiting : new ArrayList<>(underWay.values())) {
@@ -346,11 +356,14 @@ final class ClassicClientConnection extends ClassicConnection {
         }
     }
 
-    /** Its reply ends with the bytes of the result. Gives back what the request is charged, as its bytes leave. */
+    /**
+     * A call on this connection. Its reply ends with the bytes of the result. The charge of its request is released as
+     * the bytes leave.
+     */
     private final class Call implements Leaving {
         final CallFuture<byte[]> reply = new CallFuture<>();
 
-        /** The whole request has left, so that the server may execute it. Event loop only. */
+        /** Whether the whole request has left, so that the server may execute it. Event loop only. */
         private boolean hasLeft;
 
         @Override

@@ -14,41 +14,45 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection that speaks the classic wire, on either side: frames in, chunks out, and a look now and then at
- * whether the peer still does its part. This wire has no ping, so these rules stand in for it: a frame that has begun
- * goes on and ends, what waits for the peer leaves, and a connection that nobody uses ends. All state belongs to the
- * event loop.
+ * One connection of the classic wire, at a client or a server. It reads frames, writes chunks, and looks now and then
+ * at whether the peer still does its part. The classic wire has no ping, so these rules stand in for it: a frame that
+ * has begun goes on and ends, output that waits for the peer leaves, and a connection that nobody uses ends. All state
+ * belongs to the event loop.
  */
 abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
     /**
-     * Longest silence within a frame; less where keepAlive is less. Also what a frame has beyond
-     * {@link #FRAME_BYTES_PER_SECOND}. Source: nginx's client_header_timeout, shortened.
+     * Longest silence within a frame; shorter if the keep-alive time is shorter. A frame also has this time in addition
+     * to what {@link #FRAME_BYTES_PER_SECOND} gives it. Source: nginx's client_header_timeout, shortened.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * A frame arrives at least as fast. Source: Apache's mod_reqtimeout has 500; our largest frame then takes two
-     * hours, here 256 s.
+     * Lowest rate at which a frame has to arrive. Source: Apache's mod_reqtimeout has 500, with which the largest frame
+     * takes two hours; here it takes 256 s.
      */
     private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
 
     /**
-     * A frame leaves in pieces of this size, so that a slow reader of a large one is told from one that does not read.
+     * Size of the chunks in which a frame leaves, so that a peer that reads a large frame slowly can be distinguished
+     * from a peer that does not read.
      */
     private static final int CHUNK_BYTES = 16 * 1024;
 
-    /** What a frame takes beside its bytes while it waits to leave: its buffer, its entry in the queue, who is told. */
+    /**
+     * Memory in bytes that a frame takes in addition to its bytes while it waits to leave: its buffer, its entry in the
+     * queue and its listener.
+     */
     private static final int QUEUED_BYTES = 256;
 
     /**
-     * A server that does not read reads once more each time that so many chunks have left. Each of them may take a
-     * server's keepAlive.
+     * Number of chunks that leave before a server that has paused reading reads once more. Each of these chunks may
+     * take the keep-alive time of the server.
      */
     static final int CHUNKS_IN_PAUSE = 4;
 
     static final int BYTES_IN_PAUSE = CHUNKS_IN_PAUSE * CHUNK_BYTES;
 
-    /** Looks in the shortest of the times that are looked for. */
+    /** Number of looks in {@code silentNanos}, the shortest of the times that they check. */
     private static final int LOOKS = 4;
 
     final Channel channel;
@@ -61,47 +65,53 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private final Runnable look = this::look;
     private final Charge timers;
 
-    /** From one look to the next, where the loop is not kept from it. */
+    /** Time from one look to the next, unless the event loop is held up. */
     private final long lookNanos;
 
     private @Nullable ScheduledFuture<?> timer;
     private long lookedNanos;
 
-    /** When the connection stood. */
+    /** Time at which the connection was established. */
     private long upSinceNanos;
 
-    /** When something has arrived, or could arrive again. */
+    /** Time at which something last arrived, or could arrive again after a pause in reading. */
     private long heardNanos;
 
-    /** When something has left, or began to wait. */
+    /** Time at which something last left, or began to wait. */
     private long leftNanos;
 
-    /** When something was under way last. */
+    /** Time at which the connection was last in use. */
     private long busyNanos;
 
     private long waitingBytes;
 
-    /** Small frames that follow those which leave. */
+    /** Small frames gathered behind those that are leaving; null if there are none. */
     private @Nullable ByteBuf gathered;
 
-    /** Buffers of small frames that stand in the socket's queue. */
+    /** Number of buffers with small frames that stand in the socket's queue. */
     private int gatheredLeaving;
 
-    /** Null at a client: its requests are charged until they have left, and no peer has chosen them. */
+    /**
+     * Queue of the socket, with its claims. Null at a client: its requests are charged until they have left, and no
+     * peer has chosen them.
+     */
     private final @Nullable SocketQueue queue;
 
     private boolean reading;
 
-    /** More follows that leaves together. */
+    /** True while more frames follow that leave in the same flush. */
     private boolean gathering;
 
-    /** Counts up each time that something has arrived. */
+    /** Counter that goes up each time that something has arrived. */
     private int reads;
 
-    /** What this side has no memory for, where the connection ends for that: it says nothing of the peer. */
+    /**
+     * Reason for the end of the connection if that is a lack of memory on this side; otherwise null. Such an end says
+     * nothing about the peer.
+     */
     private volatile @Nullable String memoryWanted;
 
-    /** Whether this side reads at all, and since when it does not. */
+    /** Whether this side has paused reading; the pause began at {@code pausedNanos}. */
     private boolean isPaused;
 
     private long pausedNanos;
@@ -110,8 +120,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private boolean isOver;
 
     /**
-     * @param isClient whether the peer is a server
-     * @param idleNanos a connection that nobody has used for so long ends
+     * @param isClient whether this side is the client
+     * @param idleNanos time after which a connection that nobody uses ends
      */
     ClassicConnection(
             Channel channel,
@@ -135,31 +145,31 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         this.idleNanos = idleNanos;
     }
 
-    /** The connection is on its channel. Where this throws, the channel is closed. */
+    /** Called when the connection has been added to its channel. If this throws, the channel is closed. */
     void onAdded() {}
 
-    /** Calls under way: while there are any, the connection is not idle. */
+    /** Whether calls are under way: while there are any, the connection is not idle. */
     abstract boolean isBusy();
 
-    /** A look is taken. */
+    /** Called at each look, unless the look ends the connection or the connection is ending already. */
     abstract void onLook(long nowNanos);
 
-    /** All that has arrived has been read, and what was written meanwhile has been flushed. */
+    /** Called when all that has arrived has been read and what was written meanwhile has been flushed. */
     void onReadComplete() {}
 
-    /** Something has been read, and the socket may have more for this pass. */
+    /** Called after each read; the socket may have more for this pass. */
     void onRead() {}
 
-    /** So many bytes have left, or never will. */
+    /** Called when {@code bytes} bytes have left, or never will. */
     void onLeft(int bytes) {}
 
     /**
-     * The peer did what ends the connection, which is this object's to close. At most once, and not after
-     * {@link #onOver}.
+     * Called when the connection ends for the given reason; the implementation has to close it. Called at most once,
+     * and not after {@link #onOver}.
      */
     abstract void onEnd(RPCXException why);
 
-    /** The connection is closed. Once. */
+    /** Called once, when the connection is closed. */
     abstract void onOver();
 
     final EventLoop loop() {
@@ -170,7 +180,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return loop.ticker().nanoTime();
     }
 
-    /** How long the connection has stood. On the event loop. */
+    /** Time in nanoseconds since the connection was established. On the event loop. */
     final long upNanos() {
         return nanoTime() - upSinceNanos;
     }
@@ -183,7 +193,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return waitingBytes;
     }
 
-    /** Another number each time that anything has arrived. On the event loop. */
+    /** Number that changes each time that anything has arrived. On the event loop. */
     final int reads() {
         return reads;
     }
@@ -192,7 +202,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         return !isPaused;
     }
 
-    /** What this side has no memory for, which ends or has ended the connection; null for any other end. Any thread. */
+    /**
+     * Reason for the end of the connection if that is a lack of memory on this side; null for any other end. Any
+     * thread.
+     */
     final @Nullable String memoryWanted() {
         return memoryWanted;
     }
@@ -210,7 +223,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             isAdded = true;
         } finally {
             if (!isAdded) {
-                // Netty takes the handler out again, and nobody would look at the channel
+                // Netty removes the handler again, and nobody would look after the channel
                 SocketQueue.closeNow(channel);
             }
         }
@@ -231,7 +244,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         leftNanos = now;
         busyNanos = now;
         lookedNanos = now;
-        // a server that pauses tells the kernel here to wait, and acknowledges nothing new meanwhile
+        // a server that pauses reading makes the kernel of its client wait, and acknowledges nothing new meanwhile
         TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
         timer = loop.scheduleWithFixedDelay(look, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
@@ -251,7 +264,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         } catch (WireFault fault) {
             fail(brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
         } catch (Throwable t) {
-            // no memory for the frame, or a fault of our own: this connection's end, and nobody else's
+            // no memory for the frame, or a fault of this side: it ends this connection and no other
             noteMemory(t);
             fail(brokenOff(RPCXException.Code.UNAVAILABLE, "a frame could not be read"));
         } finally {
@@ -284,7 +297,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
     }
 
-    /** Ends the connection: nothing is read any more. */
+    /** Ends the connection for the given reason. Nothing is read any more. */
     final void fail(RPCXException why) {
         if (!isEnding) {
             isEnding = true;
@@ -295,22 +308,22 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     // ---- outgoing
 
-    /** Told as the bytes of a frame leave, or when they never will. */
+    /** Listener that is called as the bytes of a frame leave, or when they never will. */
     interface Leaving {
         void left(long bytes);
 
-        /** The whole frame has left. */
+        /** Called when the whole frame has left. */
         default void leftWhole() {}
     }
 
-    /** What a frame of so many bytes takes of the heap while it waits to leave. */
+    /** Bytes of heap that a frame of {@code frameBytes} takes while it waits to leave. */
     static long queuedBytes(int frameBytes) {
         return HeapArray.taken(frameBytes) + QUEUED_BYTES;
     }
 
     /**
-     * Sends a frame, in chunks. Each byte is told of once, whether it leaves or not, and with the last one what the
-     * frame takes of the heap beside them: {@link #queuedBytes} in all.
+     * Sends a frame in chunks. Each byte is reported to {@code leaving} once, whether it leaves or not. The further
+     * heap that the frame takes is reported with the last chunk: {@link #queuedBytes} in all.
      */
     final void write(byte[] frame, Leaving leaving) {
         begin(frame);
@@ -330,7 +343,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         flushUnlessMoreFollows();
     }
 
-    /** So many bytes have been written, each of which is told of when it leaves, and the rest never will be. */
+    /**
+     * Closes the channel after only {@code written} bytes of a frame could be written. These are reported to
+     * {@code leaving} when they leave, and the rest, which never will, is reported here.
+     */
     private void endCut(int frameBytes, int written, Leaving leaving) {
         try {
             waitingBytes -= frameBytes - written;
@@ -348,14 +364,14 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     }
 
     /**
-     * Sends a small frame that nothing is charged for. While such frames wait they stand together: each by itself would
-     * take many times its bytes, which a peer that reads nothing could have for the asking.
+     * Sends a small frame for which nothing is charged. While such frames wait they stand in one buffer: one for each
+     * would take many times the bytes of the frame, and a peer that reads nothing could make them pile up.
      */
     final void writeSmall(byte[] frame) {
         begin(frame);
         boolean isWhole = false;
         try {
-            // never grown beyond a chunk, as its queue is charged for what is in it
+            // the buffer never grows beyond a chunk, since the queue is charged for the bytes that are in it
             if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
                 writeGathered();
             }
@@ -389,7 +405,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             isTold = true;
         } finally {
             if (!isTold) {
-                // nobody will say when it has left, and what is gathered next would wait for that
+                // no listener will say when the buffer has left, and the frames that are gathered next would wait for
+                // that
                 SocketQueue.closeNow(channel);
             }
         }
@@ -404,7 +421,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
     }
 
-    /** What will join the socket's queue: bytes of memory. */
+    /** Bytes of memory of the buffer that will join the socket's queue. */
     private long gatheredBytes() {
         ByteBuf into = gathered;
         return into == null ? 0 : into.capacity();
@@ -424,12 +441,13 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private void endIfLost(ChannelFuture leaves) {
         if (leaves.cause() != null && !(leaves.cause() instanceof IOException)) {
-            // no memory for it, while the socket is well: what came behind would be taken for the rest of its frame
+            // there was no memory for this buffer while the socket is in order: the peer would take what follows for
+            // the rest of the frame
             SocketQueue.closeNow(channel);
         }
     }
 
-    /** Flushes once, behind all that {@code sends} writes. */
+    /** Runs {@code sends}, and flushes once, behind all that it writes. */
     final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -472,12 +490,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
     }
 
-    /** What is charged of replies that have been made for the peer and have not left. On the event loop. */
+    /** Bytes charged for replies that have been made for the peer and have not left. On the event loop. */
     long replyBytes() {
         return 0;
     }
 
-    /** The end of a connection whose calls may have been executed. */
+    /** Error of a connection that ends with calls that may have been executed. */
     static RPCXException brokenOff(RPCXException.Code code, String why) {
         return new RPCXException(code, why, RPCXException.Executed.MAYBE, null);
     }
@@ -486,7 +504,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         abort(brokenOff(RPCXException.Code.UNAVAILABLE, "the peer does not read what it is sent"));
     }
 
-    /** Whether what the peer sends is read from here on. What it cannot send meanwhile does not count against it. */
+    /** Sets whether this side reads from here on. What the peer cannot send meanwhile does not count against it. */
     final void setReading(boolean reads) {
         if (reads == !isPaused) {
             return;
@@ -508,7 +526,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         try {
             lookNow();
         } catch (Throwable t) {
-            // a timer whose task throws comes never again, and nobody would find a peer that is gone
+            // a timer whose task throws never runs again, and nobody would find a peer that is gone
             SocketQueue.closeNow(channel);
             ThreadTools.report(t);
         }
@@ -549,16 +567,16 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private boolean isFrameLate(long nowNanos) {
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate = !isPaused && (nowNanos - heardNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads replies slowly makes pauses, which give it no more than its own time again. Something
-        // is read behind each pause, and the slowest reader has to come to the end of one.
+        // A peer that reads its replies slowly makes this side pause. Such pauses at most double the time of a frame.
+        // But something is read behind each pause, so the slowest peer is given the time to reach the end of one.
         long most = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= most;
     }
 
     /**
-     * Whether a server is there, though it takes nothing: it sends replies, and reads on when some of them have left
-     * it, so it has taken something in four keep-alive times. A client that sends requests and takes no replies is not
-     * spared for that.
+     * Whether the peer is a server that is alive although it takes nothing. Such a server sends replies, and reads on
+     * when some of them have left it, so it has taken something within four keep-alive times. A client that sends
+     * requests and takes no replies is not spared because of its requests.
      */
     private boolean isHeard(long nowNanos) {
         return isClient
@@ -567,8 +585,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     }
 
     /**
-     * A loop that was kept from a whole look was kept from its sockets too: what the peer has sent and taken meanwhile
-     * may still have to be read there.
+     * Adds the delay of a late look to the times. An event loop that was kept from a whole look was kept from its
+     * sockets too: what the peer has sent and taken meanwhile may still have to be read there.
      */
     private void postponeIfLate(long nowNanos) {
         long late = nowNanos - lookedNanos - lookNanos;
@@ -591,7 +609,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     // ---- the end
 
-    /** Closes at once, whatever still waits for the peer. */
+    /** Closes the connection at once, whatever still waits for the peer. */
     final void abort(RPCXException why) {
         try {
             fail(why);
@@ -617,9 +635,9 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         isOver = true;
         isEnding = true;
         frames.clear();
-        // each of these also where the one before it fails: nobody comes here again
+        // each step runs also if the one before it fails, since this method does nothing when it is called again
         try {
-            // on a channel that is closed: what waited is given back
+            // the channel is closed, so this write releases the buffer that waited
             writeGathered();
         } finally {
             try {
@@ -631,7 +649,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     }
 
     private void stopLooking() {
-        // charged before the timer was set, which may have failed
+        // the charge was made before the timer was set, and setting the timer may have failed
         timers.release();
         if (timer != null) {
             timer.cancel(false);

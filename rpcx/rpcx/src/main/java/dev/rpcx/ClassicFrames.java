@@ -5,34 +5,44 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * Cuts what arrives on the classic wire into frames. A frame that is not whole holds what has arrived of it, at most
- * twice as much while its array grows, and its reader is asked before it holds more. A frame that may not be held is
- * passed over; only its begin is kept, which says whose call it was. No array outlives its frame. Event loop only.
+ * Cuts the incoming bytes of the classic wire into frames. An incomplete frame holds the bytes that have arrived of it,
+ * or at most twice as many while its array grows, and the reader is asked before the frame holds more. A frame that may
+ * not be held is passed over: only its beginning is kept, which has the id of its call. No array outlives its frame.
+ * Event loop only.
  */
 final class ClassicFrames {
     static final int LENGTH_BYTES = 4;
 
-    /** Enough of a frame for the id that stands at its begin. */
+    /** Bytes that are kept of a frame that is passed over: enough for the id at its beginning. */
     private static final int BEGIN_BYTES = 64;
 
     private static final int FIRST_BYTES = 256;
     private static final byte[] NOTHING = {};
 
-    /** Told of what arrives. */
+    /** Receives the frames. */
     interface Reader {
-        /** @return whether so many more bytes may be held for the frame that is arriving */
+        /** @return whether {@code bytes} more bytes may be held for the frame that is arriving */
         boolean hold(long bytes);
 
         /**
-         * A whole frame: as many bytes of this array, which is the reader's from now on. What it holds has been asked
-         * for.
+         * Called with a whole frame: the first {@code bytes} bytes of the array, which belongs to the reader from now
+         * on. {@code hold} has been asked for the memory of the array.
          */
         void frame(byte[] frame, int bytes);
 
-        /** The frame that is arriving is held no longer, but for its begin, which is not asked for: it passes. */
+        /**
+         * Called when the arriving frame is about to be passed over. It is no longer held, except for its beginning,
+         * for which {@code hold} is not asked.
+         */
         void passes();
 
-        /** A frame that has not been held has passed. @param begin its first bytes, which may be cut anywhere */
+        /**
+         * Called when a frame that was passed over has ended.
+         *
+         * @param begin first bytes of the frame, which may be cut anywhere
+         * @param bytes number of these bytes
+         * @param length length of the whole frame in bytes
+         */
         void passed(byte[] begin, int bytes, int length);
     }
 
@@ -49,8 +59,9 @@ final class ClassicFrames {
     private long firstBeganNanos;
 
     /**
-     * @param maxBytes of a frame
-     * @param maxPassedBytes of a frame that is passed over; one that says more ends the connection
+     * @param maxBytes largest length of a frame that is held
+     * @param maxPassedBytes largest length of a frame that is passed over; a frame that announces more ends the
+     *     connection
      */
     ClassicFrames(int maxBytes, int maxPassedBytes, Reader reader) {
         this.maxBytes = maxBytes;
@@ -63,22 +74,25 @@ final class ClassicFrames {
         return lengthBytes > 0;
     }
 
-    /** When the frame that is not whole has begun, by a clock that stands still while this side does not read. */
+    /** Time at which the incomplete frame began, by a clock that stands still while this side does not read. */
     long beganNanos() {
         return beganNanos;
     }
 
-    /** The same by a clock that goes on meanwhile: a peer that reads no replies makes pauses as it likes. */
+    /**
+     * Time at which the incomplete frame began, by a clock that goes on while this side does not read: a peer that
+     * reads no replies causes such pauses as it likes.
+     */
     long firstBeganNanos() {
         return firstBeganNanos;
     }
 
-    /** What the frame that is not whole says that it has. */
+    /** Length in bytes that the incomplete frame announces; 0 until its length field has arrived whole. */
     int length() {
         return lengthBytes == LENGTH_BYTES ? length : 0;
     }
 
-    /** @throws WireFault a length that is none; or what the reader throws */
+    /** @throws WireFault if a length is out of range; whatever the reader throws is thrown too */
     void read(ByteBuf in, long nowNanos) {
         while (in.isReadable()) {
             if (lengthBytes < LENGTH_BYTES) {
@@ -150,17 +164,20 @@ final class ClassicFrames {
         }
     }
 
-    /** This side has not read for so long, which is not the peer's time. */
+    /** Moves {@code beganNanos} on by a time in which this side has not read, which is not the peer's time. */
     void postpone(long nanos) {
         beganNanos += nanos;
     }
 
-    /** Nothing could be read for so long, whatever the peer did: that is not its time by either clock. */
+    /**
+     * Moves {@code firstBeganNanos} on by a time in which nothing could be read, whatever the peer did: that is not the
+     * peer's time by either clock.
+     */
     void postponeFirst(long nanos) {
         firstBeganNanos += nanos;
     }
 
-    /** Forgets what has begun. */
+    /** Forgets the incomplete frame. */
     void clear() {
         lengthBytes = 0;
         arrived = 0;

@@ -51,7 +51,7 @@ final class ClassicMethod {
     @Nullable
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
-            // before anything is sent: a call that is refused was not made
+            // before anything is sent: a call that is refused here has not been made
             Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();
@@ -92,12 +92,12 @@ final class ClassicMethod {
             } else if (!future.isDone()) {
                 send(connected, values, deadline, permit, future);
             } else {
-                // by its caller
+                // its caller has ended the call
                 future.letGo();
             }
         });
         if (wait != null) {
-            // a call whose end the caller has is not waited for; once the wait is over this does nothing
+            // a call that its caller has ended stops waiting; once the wait is over this does nothing
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
                     future.letGo();
@@ -107,14 +107,15 @@ final class ClassicMethod {
             try {
                 held.hold(values.stream().mapToInt(value -> value.length).sum());
             } catch (RPCXException tooMuch) {
-                // a call whose wait has ended meanwhile may be on its way, and what is told of it has to be true
+                // a call whose wait has ended meanwhile may have been sent, and must not be told that it was refused
                 if (wait.giveUp()) {
                     future.fail(tooMuch);
                 }
             }
         }
         if (kind == ClientMethod.Kind.ONE_WAY) {
-            // also once it has been sent: on this wire the server gives up the calls of a client that is gone
+            // the end of the client waits for the call also once it has been sent: on this wire the server gives up the
+            // calls of a client that is gone
             route.closesBehind(future);
         }
         return future;
@@ -129,7 +130,7 @@ final class ClassicMethod {
         long sentNanos = route.ticker().nanoTime();
         CallFuture<byte[]> reply =
                 connected.send(id -> ClassicWire.request(id, service, name, types, numbers, values), deadline);
-        // a caller that has cancelled is not waited for
+        // once the caller has cancelled the call, the connection does not wait for its reply
         future.onEnd((result, thrown) -> reply.cancel(false));
         reply.onEnd((bytes, thrown) -> {
             try {
@@ -141,7 +142,7 @@ final class ClassicMethod {
                 } else {
                     RPCXException error = Health.named(error(thrown), route, service + "/" + name);
                     long left = deadline - route.ticker().nanoTime();
-                    // what this side says by itself, or has failed over before it sent anything, says nothing of the
+                    // an end that this side knows by itself, or a failure before anything was sent, says nothing of the
                     // server
                     boolean isOwn = error instanceof OwnEnd || !(thrown instanceof RPCXException);
                     Health.Outcome outcome =
@@ -150,10 +151,10 @@ final class ClassicMethod {
                     future.fail(OwnEnd.told(error));
                 }
             } catch (Throwable noMemory) {
-                // nobody else ends it
+                // nobody else ends the future
                 future.fail(noMemory);
             } finally {
-                // by a constructor of the result
+                // a constructor of the result may have interrupted this thread
                 LoopThread.forgetInterrupt();
             }
         });
@@ -173,7 +174,7 @@ final class ClassicMethod {
         try {
             future.bring(result.read(Unpooled.wrappedBuffer(bytes)));
         } catch (Throwable e) {
-            // an Error too: otherwise the future would never end
+            // catches an Error too, since otherwise the future would never end
             future.fail(new RPCXException(
                     RPCXException.Code.INVALID,
                     "the result cannot be read: " + ThrowableText.words(e),

@@ -13,24 +13,24 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * A parameter of a method as the classic wire carries it: in the order of their numbers, so that it is the same on both
- * sides wherever the parameters stand in the methods.
+ * Parameter of a method as the classic wire carries it. Parameters are sent in the order of their numbers, so that the
+ * order is the same on both sides, wherever the parameters stand in the methods.
  *
- * @param place where it stands among the method's parameters, from 0
- * @param number that of {@link Field}, or of its place from 1; 0 for a message of its own, which has none
- * @param type text for people
+ * @param place position among the method's parameters, from 0
+ * @param number value of {@link Field}, or the position from 1; 0 for a message of its own, which has none
+ * @param type name of the parameter's type, for people
  */
 record ClassicParameter(int place, int number, String type, Codec<Object> codec) {
     /**
-     * Those of a method in the order in which they go.
+     * Returns the parameters of a method in the order in which they are sent.
      *
-     * @throws SchemaException one of them cannot be mapped; its text names the method
+     * @throws SchemaException if a parameter cannot be mapped; the exception's text names the method
      */
     static List<ClassicParameter> of(Method method, Codecs codecs) {
         Parameter[] parameters = method.getParameters();
         List<Integer> numbers =
                 ParameterNumbers.of(List.of(parameters), parameter -> parameter.getAnnotation(Field.class));
-        // also refuses numbers that cannot be
+        // this also refuses numbers that are not allowed
         boolean isWhole = codecs.schema().parameters(method).kind() != MessageType.Kind.PARAMETERS;
         List<ClassicParameter> all = new ArrayList<>();
         for (int i = 0; i < parameters.length; i++) {
@@ -44,7 +44,11 @@ record ClassicParameter(int place, int number, String type, Codec<Object> codec)
         return List.copyOf(all);
     }
 
-    /** @param numbers as many as there are parameters */
+    /**
+     * Says whether the parameters have these numbers. A parameter without a number fits any.
+     *
+     * @param numbers as many as there are parameters
+     */
     static boolean have(List<ClassicParameter> parameters, List<Integer> numbers) {
         for (int i = 0; i < numbers.size(); i++) {
             int number = parameters.get(i).number;
@@ -55,7 +59,7 @@ record ClassicParameter(int place, int number, String type, Codec<Object> codec)
         return true;
     }
 
-    /** Their numbers in that order. */
+    /** Returns the numbers of the parameters in their order. */
     static List<Integer> numbers(List<ClassicParameter> parameters) {
         return parameters.stream().map(ClassicParameter::number).toList();
     }

@@ -12,18 +12,18 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A classic request being handled. Whatever its arguments, handler and result do, it ends once, in {@link #end}, or is
- * given up.
+ * A server's call on the classic wire. Whatever its arguments, handler and result do, the call ends once, in
+ * {@link #end}, or is given up.
  */
 final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
 
-    /** The key in its connection's table: the call is taken out by it also where there is no memory for another one. */
+    /** Key in the connection's table, kept as an object: the call can be removed without memory for another key. */
     private final Long id;
 
-    /** Null once its arguments have been read, or the call is over: a small one is charged to nobody. */
+    /** Request; null once its arguments have been read, or the call is over, since a small request is not charged. */
     private ClassicWire.@Nullable Request request;
 
     private final Charge requestBytes;
@@ -34,50 +34,59 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable Thread runner;
 
-    /** Takes the result of a handler that has returned before it had one. Guarded by this. */
+    /** Takes the result of a handler that has returned before it had a result. Guarded by {@code this}. */
     private @Nullable Awaited awaited;
 
     /** Whether the handler has begun. */
     private boolean entered;
 
-    /** Counts the handler; null where it is not counted, and once it is counted no more. Guarded by this until it has begun. */
+    /**
+     * Group that counts the handler in its method's limit; null if the handler is not counted, or no longer. Guarded by
+     * {@code this} until the handler has begun.
+     */
     private AdmissionLimit.@Nullable Group admitted;
 
-    /** Whether a thread of the call has failed before it could end it: see {@link LostCalls}. */
+    /** Whether a thread of the call has failed before it could end the call: see {@link LostCalls}. */
     private boolean isOrphan;
 
     /**
-     * What the reply has been charged by where it was more than a little; set by who ends the call, before the
-     * connection hears of it.
+     * Charge of a large reply; null if the reply is not charged. Written by the thread that ends the call, before the
+     * connection's event loop learns of the end.
      */
     @Nullable
     Charge replyBytes;
 
     /**
-     * Whether the place of this call stays charged for what it leaves behind; set by who ends the call, before the
-     * connection hears of it.
+     * Whether the place of this call stays charged for what the call leaves behind. Written by the thread that ends the
+     * call, before the connection's event loop learns of the end.
      */
     boolean isPlaceLeft;
 
-    /** The call is over but for the threads that {@link CallThreads} runs for it. */
+    /** Whether the call is over but for the threads that {@link CallThreads} runs for it. */
     boolean isOverButThreads;
 
     /** Once the call has been cancelled: whether the method itself, behind its interceptors, may have been called. */
     boolean mayHaveRun;
 
-    /** What the reply says of the call; set by who ends it, before the connection hears of it. */
+    /**
+     * Whether the call has been executed, as its reply says. Written by the thread that ends the call, before the
+     * connection's event loop learns of the end.
+     */
     private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
 
-    /** Whether the handler's future has some time to end, though nobody waits for it. The connection's own. */
+    /** Whether the handler's future has some time to end, though nobody waits for it. Used by the connection only. */
     boolean isAway;
 
-    /** Whether what the call held has been given back. The connection's own. */
+    /**
+     * Whether the reply has come to the connection, or the call was withdrawn before a thread ran it. Used by the
+     * connection only.
+     */
     boolean isAnswered;
 
-    /** Whether the call is counted among its connection's running handlers. The connection's own. */
+    /** Whether the call is counted among its connection's running handlers. Used by the connection only. */
     boolean running;
 
-    /** What the arguments were read into takes so much beside what is charged. */
+    /** Bytes that the arguments take in objects, beside those that are charged. */
     private int uncharged;
 
     /** The connection gives the call up at this time, if its handler's future has not ended by then. Event loop only. */
@@ -129,7 +138,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     @Override
     public boolean isRunner() {
-        // a thread that reads its own name here has written it, and no other thread reads that of this one
+        // No lock is needed: only a thread that has written itself here can read itself here.
         return runner == Thread.currentThread();
     }
 
@@ -163,11 +172,11 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         try {
             connection.lost.tell();
         } catch (Throwable again) {
-            // it is found at the next look
+            // The connection finds the call at its next check.
         }
     }
 
-    /** Whether nobody will end this call, as the connection asks. */
+    /** Whether no thread will end this call; asked by the connection. */
     boolean isLost() {
         Awaited result;
         synchronized (this) {
@@ -176,7 +185,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         return isOrphan && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
-    /** The call is ended by the connection, as nobody else will. The limit learns nothing from it. */
+    /** Ends the call for the connection, since no thread will. The limit learns nothing from the call. */
     void end() {
         executed = RPCXException.Executed.MAYBE;
         leaveStages();
@@ -224,7 +233,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         try {
             arguments = arguments();
         } catch (Throwable t) {
-            // an Error too: a class that cannot be initialised is its caller's affair, and not this thread's
+            // An Error is caught too: a class that cannot be initialised is its caller's affair, and not this thread's.
             fail(refusal(
                     ThrowableText.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
                     "the request cannot be read: " + ThrowableText.wireWords(t)));
@@ -252,7 +261,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
     }
 
-    /** The result comes later, or never. */
+    /** Registers for a result that comes later, or never. */
     private void await(CompletionStage<?> stage) {
         Awaited result = new Awaited(this, stage, connection.lost);
         boolean isGone;
@@ -268,11 +277,11 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // also where another stage brought this one: that does not say that the call is lost
+                // The mark is set here, since a stage that brought this one does not mark the call as lost.
                 isOrphan = true;
                 throw t;
             }
-            // whoever has the result ends the call
+            // The thread that has the result ends the call.
             ThreadTools.report(t);
         }
     }
@@ -280,7 +289,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     @Override
     public void brought(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
-            // of an interceptor that has gone on behind a stage, whose own result it gives
+            // An interceptor has gone on behind a stage, and brings another stage, whose result is the call's.
             await(method.brought(stage, context));
         } else if (thrown == null) {
             succeed(value);
@@ -295,8 +304,9 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     /**
-     * Nobody waits for the result any more, and it has not come: the handler counts as running no longer. What it was
-     * given stays charged for as long as its future may hold that. By the connection, as {@link #release}.
+     * Gives up a call for whose result nobody waits any more, if the result has not come. The handler then no longer
+     * counts as running. What the handler was given stays charged for as long as its future may hold it. Called by the
+     * connection, as {@link #release}.
      *
      * @return false if the result has come
      */
@@ -313,10 +323,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             leaveSilently();
             own = context.giveUp();
         } catch (Throwable noMemory) {
-            // nobody can take the call from its stage a second time: it is over all the same
+            // The call cannot be taken from its stage a second time, so it is over all the same.
             ThreadTools.report(noMemory);
         }
-        // first: whoever is told ends the stage, of which this looks whether it is open
+        // This comes first, since it looks whether the stage is open, and code that is told of the end closes it.
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.tellIfPossible(this, own);
@@ -333,12 +343,15 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             ClassicParameter parameter = parameters.get(i);
             arguments[parameter.place()] = parameter.codec().read(values.get(i), memory);
         }
-        // a future may be waited for much longer than the frame is needed, and on the event loop by many calls
+        // A future may be waited for much longer than the frame is needed, and on the event loop by many calls.
         request = null;
         return arguments;
     }
 
-    /** What a call has without being charged is for all of its arguments together. */
+    /**
+     * Memory for the arguments, which are read one after the other: the bytes that a call may take without a charge are
+     * for all its arguments together, so each argument has an equal part of them.
+     */
     private final class ShareOfUnasked implements Memory {
         private final int arguments;
 
@@ -362,7 +375,9 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
     }
 
-    /** From here on {@link #cancel} interrupts this thread. @return false if it, or the call's end, came already */
+    /**
+     * From here on {@link #cancel} interrupts this thread. @return false if a cancel, or the call's end, came already
+     */
     private synchronized boolean enter() {
         if (context.isCancelled() || ended.get()) {
             return false;
@@ -376,14 +391,14 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // the interrupt was this call's, a cancel's or its own: neither its reply nor the thread's next task must meet
-        // it
+        // An interrupt came from a cancel of this call or from its handler: neither the call's reply nor the thread's
+        // next task must meet it.
         Thread.interrupted();
     }
 
     /**
-     * Nobody waits for the result any more. On the event loop. A handler that has not begun is not counted from here on,
-     * whenever a thread comes to it.
+     * Cancels the call, since nobody waits for its result any more. On the event loop. A handler that has not begun is
+     * not counted from here on, whenever a thread comes to it.
      *
      * @return false if the handler has not begun, and will not
      */
@@ -397,7 +412,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             try {
                 told = context.cancel();
             } finally {
-                // also where there is no memory to tell anybody else
+                // The thread is interrupted even if there is no memory for the callbacks.
                 ThreadTools.interrupt(runner);
             }
         }
@@ -419,9 +434,13 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         return hasBegun;
     }
 
-    /** The handler has not begun, and will not. Whoever cancels the call and the thread that comes to it may both say so. */
+    /**
+     * Takes a handler that has not begun, and will not, off its method's limit. The thread that cancels the call and
+     * the thread that comes to it may both call this method.
+     */
     private void leaveUnbegun() {
-        // before the handler is taken: where this fails, whoever ends the call takes it
+        // The clock is read before the group is taken: if reading it fails, the thread that ends the call takes the
+        // group.
         long now = connection.nanoTime();
         AdmissionLimit.Group admission = takeAdmitted();
         if (admission == null) {
@@ -438,13 +457,13 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         return RPCXException.refused(code, text);
     }
 
-    /** No thread can be had for the handler. */
+    /** Ends the call, since no thread can be had for its handler. */
     @Override
     public void refused(Throwable noThread) {
         refused("the server has no thread for the call");
     }
 
-    /** The handler was not started. */
+    /** Ends the call, whose handler was not started. */
     void refused(String text) {
         try {
             fail(refusal(RPCXException.Code.UNAVAILABLE, text));
@@ -495,7 +514,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         end(ClassicWire.reply(id(), null, error), error.executed(), true);
     }
 
-    /** The one place where a call ends. A stage that completes twice is heard once. */
+    /** Ends the call with a reply. Only the first end counts, so a stage that completes twice is heard once. */
     private void end(byte[] frame, RPCXException.Executed said, boolean isDone) {
         if (!ended.compareAndSet(false, true)) {
             return;
@@ -523,7 +542,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         }
     }
 
-    /** What the request held; its handler has ended. By the connection, on the event loop or under its lock. */
+    /**
+     * Releases what the request held; its handler has ended. Called by the connection, on the event loop or under the
+     * connection's lock.
+     */
     void release() {
         context.goesNoFurther();
         request = null;

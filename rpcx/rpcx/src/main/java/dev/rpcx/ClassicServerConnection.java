@@ -17,15 +17,19 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's connection on the classic wire, the paper's: length-prefixed {@code RPCXRequest} and {@code RPCXReply}. It has no handshake,
- * no cancel and no remaining time; a call has the server's own time. What it holds is charged to the connection's account, as on the native
- * wire. All state belongs to the event loop; after the loop's end, to whoever ends a call, under this object's lock.
+ * A server's connection on the classic wire, which is the paper's form: length-prefixed {@code RPCXRequest} and
+ * {@code RPCXReply}. The classic wire has no handshake, no cancel and no remaining time; a call has the server's own
+ * time. What the connection holds is charged to its account, as on the native wire. All state belongs to the event
+ * loop; after the event loop's end it belongs to the thread that ends a call, under this object's lock.
  */
 final class ClassicServerConnection extends ClassicConnection implements ServedConnection {
-    /** Time of a call, whose caller has no way to tell another. What is not answered by then is told so, and its handler interrupted. */
+    /**
+     * Time of a call; the caller has no way to say another. A call that has no reply by then is answered with an error,
+     * and its handler is interrupted.
+     */
     static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    /** So many keepAlive times without a call end the connection. */
+    /** Number of keepAlive times without a call after which the connection ends. */
     private static final int IDLE_KEEPALIVES = 5;
 
     private final ServerCore server;
@@ -33,23 +37,24 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private final Account account;
 
     /**
-     * Requests and replies up to this are not charged: there are as many as calls under way, and charging would cost
-     * more than it saves.
+     * Requests and replies up to this size are not charged: there are as many of them as calls under way, and charging
+     * would cost more than it saves.
      */
     private final int unchargedBytes;
 
-    /** Tables for more are not kept. */
+    /** Tables that have held more places at once than this are not kept. */
     private static final int MOST_PLACES_KEPT = 64;
 
-    /** Calls whose handlers have not ended, those that nobody waits for any more among them. */
+    /** Charge for the places of calls whose handlers have not ended, including calls that nobody waits for any more. */
     private final Charge places;
 
-    /** In the order of their deadlines, since each has the same time from its begin on. */
+    /** Calls that somebody waits for, by id; in the order of their deadlines, since each call has the same time. */
     private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
 
-    /** Bytes of the frame that is arriving, and what is charged for them. Goes to the call that the frame brings. */
+    /** Charge for the frame that is arriving; it goes to the call that the frame brings. */
     private Charge arriving;
 
+    /** Number of bytes that are held for the frame that is arriving. */
     private long arrivingBytes;
 
     private final RunningHandlers running;
@@ -57,39 +62,40 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     /** Time of a call: {@link #CALL_NANOS}, or less where the server's largest time is less. */
     private final long callNanos;
 
-    /** Calls whose callers are gone and whose handlers' futures are given up, the first one next. */
+    /** Calls whose callers are gone and whose handlers' futures have some time to end, in the order of giving up. */
     private ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
 
-    /** Calls that nobody waits for any more, and that their handlers will end. */
+    /** Calls that nobody waits for any more, and that their handlers, or the threads that run for them, will end. */
     private Set<ClassicServerCall> dropped = new HashSet<>();
 
-    /** Most places at once since the tables were made. */
+    /** Largest number of places at once since the tables were made. */
     long mostPlaces;
 
-    /** Any thread says so when it could not end a call. */
+    /** Any thread that could not end a call says so here. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
 
-    /** Set for the first of {@link #away}, and its charge. */
+    /** Timer for the first call of {@link #away}, or for lost calls after the connection's end. */
     private @Nullable ScheduledFuture<?> awayTimer;
 
     /** The channel is gone; handlers may be under way. */
     private boolean isOver;
 
+    /** Charge for {@code awayTimer}. */
     private final Charge awayTimers;
 
-    /** Set for the call whose time is over first, or for one that has ended since. */
+    /** Timer for the call whose time is over first, or for one that has ended since. */
     private @Nullable ScheduledFuture<?> dueTimer;
 
     private final Charge dueTimers;
 
     private boolean leaving;
 
-    /** {@link #reads} when the last pause ended; any other number where there was none. */
+    /** Value of {@link #reads} when the last pause in reading ended; any other number if there was no pause. */
     private int readsBeforeResume = -1;
 
-    /** Bytes that have left since this side does not read. */
+    /** Number of bytes that have left since this side paused reading. */
     private int leftInPause;
 
     ClassicServerConnection(Channel channel, ServerCore server, Account account) {
@@ -131,12 +137,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         return !calls.isEmpty();
     }
 
-    /** Calls that somebody waits for: for tests. */
+    /** Calls that somebody waits for; for tests. */
     List<ClassicServerCall> callsUnderWay() {
         return List.copyOf(calls.values());
     }
 
-    /** Calls that nobody waits for, and that may end: for tests. */
+    /** Number of calls that nobody waits for any more, and that may still end; for tests. */
     int callsLeft() {
         return dropped.size() + away.size();
     }
@@ -152,7 +158,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         return true;
     }
 
-    /** @return what was charged for the frame that has ended */
+    /** @return the charge of the frame that has ended; the next frame has a new one */
     private Charge arrived() {
         Charge charge = arriving;
         arriving = account.charge(Resource.REQUEST_BYTES);
@@ -196,7 +202,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    /** An answer would be taken for that of the other. */
+    /** Ends the connection if a call with this id is under way: an answer would be taken for that of the other call. */
     private void refuseTwice(long id) {
         if (calls.containsKey(id)) {
             throw new WireFault("request " + id + " twice under way");
@@ -241,7 +247,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
             return false;
         }
-        // before the place is taken, which would be lost where this fails
+        // This comes before the place is taken, which would be lost if this failed.
         if (account.isHalfTaken(Resource.CALLS)) {
             server.placesAreFew(nanoTime());
         }
@@ -268,7 +274,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             isTaken = true;
         } finally {
             if (!isTaken) {
-                // refused, or there was no memory for it, and the connection ends, which gives back what its calls have
+                // The call was refused; or there was no memory for it, and the connection ends, which releases what its
+                // calls hold.
                 if (call != null) {
                     forget(call);
                 }
@@ -312,7 +319,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         reply(id, ClassicWire.reply(id, null, why), null, why.executed());
     }
 
-    /** As the call says, on the event loop: the threads that it had beside its handler are done. */
+    /** Settles a call that is over but for its threads, if those are done. Event loop only. */
     void settleIfThreadsEnded(ClassicServerCall call) {
         if (call.isOverButThreads && !call.context().hasThreads()) {
             settle(call);
@@ -327,9 +334,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     // ---- replies
 
     /**
-     * The handler has ended, and this is its reply. From any thread, at most once for each call that was started. A
-     * large reply is charged before it waits for the event loop: all threads make more in the meantime than the heap
-     * may hold.
+     * Takes the reply with which a call has ended. Any thread, at most once for each call that was started. A large
+     * reply is charged before it waits for the event loop: all threads may make more in the meantime than the heap can
+     * hold.
      */
     void ended(ClassicServerCall call, byte[] frame) {
         if (loop().inEventLoop()) {
@@ -362,7 +369,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         Charge charge = call.replyBytes;
         call.isAnswered = true;
-        // first: the tables go with the last one's place
+        // The call is forgotten first, since the tables are released together with the place of the last call.
         boolean isAwaited = forget(call);
         settle(call);
         if (isAwaited && !isEnding()) {
@@ -373,7 +380,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    /** The call is over: what it holds comes back, once whoever is told of its end has been told. */
+    /**
+     * Releases what a call that is over holds, as soon as no more threads run for the call. Such a thread may still be
+     * running the callbacks for the call's end.
+     */
     private void settle(ClassicServerCall call) {
         call.isOverButThreads = !call.context().endUnlessThreads();
         if (call.isOverButThreads) {
@@ -389,7 +399,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             places.release(1);
         }
         if (places.held() == 0) {
-            // those that are away have ended too
+            // No place is held, so the calls in away have ended too.
             away.clear();
             stopLookingAway();
             forgetTables();
@@ -399,7 +409,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    /** After this no handler begins any more. Any thread may ask. */
+    /** Whether no handler begins any more. Any thread. */
     boolean isCutOff() {
         return server.isCutOff();
     }
@@ -410,7 +420,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    /** What this connection's peer runs and says of a method; null for one without a limit. */
+    /** Group of this connection's peer in the limit of a method; null for a method without a limit. */
     private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
         AdmissionLimit limit = method.admission();
         return limit == null ? null : limit.group(account.group());
@@ -426,7 +436,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     // ---- calls whose callers are gone
 
     /**
-     * Nobody waits for the call any more.
+     * Cancels a call that nobody waits for any more.
      *
      * @return false if the method has not been called, and will not be
      */
@@ -437,11 +447,11 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             boolean hasBegun = call.cancel();
             isCancelled = true;
             if (!hasBegun) {
-                // it waits for a thread that will not run it
+                // The thread for which the call waits will not begin its handler.
                 uncount(call);
             }
         } finally {
-            // also where a cancel has found no memory: it is in no list any more
+            // The call goes to another list even if the cancel has found no memory: it is in none any more.
             keepInSight(call, isCancelled);
         }
         return call.mayHaveRun;
@@ -449,13 +459,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void keepInSight(ClassicServerCall call, boolean isCancelled) {
         if (isCancelled && threads.withdraw(call.method().place(), call)) {
-            // nothing would end it but the thread for which it has waited
+            // Nothing would end the call but the thread for which it has waited.
             call.isAnswered = true;
             settle(call);
         } else if (call.isAwaiting()) {
             linger(call);
         } else if (!call.isAnswered) {
-            // what it wanted to be told of its end may have ended it
+            // Code that the cancel has notified could have ended the call already.
             dropped.add(call);
         }
     }
@@ -472,7 +482,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         });
     }
 
-    /** Ends calls that the threads which were about to end them could not. */
+    /** Ends calls that will not end by themselves, since the threads that were about to end them have failed. */
     private void endLost() {
         if (lost.isAny) {
             lost.look(this::endAllLost);
@@ -488,7 +498,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 settleIfThreadsEnded(call);
             } else if (!call.isAnswered && call.isLost()) {
                 call.end();
-                // the reply that it was taken for does not leave
+                // The reply that this charge was made for does not leave.
                 release(call.replyBytes);
                 call.replyBytes = null;
                 answer(
@@ -506,7 +516,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         return true;
     }
 
-    /** The handler's thread says that a handler whose caller is gone has brought a future. */
+    /** Called by the handler's thread: a handler whose caller is gone has brought a future. */
     void awaitsForNobody(ClassicServerCall call) {
         inLoopOrHere(() -> {
             try {
@@ -520,10 +530,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         });
     }
 
-    /** Gives the handler's future some time to end: none where the loop's timers are about to end. */
+    /** Gives the handler's future some time to end, or none if the server is closing or the event loop's timers end. */
     private void linger(ClassicServerCall call) {
         if (call.isAway) {
-            // the end of its connection and its handler's thread have both said so
+            // The end of the connection and the handler's thread both call this method.
             return;
         }
         if (leaving || loop().isShuttingDown()) {
@@ -532,7 +542,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         call.awayUntilNanos = nanoTime() + Awaited.GRACE_NANOS;
         if (away.isEmpty()) {
-            // a look at what is dropped may be due later
+            // The timer may be set for a check of dropped calls, which is due later.
             stopLookingAway();
         }
         call.isAway = true;
@@ -559,8 +569,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     /**
-     * Nobody would look again. So the connection ends, and with it all that is looked at but for what goes on behind
-     * it.
+     * Handles a check that has failed, after which no timer is set. The connection ends, and with it all that is
+     * checked, except calls that outlast the connection: for these a timer is set again.
      */
     private void lookFailed(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -577,7 +587,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void lookAwayNow() {
         stopLookingAway();
         if (isOver) {
-            // those for which there was no memory at its end
+            // Calls may be left for which there was no memory at the connection's end.
             cancelAll();
         }
         endLost();
@@ -606,7 +616,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    /** Tables that have grown are not kept by a connection that has no call. */
+    /** Replaces tables that have grown, if the connection has no call. */
     private void forgetTables() {
         if (mostPlaces > MOST_PLACES_KEPT && calls.isEmpty()) {
             calls = new LinkedHashMap<>();
@@ -622,8 +632,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     /**
-     * @param charged what the reply has been charged by; null if it has not been
-     * @param executed what the reply says of its call
+     * @param charged charge of the reply; null if the reply has not been charged
+     * @param executed whether the call has been executed, as the reply says
      */
     private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
         if (charged != null) {
@@ -642,7 +652,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void writePaid(byte[] frame, Charge paid) {
         write(frame, left -> {
-            // all of it with the last byte: a part gives back whole steps only
+            // The last byte releases the whole charge; a part before it releases whole steps only.
             paid.set(Math.max(0, paid.held() - left));
         });
     }
@@ -673,7 +683,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         readUnlessFull();
     }
 
-    /** A pass may bring sixteen buffers of the largest size: what they ask for is looked at behind each. */
+    /** One pass of reading may bring sixteen buffers of the largest size, so waiting replies are checked after each. */
     @Override
     void onRead() {
         if (!channel.isWritable()) {
@@ -692,9 +702,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     /**
-     * A client that does not read its replies may send no more requests until it does. One that reads a large reply
-     * slowly takes some of it now and then: each time something is read before the next pause, or a large request would
-     * not leave its client while such replies follow each other.
+     * Pauses reading while replies wait: a client that does not read its replies may send no more requests until it
+     * does. A client that reads a large reply slowly takes some of it now and then. Each time this side reads something
+     * before the next pause; otherwise a large request would not leave its client while such replies follow each other.
      */
     private void readUnlessFull() {
         if (isEnding() || channel.isWritable()) {
@@ -718,7 +728,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         closeIfDone();
     }
 
-    /** Sees to it that the calls under way are looked at when the time of the first of them is over. */
+    /** Sets the timer that checks the calls under way when the time of the first of them is over. */
     private void watchDue(long waitNanos) {
         if (dueTimer == null && !isOver && !loop().isShuttingDown()) {
             dueTimer = loop().schedule(this::endLate, waitNanos, TimeUnit.NANOSECONDS);
@@ -749,7 +759,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         for (ClassicServerCall call : calls.values()) {
             long left = call.deadlineNanos() - now;
             if (left > 0) {
-                // those behind it have longer: to pass all of them for each that is due would cost their square
+                // The calls behind this one have more time. To pass all calls for each that is due would take
+                // quadratic time.
                 watchDue(left);
                 break;
             }
@@ -786,7 +797,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         });
     }
 
-    /** A place is given back with its call. */
+    /** Does nothing: a place is released with its call. */
     @Override
     public void giveUpIdlePlaces() {}
 
@@ -796,7 +807,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
     }
 
-    /** Tells the client why, in a reply to no call, and closes so that it arrives. */
+    /** Sends the client the reason, in a reply with id 0, and closes in such a way that the reply arrives. */
     @Override
     void onEnd(RPCXException why) {
         try {
@@ -809,7 +820,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     @Override
     void onOver() {
-        // each of these also where the one before it fails, as where the memory is at its end: somebody waits for it
+        // Each of these steps is taken even if the one before it fails, such as for want of memory: others wait for
+        // each.
         try {
             cancelAll();
         } finally {
@@ -839,13 +851,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void cancelAll() {
         arriving.release();
         arrivingBytes = 0;
-        // each is forgotten first, which takes no memory
+        // Each call is forgotten first, which takes no memory.
         while (!calls.isEmpty()) {
             ClassicServerCall call = calls.values().iterator().next();
             try {
                 abandon(call);
             } catch (Throwable t) {
-                // such as a timer that cannot be set: the others come to their end all the same
+                // For example a timer cannot be set. The other calls come to their end all the same.
                 ThreadTools.report(t);
             }
         }

@@ -9,7 +9,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The paper's messages, each behind its length in four bytes, high byte first. Source: zhang, figure 5; numbers of fields are ours.
+ * Messages of the paper, each behind its length in four bytes, high byte first. Source: zhang, figure 5; the numbers of
+ * the fields are RPCX's own.
  *
  * <pre>{@code
  * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }
@@ -19,11 +20,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClassicWire {
     /**
-     * The type of a parameter is text for people: no class is ever named or loaded from it. Values share the message's
-     * bytes.
+     * A request. The type of a parameter is text for people: no class is ever named or loaded from it. The values are
+     * slices of the message.
      *
-     * @param numbers one for each value, which is its place from 1 where the message does not tell it; -1 for one that
-     *     no parameter has
+     * @param numbers parameter number of each value: its position from 1 if the message does not give a number, -1 for
+     *     a number that no parameter has
      */
     record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 
@@ -33,8 +34,8 @@ final class ClassicWire {
     static final int MAX_PARAMETERS = 255;
 
     /**
-     * Most fields of a message, those of its parameters and of its error among them: a request that says all that this
-     * wire knows has 1023. A field of two bytes costs its reader as much as a long one, and a frame has room for
+     * Most fields of a message, including those of its parameters or its error. A request that has every field of this
+     * wire has 1023 of them. A field of two bytes costs its reader as much as a long one, and a frame has room for
      * millions.
      */
     static final int MAX_FIELDS = 4096;
@@ -50,25 +51,28 @@ final class ClassicWire {
 
     private ClassicWire() {}
 
-    /** The id of a message of which this is the begin; null where it does not stand there. */
+    /** Id of the message that begins with these bytes; null if the id is not its first field. */
     static @Nullable Long id(ByteBuf begin) {
         return Varint.read(begin) == ID ? Long.valueOf(Varint.read(begin)) : null;
     }
 
     /**
-     * Whether a message of which this is the begin, read up to behind its id, has a result and nothing else there: then
-     * it has no error, which alone may say that the call was not executed.
+     * Whether a message has a result and nothing else behind its id. Such a message has no error, and only an error may
+     * say that the call was not executed.
      *
-     * @param length of the message, whose first byte stands at index 0 of its begin
+     * @param begin beginning of the message, read up to the end of its id
+     * @param length length of the message in bytes; its first byte stands at index 0 of {@code begin}
      */
     static boolean isResult(ByteBuf begin, int length) {
         return begin.isReadable() && Varint.read(begin) == RESULT && Varint.read(begin) == length - begin.readerIndex();
     }
 
     /**
-     * Allocates a name and a small object for each parameter, whatever the message says; values remain where they are.
+     * Reads a request. Whatever the message contains, this allocates only names and a small object for each parameter;
+     * the values remain where they are.
      *
-     * @throws WireFault malformed, or more parameters than {@link #MAX_PARAMETERS}, or fields than {@link #MAX_FIELDS}
+     * @throws WireFault if the message is malformed, or has more parameters than {@link #MAX_PARAMETERS} or more fields
+     *     than {@link #MAX_FIELDS}
      */
     static Request readRequest(ByteBuf in) {
         ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
@@ -96,7 +100,10 @@ final class ClassicWire {
         return new Request(id, name(service), name(method), values, numbers);
     }
 
-    /** A name that is longer than any that is published is that of nothing. */
+    /**
+     * Reads a name. A name that is longer than any published one becomes the empty text, under which nothing is
+     * published.
+     */
     private static String name(ByteBuf bytes) {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
     }
@@ -118,12 +125,12 @@ final class ClassicWire {
         numbers.add(number == 0 ? values.size() : number == (int) number ? (int) number : -1);
     }
 
-    /** The bytes of a field, where they are: a field that comes again and again costs no memory. */
+    /** Slice of the message with the bytes of a field: a field that comes again and again costs no memory. */
     private static ByteBuf bytes(ByteBuf in, int end) {
         return in.readSlice(Varint.readLength(in, end - in.readerIndex(), "a field of a classic message"));
     }
 
-    /** @throws WireFault malformed */
+    /** @throws WireFault if the message is malformed */
     static Reply readReply(ByteBuf in) {
         ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
         int end = in.writerIndex();
@@ -144,7 +151,8 @@ final class ClassicWire {
 
     /**
      * @param types names for people, one for each value
-     * @param numbers those of the parameters; one that is its place from 1 is not told, nor is 0
+     * @param numbers numbers of the parameters; a number that is the parameter's position from 1 is not written, nor is
+     *     0
      */
     static ByteBuf request(
             long id, String service, String method, List<String> types, List<Integer> numbers, List<byte[]> values) {
@@ -169,7 +177,7 @@ final class ClassicWire {
         return out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES);
     }
 
-    /** A whole frame. @param result its bytes; null for none */
+    /** Builds a whole frame. @param result bytes of the result; null for none */
     static byte[] reply(long id, @Nullable ByteBuf result, @Nullable RPCXException error) {
         ByteBuf out = Unpooled.buffer();
         out.writeInt(0);

@@ -7,8 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes proxies of interfaces, and holds the connections and threads that they share. Thread-safe. One a process is
- * enough: any number of callers share a connection.
+ * Makes proxies of interfaces, and holds the connections and threads that the proxies share. Thread-safe. One client in
+ * a process is enough: any number of callers share a connection.
  *
  * <pre>{@code
  * try (Client client = Client.standard()) {
@@ -21,7 +21,7 @@ public final class Client implements AutoCloseable {
 
     private final ClientCore core;
 
-    /** TLS of this client's connections; null if they are plain. */
+    /** TLS settings of this client's connections; null if the connections are plain. */
     private final @Nullable Tls tls;
 
     private Client(ClientSettings settings, @Nullable Tls tls) {
@@ -30,25 +30,25 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * A new one at each call, which whoever makes it closes. With the standard settings: one connection an address
-     * until that is crowded, 10 s a call, 3 s to connect.
+     * Makes a new client with the standard settings: one connection to each address until that connection is crowded,
+     * 10 s for a call, 3 s to connect. The caller has to close the client.
      */
     public static Client standard() {
         return builder().build();
     }
 
-    /** With settings of one's own; each has a standard value. */
+    /** Returns a builder for a client with settings of your own; each setting has a standard value. */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * A proxy of the interface, which calls the server that its {@link RPCXClient} names. Does not connect: the first
-     * call does.
+     * Makes a proxy of the interface, which calls the server that the interface's {@link RPCXClient} annotation names.
+     * The first call connects.
      *
-     * @throws IllegalArgumentException no interface, no annotation, no address in it, or a method that cannot be called
-     *     remotely: one with types that cannot be mapped ({@link dev.rpcx.schema.SchemaException}), or times that a
-     *     call cannot have
+     * @throws IllegalArgumentException the type is no interface, has no annotation, or no address in it, or has a
+     *     method that cannot be called remotely: a method with types that cannot be mapped
+     *     ({@link dev.rpcx.schema.SchemaException}), or with times that a call cannot have
      */
     public <T> T create(Class<T> type) {
         RPCXClient marked = ClientProxy.marked(type);
@@ -60,26 +60,25 @@ public final class Client implements AutoCloseable {
         return create(type, marked.remoteServerAddress(), marked.remoteServerDomain());
     }
 
-    /** The same for a server at another address than the annotation's. */
+    /** As {@code create(type)}, for a server at another address than that of the annotation. */
     public <T> T create(Class<T> type, String host, int port) {
         return core.create(type, host, port);
     }
 
     /**
-     * The same for a service of several instances, which may come and go: each call goes to one of them, as {@link
-     * Builder#choice} says. Proxies made with an equal {@code endpoints} share their connections, which stay until the
-     * client closes. Connects at once, in the background.
+     * As {@code create(type)}, for a service of several instances, which may come and go: each call goes to one of
+     * them, as {@link Builder#choice} says. Proxies made with an equal {@code endpoints} share their connections, which
+     * stay until the client closes. The client begins to connect at once, in the background.
      *
-     * <p>A call that its instance refuses with {@link RPCXException.Code#NOT_FOUND} or {@link
-     * RPCXException.Code#UNAUTHENTICATED}, not executed, is made once more at another one, unless it takes or brings a
-     * stream. These tries take nothing from the retries of other calls, nor from such tries of other methods: of each
-     * method a hundred may be spent at once and ten a second after that, and one that another instance takes is not
-     * spent.
+     * <p>A call that an instance refuses with {@link RPCXException.Code#NOT_FOUND} or
+     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, is tried once more at another instance, unless it takes
+     * or brings a stream. These second tries have a budget for each method, apart from that of retries: a hundred may
+     * be spent at once, and ten a second after that. A second try that another instance takes is not counted.
      *
-     * @throws IllegalArgumentException also for a client of the classic wire, which cannot tell when an instance
-     *     leaves; and for one with TLS that expects no name, unless the endpoints are {@link Endpoints#of} some: see
-     *     {@link Tls#expecting}
-     * @throws IllegalStateException if the client is closed
+     * @throws IllegalArgumentException also if the client uses the classic wire, which cannot tell when an instance
+     *     leaves; or if it uses TLS without an expected name, unless the endpoints are made by {@link Endpoints#of}:
+     *     see {@link Tls#expecting}
+     * @throws IllegalStateException the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
         Given.notNull(endpoints, "endpoints", "instances of the service");
@@ -95,30 +94,30 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * What the server there publishes, as {@code service/method}, in order: for tools, and to see that it is there and
-     * answers. Blocks at most as long as a call.
+     * Returns what the server at this address publishes, as {@code service/method}, in order. For tools, and to check
+     * that the server answers. Blocks at most as long as a call.
      *
      * @return the same list as long as the client has the same connection to this server
-     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if it cannot be reached or says nothing
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the server cannot be reached or does not answer
      */
     public List<String> published(String host, int port) {
         return core.published(host, port);
     }
 
     /**
-     * Ends the connections, and the threads unless other clients use them too. One-way calls of which their server has
-     * not said yet that it has taken them are waited for first: for as long as they have time, 5 s at most. Other calls
-     * under way end with {@link RPCXException.Code#UNAVAILABLE}. Blocks until that is done, but at most 10 s: what a
-     * callback holds up on an event loop ends when the callback does. A second time does nothing.
+     * Ends the connections, and the threads unless other clients use them too. The client first waits for one-way calls
+     * that their server has not acknowledged yet, for as long as they have time, at most 5 s. Other calls under way end
+     * with {@link RPCXException.Code#UNAVAILABLE}. Blocks until all has ended, but at most 10 s: an event loop that a
+     * callback holds up ends only after the callback. A second close does nothing.
      *
-     * @throws IllegalStateException on an event loop, which it would have to wait for
+     * @throws IllegalStateException the calling thread is an event loop, which this method would have to wait for
      */
     @Override
     public void close() {
         core.close();
     }
 
-    /** What stands behind this client: for tests. */
+    /** The core of this client, for tests. */
     ClientCore core() {
         return core;
     }
@@ -144,26 +143,26 @@ public final class Client implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Speaks the paper's wire to servers that {@linkplain Server.Builder#classic serve} it: one connection an
-         * address, no streams, no cancel, no metadata, no second attempts. So an interceptor of {@link Tokens} sends
-         * nothing, and a server that requires tokens refuses the call; what {@link Method#idempotent} and
-         * {@link Method#hedgeMillis} allow is not made use of.
+         * Uses the classic wire, that of the paper, for servers that {@linkplain Server.Builder#classic serve} it. The
+         * classic wire has one connection to each address, no streams, no cancel, no metadata and no second attempts.
+         * So an interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the call. The
+         * client makes no use of what {@link Method#idempotent} and {@link Method#hedgeMillis} allow.
          */
         public Builder classic() {
             classic = true;
             return this;
         }
 
-        /** Time of a call without streams whose method does not say otherwise: 1 µs to an hour; standard 10 s. */
+        /** Time for a call without streams, unless its method says otherwise: 1 µs to an hour; standard 10 s. */
         public Builder callTimeout(Duration time) {
             callTimeout = Given.callTime("callTimeout", time);
             return this;
         }
 
         /**
-         * A server that is gone without a word is noticed within this time, and calls under way to it end as
-         * unavailable: 100 ms to 1 h; standard 10 s. A silent connection is asked for a sign of life, at most three
-         * times in it. On the classic wire, which cannot ask, a host that is gone is noticed within four times this.
+         * Time within which a server that has vanished is noticed, and calls under way to it end as unavailable: 100 ms
+         * to 1 h; standard 10 s. A silent connection is asked for a sign of life at most three times within it. On the
+         * classic wire, which has no such request, a host that has vanished is noticed within four times this time.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.micros(
@@ -178,11 +177,13 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Breaks the circuit to a service when this share of its calls in the last 10 s, at least 20, could not be
-         * made, were refused or not answered in time: for 1 s calls fail at once, not executed, then one is tried each
-         * second until one is answered. What a handler that has run answers counts as an answer, whatever its code. A
-         * call that was given less than nine tenths of what its method gives, and less than twice what answers to that
-         * method lately took, says nothing when it gets none. Above 0, at most 1; standard: never.
+         * Opens a circuit breaker for a service when this share of its calls in the last 10 s, of which there must be
+         * at least 20, could not be made, were refused as unavailable or overloaded, or were not answered in time.
+         * While it is open, calls fail at once, not executed; after 1 s one call is tried, and one more each second
+         * until one is answered. Any answer of a handler that has run counts as an answer, whatever its code. A call
+         * without an answer does not count if it had less than nine tenths of its method's time, and less than twice
+         * the time that answers of this method took lately. The share is above 0 and at most 1; standard: the breaker
+         * never opens.
          */
         public Builder circuitBreaker(double share) {
             if (!(share > 0 && share <= 1)) {
@@ -192,29 +193,29 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Speaks TLS, to every server; standard: plain. */
+        /** Uses TLS for the connections to every server; standard: plain connections. */
         public Builder tls(Tls client) {
             tls = Tls.checked(client, false);
             return this;
         }
 
-        /** Time to connect and to be greeted by the server: up to an hour; standard 3 s. */
+        /** Time to connect, and as much again until the server has greeted the client: up to an hour; standard 3 s. */
         public Builder connectTimeout(Duration time) {
             connectTimeout = Given.callTime("connectTimeout", time);
             return this;
         }
 
-        /** Connections to each address, no more and no less: 1 to 64. */
+        /** Exact number of connections to each address: 1 to 64. */
         public Builder connections(int count) {
             return connections(count, count);
         }
 
         /**
-         * Connections to each address: {@code kept} of them always, up to {@code most} while a thousand calls are under
-         * way on each, or three quarters of what the server takes on one; both 1 to 64. A call that finds all of them
-         * full waits as long as one more can come, in its own time. Those beyond {@code kept} are closed when they have
-         * had no call for 10 to 20 s and another one has room. Standard 1 to 4: one is fastest up to some hundred
-         * callers.
+         * Number of connections to each address: {@code kept} at all times, and up to {@code most} while each has a
+         * thousand calls under way, or three quarters of the calls that the server takes on one connection; both 1 to
+         * 64. A call that finds all of them full waits, within its own time, as long as one more connection can be
+         * made. Connections beyond {@code kept} are closed when they have had no call for 10 to 20 s and another
+         * connection has room. Standard 1 to 4: one connection is fastest up to some hundred callers.
          */
         public Builder connections(int kept, int most) {
             if (kept < 1 || most < kept || most > 64) {
@@ -227,9 +228,9 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Threads that serve the connections of this client alone: 1 to 1024. Standard: those that all clients of the
-         * process share which do not say otherwise, one a processor, at most four; they end a second after the last
-         * such client.
+         * Number of event loop threads that serve only this client's connections: 1 to 1024. Without this setting the
+         * client borrows the event loops that all such clients of the process share. There is one for each processor,
+         * at most four; they end a second after the last such client has closed.
          */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {
@@ -240,46 +241,50 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Calls the servers of this process that are {@linkplain Server.Builder#inProcess in process} too, by their
-         * ports, whatever host is asked for: for tests, without sockets and with everything else.
+         * Calls servers in the same process that are {@linkplain Server.Builder#inProcess in process} too. A server is
+         * found by its port, whatever the host is called. For tests: no sockets are used, and all else is as with
+         * sockets.
          */
         public Builder inProcess() {
             inProcess = true;
             return this;
         }
 
-        /** The longest that {@link Client#close} blocks. */
+        /** Longest time for which {@link Client#close} blocks. */
         Builder maxClose(Duration time) {
             maxClose = time;
             return this;
         }
 
-        /** Runs on this one, with loops of its own. */
+        /** Runs the client on this platform, with event loops of its own. */
         Builder platform(Platform given) {
             platform = given;
             return eventLoops == null ? eventLoops(1) : this;
         }
 
         /**
-         * For tests: the frames of every connection, both ways, meet these faults, in process as on sockets. For the
-         * native wire. The same seed gives the same faults to the same frames in the same order.
+         * For tests: inserts these faults into the frames of every connection, in both directions, in process as well
+         * as on sockets. For the native wire only. The same seed gives the same faults to the same frames in the same
+         * order.
          */
         public Builder faults(Faults badNetwork) {
             faults = Given.notNull(badNetwork, "faults", "Faults.seeded(…)");
             return this;
         }
 
-        /** Adds one around every call, inside those added before. */
+        /** Adds an interceptor around every call, inside the interceptors that were added before. */
         public Builder interceptor(Interceptor interceptor) {
             interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 
         /**
-         * Starts no thread and makes no connection: the first call does.
+         * Makes the client. This method starts no thread and makes no connection: the first call does, or
+         * {@code create} for several instances.
          *
-         * @throws IllegalArgumentException faults on the classic wire
-         * @throws IllegalStateException two interceptors of {@link Tokens} that sign: a call carries one token
+         * @throws IllegalArgumentException the client has faults on the classic wire
+         * @throws IllegalStateException the client has two interceptors of {@link Tokens} that sign, but a call carries
+         *     one token
          */
         public Client build() {
             long signing = interceptors.stream()

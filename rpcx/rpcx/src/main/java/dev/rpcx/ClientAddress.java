@@ -9,83 +9,101 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's address and the connections to it, made when first needed and made again when one is gone; more of them
- * while those that are there are crowded, which are closed again when they have had no call for a while. Callers that
- * find none wait for one attempt together. After attempts that failed in a row, or connections that ended as soon as
- * they were there, the server is left alone for longer and longer, with jitter: a call in a short pause waits for its
- * end, in a long one it fails at once.
+ * Address of one instance and the connections to it. A connection is made when it is first needed, and made again when
+ * it is gone. More connections are made while the existing ones are crowded, and are closed again when they have had no
+ * call for a while. Callers that find no connection wait for one connection attempt together. After consecutive
+ * connection attempts that failed, or connections that ended as soon as they were established, the address makes longer
+ * and longer pauses, with jitter, before it connects again. A call in a short pause waits for the end of the pause; a
+ * call in a long pause fails at once.
  *
- * <p>As a member of a {@link ClientCluster} it keeps its connections by itself, and tells the cluster of each.
+ * <p>As a member of a {@link ClientCluster} the address keeps its connections by itself, and tells the cluster at the
+ * end of each connection attempt whether it has a connection.
  */
 final class ClientAddress extends Route {
-    /** A server that has kept a connection for so long means to be called: what it did before counts no longer. */
+    /** Time for which a server has to keep a connection before its earlier failures are forgotten. */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** An instance that is started anew is back before: with the pauses between them these take half a minute. */
+    /**
+     * Maximum number of consecutive failures of an instance that still counts as known. The pauses after them take 14
+     * to 27 s together; an instance that restarts is back sooner.
+     */
     private static final int MAX_KNOWN_FAILURES = 32;
 
-    /** Connections that may be in the course of being left, beyond as many as may be in use. */
+    /**
+     * On the native wire as many connections may drain as may be in use, and this many more; on the classic wire this
+     * many in all.
+     */
     private static final int MORE_LEFT = 4;
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** How often a look is taken, while calls wait for one more connection, whether one that is there has room. */
+    /** Interval at which existing connections are checked for room while calls wait for one more connection. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final ClientCore client;
     final Endpoint endpoint;
 
-    /** What {@link #toString} gives, made when it is asked for first. */
+    /** Result of {@link #toString}; null until the first call. */
     private @Nullable String name;
 
     private final @Nullable ClientCluster cluster;
     private @Nullable Attempt<ClassicClientConnection> classic;
 
-    /** Connections on the classic wire that were left with calls under way. Guarded by this. */
+    /** Connections on the classic wire that were replaced while they had calls in flight. Guarded by {@code this}. */
     private final List<ClassicClientConnection> leftClassic = new ArrayList<>(1);
 
     private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
 
     /**
-     * As many connections are kept; the others of {@link #connections} come when these are crowded, and go when idle.
+     * Number of connections that are kept also when they are idle. The other entries of {@link #connections} are filled
+     * when these are crowded, and cleared when idle.
      */
     private final int kept;
 
     /**
-     * Number of its cluster's failure that was this instance's latest, counted from 1; below 1 before the first.
-     * Guarded by the cluster.
+     * Number of this instance's latest failure to connect, in the cluster's count of failures from 1; below 1 before
+     * the instance's first failure. Guarded by the cluster.
      */
     long failedAs;
 
     private final Health health;
 
-    /** A timer is there that looks for calls which wait. */
+    /** Whether a timer is set that serves waiting calls from existing connections. */
     private final AtomicBoolean isLooking = new AtomicBoolean();
 
     private volatile boolean retired;
     private volatile int weight;
 
-    // guarded by this
-    /** Of this instance, however often a registry has named it anew. */
+    // guarded by this, except left, which is thread-safe
+    /** Draining connections of this instance, however often a registry has removed it and named it anew. */
     private final LeftConnections left;
 
-    /** In a row; a connection that the server left or ended at once is one. */
+    /**
+     * Consecutive failures to connect. A connection that ends, or begins to drain, within {@code KEPT_NANOS} counts as
+     * one.
+     */
     private int failures;
 
-    /** The server has kept a connection for a while, and has not failed for a long time since. */
+    /**
+     * Whether a connection has ended that the server had kept for {@code KEPT_NANOS}, and the server has not failed
+     * more than {@code MAX_KNOWN_FAILURES} times in a row since.
+     */
     private boolean hasKept;
 
-    /** The last attempt has brought a connection, at {@link #upNanos}. */
+    /**
+     * Whether the latest connection attempt brought a connection, at {@link #upNanos}. False once a failure or the end
+     * of a connection has been recorded.
+     */
     private boolean isUp;
 
     private long upNanos;
 
-    /** Nobody connects before. */
+    /** End of the pause: no connection attempt begins before this time. */
     private long pauseEndNanos;
 
     private @Nullable Throwable lastFailure;
 
-    /** As {@link ClientCore#calls}. */
+    /** See {@link ClientCore#calls}. */
     boolean calls(String publishedName) {
         return client.calls(publishedName);
     }
@@ -94,7 +112,7 @@ final class ClientAddress extends Route {
         this(client, endpoint, kept, most, null, new LeftConnections());
     }
 
-    /** Makes a member of a cluster, which knows what is left of its instance. */
+    /** Creates a member of a cluster. {@code left} is the cluster's list of the instance's draining connections. */
     ClientAddress(
             ClientCore client,
             Endpoint endpoint,
@@ -119,15 +137,17 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * Share of the calls beside the other instances' that the registry has said last: 1 to {@link Endpoint#MAX_WEIGHT}.
+     * Share of the calls relative to the other instances, as the registry reported it last: 1 to
+     * {@link Endpoint#MAX_WEIGHT}.
      */
     int weight() {
         return weight;
     }
 
     /**
-     * The registry says another weight: connections and health are the instance's, and stay. @return whether it is
-     * another
+     * Sets the weight that the registry reports. Connections and health belong to the instance, and stay.
+     *
+     * @return whether the weight has changed
      */
     boolean weigh(int said) {
         boolean isOther = said != weight;
@@ -136,9 +156,9 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * An attempt at a call has ended here.
+     * Records that an attempt of a call at this instance has ended.
      *
-     * @param begunNanos when it was sent
+     * @param begunNanos when the attempt was sent
      */
     void ended(Health.Outcome outcome, long begunNanos) {
         boolean isTooMuch = health.ended(outcome, begunNanos);
@@ -147,7 +167,10 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** Another instance takes a call that this one does not. The call goes on, and is counted when it ends. */
+    /**
+     * Records a failure of this instance, since another one takes a call that this one does not take. The end of the
+     * call itself is counted at the other one.
+     */
     void refused() {
         if (health.ended(Health.Outcome.FAILED) && cluster != null) {
             cluster.eject(this);
@@ -192,8 +215,10 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * This thread's own connection is not there. A member of a cluster connects by itself, and is asked here by whoever
-     * compares instances. Where the others take no call, this one waits for its own, and there is none.
+     * The least loaded connection, for a thread whose own connection is missing; null if there is none. Outside a
+     * cluster the thread's own connection begins to connect here, if there is another one; a member of a cluster
+     * connects by itself, and is asked here when instances are compared. Returns null too if all connections are full
+     * while the thread's own connection is being attempted: the call then waits for that one.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
@@ -207,7 +232,7 @@ final class ClientAddress extends Route {
         return leastLoaded() != null;
     }
 
-    /** No call needs one more connection now. */
+    /** Whether the least loaded connection is not crowded, so that no call needs one more connection now. */
     boolean hasRoom() {
         ClientConnection least = leastLoaded();
         return least != null && !least.isCrowded();
@@ -224,18 +249,22 @@ final class ClientAddress extends Route {
         return least;
     }
 
-    /** For the calls to come. Where the best that is there takes none they wait, also for the end of a short pause. */
+    /**
+     * Begins to connect, for the calls to come. If the best existing connection is full, calls wait for the new one,
+     * and a short pause is waited out; otherwise nothing begins in a pause.
+     */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
-        // the attempt of a client that is closed fails at once, and has whoever it tells look here again
+        // a connection attempt of a closed client fails at once, and whoever is told of the failure comes here again
         if (pauseNanos() <= patience && !client.isClosed()) {
             connect(index, patience);
         }
     }
 
     /**
-     * The least loaded that is there. Where that is crowded too, one more begins to connect: for the calls to come.
-     * Where it takes no call at all, this one waits for what is coming, and there is none.
+     * The least loaded connection. If that is crowded too, one more connection begins to connect, for the calls to
+     * come. Returns null if all connections are full while one more is being attempted: the call then waits for that
+     * one, unless a long pause is on.
      */
     private @Nullable ClientConnection lessCrowded(ClientConnection own) {
         ClientConnection least = own;
@@ -258,7 +287,10 @@ final class ClientAddress extends Route {
         return isComing && least.isFull() && pauseNanos() <= WAITED_OUT_NANOS ? null : least;
     }
 
-    /** What takes calls before what does not, and of two of a kind the one that its loop has seen fewer on. */
+    /**
+     * Prefers a connection that is not full to a full one, and of two alike the one with the smaller load, which leaves
+     * out calls that its event loop has not sent yet.
+     */
     private static boolean isBetter(ClientConnection one, ClientConnection than) {
         boolean isFull = one.isFull();
         return isFull == than.isFull() ? one.load() < than.load() : !isFull;
@@ -268,7 +300,9 @@ final class ClientAddress extends Route {
         return found != null && !found.asked().isDone();
     }
 
-    /** A thread keeps to one connection: its calls stay in order and its path warm. */
+    /**
+     * Index of the calling thread's own connection. A thread keeps to one: its calls stay in order and its path warm.
+     */
     private int index() {
         return kept == 1 ? 0 : (int) (Thread.currentThread().getId() % kept);
     }
@@ -281,7 +315,7 @@ final class ClientAddress extends Route {
         return other == null ? connect(index, WAITED_OUT_NANOS) : other;
     }
 
-    /** A connection that takes a call, or one that is coming; null if there is neither. */
+    /** A connection that is not full, or else one that is being attempted; null if there is neither. */
     private @Nullable Coming<ClientConnection> withRoom() {
         Coming<ClientConnection> coming = null;
         for (int i = 0; i < connections.length(); i++) {
@@ -298,8 +332,9 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * A call waits for a connection that is coming. Those that are there tell nobody when they have room again, which
-     * would cost every call something: so it is looked for, as long as such calls wait.
+     * Sets a timer that checks existing connections for room, since a call waits for a connection that is being
+     * attempted. A connection does not announce that it has room again, since that would cost every call something; so
+     * the timer checks as long as such calls wait.
      */
     private void lookSoon() {
         if (!isConnected() || !isLooking.compareAndSet(false, true)) {
@@ -320,7 +355,7 @@ final class ClientAddress extends Route {
         look();
     }
 
-    /** Calls that wait for a connection which is coming take one that is there, as far as that has room. */
+    /** Gives existing connections, as far as they have room, to calls that wait for a connection being attempted. */
     private void look() {
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
@@ -340,7 +375,7 @@ final class ClientAddress extends Route {
         if (least == null) {
             return;
         }
-        // a caller who blocks takes its slot only when it runs
+        // room is counted down here, since a blocked caller takes its slot only when its thread runs
         for (int room = least.room(); room > 0 && !least.isFull(); room--) {
             if (!coming.tellFirst(least)) {
                 return;
@@ -348,7 +383,7 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** @param patienceNanos a pause longer than this is not waited out */
+    /** @param patienceNanos longest pause that is waited out */
     private Coming<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
             Attempt<ClientConnection> found = connections.get(index);
@@ -378,14 +413,18 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * An attempt to connect, in its connection's place until that is there. It begins on an event loop, whose stack is
-     * at its begin. A caller whose own stack ends before it has asked the loop leaves an attempt that the next one who
-     * finds it asks for; so there is none that does not begin, and one that has begun ends.
+     * Connection attempt, which stands for its connection until that is established. It begins on an event loop, at the
+     * base of the stack. If the stack of a caller is exhausted before the caller has asked the loop, the attempt stays,
+     * and the next caller that finds it asks the loop. So every attempt that a call waits for begins, and every attempt
+     * that has begun ends.
      */
     private abstract class Attempt<C> extends Coming<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
-        /** The event loop knows. Stored when it does, with nothing called between. */
+        /**
+         * Whether the event loop has taken the task, or the client was closed. No method is called between the loop's
+         * taking it and the store, so that an exhausted stack cannot part the two.
+         */
         private volatile boolean isAsked;
 
         Attempt(int index) {
@@ -409,14 +448,14 @@ final class ClientAddress extends Route {
                 try {
                     lookSoon();
                 } catch (Throwable e) {
-                    // the call waits for this attempt alone, unless another one asks
+                    // the call waits for this attempt alone, unless another call sets the timer
                     ThreadTools.report(e);
                 }
             }
             return isAdded;
         }
 
-        /** On an event loop. It may have been asked twice. */
+        /** Event loop only. The loop may have been asked twice for the same attempt. */
         @Override
         public void run() {
             if (!hasBegun.compareAndSet(false, true)) {
@@ -435,10 +474,10 @@ final class ClientAddress extends Route {
             }
         }
 
-        /** The pause is over. */
+        /** Runs once the pause is over. */
         private void begin() {
             if (retired) {
-                // whoever retired the address may have looked before the attempt was there
+                // retire() may have looked at the connections before this attempt was among them
                 completeExceptionally(noLongerThere());
                 return;
             }
@@ -450,13 +489,13 @@ final class ClientAddress extends Route {
             }
         }
 
-        /** It is the attempt's turn, unless it has ended before. */
+        /** Starts the attempt, unless it has ended before. In a cluster {@code Openings} decides when this runs. */
         private void start() {
             if (isDone()) {
                 return;
             }
             try {
-                // whatever happens on the way: nobody waits for an attempt that has no end
+                // the timer ends the attempt whatever happens on the way, so that nobody waits for ever
                 Future<?> end = client.timer(
                         () -> completeExceptionally(new IllegalStateException("no connection in time")),
                         2 * client.patienceNanos());
@@ -487,12 +526,12 @@ final class ClientAddress extends Route {
         return pauseEndNanos - ticker().nanoTime();
     }
 
-    /** The server is not one that has only been named. */
+    /** Whether the server has kept a connection for {@code KEPT_NANOS}, and is not only named by a registry. */
     private synchronized boolean isKnown() {
         return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;
     }
 
-    /** Has failed already. */
+    /** Returns a connection attempt that has failed already, since the address is in a pause. */
     private synchronized <C> Coming<C> inPause(long nanos) {
         Coming<C> failed = new Coming<>();
         String why = failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
@@ -511,7 +550,7 @@ final class ClientAddress extends Route {
     private void attempted(int index, @Nullable Throwable failure) {
         synchronized (this) {
             if (failure == null) {
-                // failures are forgotten once the server has kept the connection for a while
+                // the number of failures stays, until the server has kept the connection for a while
                 lastFailure = null;
                 isUp = true;
                 upNanos = ticker().nanoTime();
@@ -534,7 +573,7 @@ final class ClientAddress extends Route {
         if (leastLoaded() == null) {
             told.failed(this, failure);
         } else {
-            // calls that have waited for one more take what there is
+            // calls that have waited for one more connection take an existing one
             told.connected(this);
         }
         keepConnected(index);
@@ -544,8 +583,8 @@ final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // begun before the pause, beside the one that failed first: all connections that end together are one
-            // failure
+            // this attempt or connection began before the pause, beside the one that failed first: connections that end
+            // together count as one failure
             return;
         }
         if (isUp && now - upNanos >= KEPT_NANOS) {
@@ -558,11 +597,12 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * A connection that was there is no longer: a server that ends each as soon as it is there is given the next one
-     * later and later, however it ends them.
+     * Records that an established connection has ended or begun to drain. If a server ends each connection as soon as
+     * it is established, the pauses before the next one grow, however the server ends them.
      *
-     * @param upNanos how long it was there
-     * @param memoryWanted what this side had no memory for, if that has ended it: there is a pause then too
+     * @param upNanos how long the connection was established
+     * @param memoryWanted what this side had no memory for, if that has ended the connection, which brings a pause too;
+     *     null otherwise
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
@@ -580,18 +620,19 @@ final class ClientAddress extends Route {
         isUp = false;
         pauseEndNanos = ticker().nanoTime();
         if (cluster != null) {
-            // no call waits for just this one, and all clients of a server that stops lose it together
+            // a pause all the same: no call waits for this instance alone, and all clients of a server that stops lose
+            // their connections together
             pauseEndNanos += Backoff.nanos(1, client.platform().random());
         }
     }
 
     /**
-     * A connection that was there takes no more calls: it is over, or being left. Once each, on its event loop, before
-     * its calls hear of it: they may connect again.
+     * Called when a connection takes no more calls, since it is over or draining: at most once for each connection, on
+     * its event loop, before its calls are told, since these may connect again.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
-            // otherwise it has no calls, and its attempt has failed or is about to
+            // a connection that has not begun has no calls, and its attempt has failed or is about to
             if (!connection.isDropped) {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
@@ -607,7 +648,7 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** A connection may have calls under way while it is being left. Only so many of them stay. */
+    /** Adds a draining connection with calls in flight. Only a limited number of these stay: the oldest one ends. */
     private void left(ClientConnection connection) {
         ClientConnection oldest = left.add(connection, connections.length() + MORE_LEFT);
         if (oldest != null) {
@@ -615,7 +656,7 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** A connection is over: nothing of it is held any longer. */
+    /** Drops every reference to a connection that is over. */
     void forget(ClientConnection connection) {
         left.remove(connection);
         for (int index = 0; index < connections.length(); index++) {
@@ -626,7 +667,9 @@ final class ClientAddress extends Route {
         }
     }
 
-    /** From now on there is a connection, or an attempt at one, until the address is retired. */
+    /**
+     * Keeps each of the {@code kept} connections, or a connection attempt in its place, until the address is retired.
+     */
     void keepConnected() {
         for (int index = 0; index < kept; index++) {
             keepConnected(index);
@@ -640,8 +683,8 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * The instance is no longer one of its service's: its calls are finished, then its connections end. An attempt to
-     * connect ends at once.
+     * Called when the instance no longer belongs to its service. Its calls are finished, then its connections end. A
+     * connection attempt in progress ends at once.
      */
     void retire() {
         retired = true;
@@ -657,13 +700,15 @@ final class ClientAddress extends Route {
         return new IllegalStateException("the registry no longer names " + this);
     }
 
-    /** Calls under way on this thread's connection; the most there are where it takes no more. */
+    /** Load of the connection that {@code ready()} returns; {@code Integer.MAX_VALUE} for none and for a full one. */
     int load() {
         ClientConnection connection = ready();
         return connection == null || connection.isFull() ? Integer.MAX_VALUE : connection.load();
     }
 
-    /** The one connection on the classic wire. After attempts that failed it is left alone as on the native wire. */
+    /**
+     * The one connection on the classic wire. Failed connection attempts bring the same pauses as on the native wire.
+     */
     @Override
     synchronized Coming<ClassicClientConnection> connectClassic() {
         Attempt<ClassicClientConnection> found = classic;
@@ -689,7 +734,12 @@ final class ClientAddress extends Route {
         return attempt.asked();
     }
 
-    /** @return false where it is used on: so many are left already, and what it was left for may mean single calls */
+    /**
+     * Whether the connection is replaced.
+     *
+     * @return false if the connection stays in use: enough connections have been replaced already, and the server's
+     *     refusal that made it unusable may concern single calls only
+     */
     private boolean isLeftClassic(ClassicClientConnection connection) {
         leftClassic.removeIf(ClassicClientConnection::isOver);
         if (connection.isOver()) {
@@ -711,8 +761,9 @@ final class ClientAddress extends Route {
     }
 
     /**
-     * The one connection is over, before its calls hear of it; it was there unless its attempt has failed. One that was
-     * left, and has had calls to end beside the next one, says nothing of that.
+     * Records the end of the connection of an attempt, before its calls are told. The connection was established unless
+     * the attempt has failed. A connection that was replaced, and finished its calls beside the next one, says nothing
+     * of the next one.
      */
     private synchronized void endedClassic(Coming<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
@@ -735,12 +786,12 @@ final class ClientAddress extends Route {
         return known;
     }
 
-    /** What tells an instance from others: the same host and port with another weight is the same instance. */
+    /** Key that identifies an instance: the same host and port with another weight is the same instance. */
     static String keyOf(Endpoint endpoint) {
         return endpoint.host() + ":" + endpoint.port();
     }
 
-    /** Of an endpoint's key, whose host is whatever a registry says: for errors and logs. */
+    /** An endpoint's key as visible text for errors and logs, since its host is whatever a registry says. */
     static String visible(String key) {
         return VisibleText.line(key, Endpoint.MAX_HOST_LENGTH + 6);
     }

@@ -11,29 +11,32 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One slot of a connection: the call that has it, its request going out, its reply coming in. Used again and again, so
- * that a call in steady state allocates nothing here.
+ * One slot of a connection, with the call that has it: the request that goes out and the reply that comes in. A slot is
+ * used again and again, so that a call in steady state allocates nothing here.
  *
- * <p>Two parties have to be done with it before it is free: the wire, which owes every request exactly one final frame,
- * and the caller. A caller that gives up leaves the slot taken until the final frame, so no late reply can meet the
- * next call. Whoever of the two comes second frees the slot. Only the event loop completes a call, or the caller while
- * the loop has lent it the socket, so outcomes never race each other.
+ * <p>Two parties have to be done with a call before its slot is free: the wire, which owes every request exactly one
+ * final frame, and the caller. A caller that gives up leaves the slot taken until the final frame, so no late reply can
+ * meet the next call. Whichever party is done last frees the slot. Only the event loop completes a call, or the caller
+ * while the loop has lent it the socket, so outcomes never race each other.
  */
 final class ClientCall extends Outbound implements ReadTurn.Reader {
-    /** A buffer up to this is not counted while its slot is free: there can be as many as there are slots. */
+    /**
+     * A buffer of up to this many bytes is not charged while its slot is free: there can be only as many as there are
+     * slots.
+     */
     private static final int COUNTED_BYTES = 512;
 
     /**
-     * The event loop ends calls whose time is over. Should it not, its thread waits so much longer, and then ends the
-     * call itself.
+     * Time after a call's deadline for which a caller's thread waits for the event loop to end the call, before it ends
+     * the call itself.
      */
     static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
 
     /**
-     * What was computed for a request is computed again where that has waited for longer until it leaves: a token is
-     * good for 30 s, which the request needs for its way too.
+     * Computed metadata are computed again if the request has waited for longer than this before it leaves: a token is
+     * good for 30 s, of which the request's way takes a part too.
      */
     private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -44,51 +47,57 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int CALLER_DONE = 4;
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
-    /** Not a VarHandle, as in {@link Outbox}: what {@link #done} throws has changed nothing. */
+    /**
+     * An updater and not a VarHandle, as in {@link Outbox}: if the exchange in {@link #done} throws, the state has not
+     * changed.
+     */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
 
     final ClientConnection connection;
     final int slot;
 
-    /** Link of the free list. */
+    /** Link of the stack of free slots in {@code CallSlots}: number of the next slot plus one, 0 for none. */
     int nextFree;
 
-    /** Link of those that {@link CallSlots#trim} has in hand. */
+    /** Link of the slots that {@link CallSlots#trim} has taken off the stack of free slots. */
     @Nullable
     ClientCall nextTrimmed;
 
     /**
-     * Capacity of {@link #body} that the account has been charged for since the slot was last free, and while the next
-     * call uses it; whoever has taken the slot owns it.
+     * Capacity of {@link #body} that is charged to the account: from when the slot was last freed, and while the next
+     * call uses the buffer. Owned by whoever has taken the slot.
      */
     private int keptBytes;
 
     /**
-     * Bytes that the account has been charged for the buffer of a request that is not small: until that has left and
-     * the buffer is small again, or nobody waits for the call, or the slot is free.
+     * Bytes charged to the account for the buffer of a request that is not small: until the request has left and the
+     * buffer is small again, or nobody waits for the call, or the slot is free.
      */
     private long requestBytes;
 
     /**
-     * Bytes by which buffers have grown for what comes in parts, which the account has been charged for: for a reply
-     * from its first part until the slot is free, for an item until it is whole or nobody waits for it.
+     * Bytes charged to the account for the growth of buffers that hold what arrives in parts: for a reply from its
+     * first part until the slot is free, for an item until it is whole or nobody waits for it.
      */
     private long replyBytes;
 
-    /** When the call was given up; it means something only while the call's final frame is owed. */
+    /** Time at which the call was given up; it means something only while the call's final frame is owed. */
     private long givenUpNanos;
 
     private volatile int state = BOTH_DONE;
 
     /**
-     * The {@link #serial} of a use of this slot whose caller has gone without saying so, as its stack or memory was at
-     * its end: the last that such a caller does is to store this, and {@link CallSlots#hasOrphans} after it. It means
-     * nothing once that use is over, so it may be stored too often.
+     * The {@link #serial} of a use of this slot whose caller has gone without releasing it, because its stack or memory
+     * was exhausted. The last acts of such a caller are to store this field and then {@link CallSlots#hasOrphans}. The
+     * value means nothing once that use is over, so storing it without need does no harm.
      */
     volatile long orphan;
 
-    /** Whoever had the slot to itself could not give it back: set as {@link #orphan} is. */
+    /**
+     * The only owner of the slot could not give it back. Stored before {@link CallSlots#hasOrphans}, as {@link #orphan}
+     * is.
+     */
     volatile boolean unreleased;
 
     // set by the caller before the call is queued
@@ -96,55 +105,59 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     private @Nullable AsyncCall async;
 
     /**
-     * Uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so that whoever kept a finished
-     * call can do nothing to the one that has its slot now. Written by the caller before the call is queued.
+     * Number of uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so whoever has kept a
+     * finished call can do nothing to the call that has its slot now. Written by the caller before the call is queued.
      */
     long serial;
 
     /**
-     * Its credit that waits behind its request for the socket, and means nothing without that. Event loop only.
+     * Credit of the call that waits behind its request for the socket, and means nothing without that request; null if
+     * none waits. Event loop only.
      */
     @Nullable
     Outbound waitingCredit;
 
-    /** The stream that the call takes to the server, if it takes one. */
+    /** Stream that the call sends to the server; null if it sends none. */
     @Nullable
     StreamSender upload;
 
     long deadlineNanos;
 
-    /** What was left until then when the request was written. */
+    /** Time left until {@code deadlineNanos} when the request was written. */
     long givenNanos;
 
-    /** Index of the time in the request, and its bytes: 0 where it is not told. */
+    /** Index in the request at which TIME stands, or would be inserted where {@code timeBytes}, its length, is 0. */
     private int timeAt;
 
     private int timeBytes;
 
-    /** As {@link #timeAt} for metadata with values that are computed; null for all others. */
+    /**
+     * Metadata of the request, of {@code metadataBytes} from index {@code metadataAt} on, if some of their values are
+     * computed; null otherwise.
+     */
     private @Nullable Metadata computed;
 
     private int metadataAt;
     private int metadataBytes;
 
-    /** Where the arguments stand in the request: from this index to the other one. */
+    /** Index in the request at which the arguments begin; they end before {@code argumentsEnd}. */
     int argumentsAt;
 
     int argumentsEnd;
 
     /**
-     * The thread that waits for this call may read the reply itself: a virtual one would hold up the others of its
-     * carrier.
+     * The thread that waits for this call may read the reply itself. A virtual thread may not: it would hold up the
+     * others of its carrier.
      */
     boolean mayRead;
 
-    // of whoever has the ReadTurn, which is mostly the event loop; before, of the thread that sends the call itself, if
-    // one does
+    // The fields from here to hasBegunThere are accessed by whoever has the ReadTurn, which is mostly the event loop.
+    // Before that they are accessed by the thread that has taken the slot, which may send the call itself.
     private boolean onWire;
 
     /**
-     * The call id that the server has had of this slot last. As many calls as there are generations may end before they
-     * leave, and the server takes the same one twice running for a fault of the connection.
+     * Call id of this slot that was the last to leave for the server. As many calls as there are generations may end
+     * before they leave, and the server takes one id twice in a row for a fault of the connection.
      */
     private int idOnWire;
 
@@ -155,13 +168,13 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     private boolean sent;
 
     /**
-     * Type of the message that the server has begun and goes on with in PART frames, REPLY or ITEM; 0 for none.
-     * Followed to its end.
+     * Type of the message that the server has begun and continues in PART frames, REPLY or ITEM; 0 for none. The
+     * message is followed to its end, even if nobody waits for it any more.
      */
     private int arriving;
 
     /**
-     * The server has sent what only a handler that has begun brings, so an error that says otherwise is not believed.
+     * The server has sent what only a handler that has begun sends, so an error that says NOT_EXECUTED is not believed.
      */
     private boolean hasBegunThere;
 
@@ -194,23 +207,23 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         hasBegunThere = false;
         timeBytes = 0;
         computed = null;
-        // without a fence: whoever learns of this use of the slot is told behind it
+        // No fence is needed: another thread learns of this use of the slot only by what is published after this store.
         STATE.lazySet(this, 0);
     }
 
-    /** Gives the slot back before the call was queued. */
+    /** Gives the slot back without the call having been queued. */
     void dropUnsent() {
         done(BOTH_DONE);
     }
 
     /**
-     * Nobody uses the slot now. What its buffer has grown to for one call is kept for the next one as far as the
-     * account allows. What this throws has not given the slot back.
+     * Frees the slot, which nobody uses any more. The capacity that its buffer has grown to for one call is kept for
+     * the next one as far as the account allows. If this method throws, the slot has not been given back.
      *
-     * @return whether it is a large one
+     * @return whether the slot keeps a large buffer
      */
     private boolean free() {
-        // a slot may have no other call for long
+        // references are dropped now, since the slot may have no other call for a long time
         waiter = null;
         error = null;
         upload = null;
@@ -224,7 +237,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         int bytes = body.capacity();
         boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
         if (bytes <= COUNTED_BYTES && keptBytes > 0) {
-            // what was kept has been given up on the way
+            // the buffer that was kept has been replaced by a small one during the call
             forgetKept();
         }
         connection.slots.release(this);
@@ -240,7 +253,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return true;
     }
 
-    /** What was kept before is charged already, and a buffer that is kept never shrinks. */
+    /** Changes the charge for the kept buffer, if the account allows, to the buffer's present capacity. */
     private boolean holdKept(int bytes) {
         if (bytes != keptBytes && !connection.account.take(Resource.KEPT_BYTES, bytes - keptBytes)) {
             return false;
@@ -250,9 +263,9 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Charges a request that is not small. By the caller, before the call is queued.
+     * Charges a request that is not small. Called by the caller, before the call is queued.
      *
-     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of them
+     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too many bytes of requests
      */
     void holdRequest(long bytes) {
         if (!connection.account.take(Resource.REQUEST_BYTES, bytes)) {
@@ -273,7 +286,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         replyBytes = 0;
     }
 
-    /** What has come of a reply is not kept: nobody waits for it any more. */
+    /** Drops the parts of a reply that have arrived: nobody waits for it any more. */
     private void forgetParts() {
         trim();
         shrinkBody();
@@ -285,10 +298,14 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         keptBytes = 0;
     }
 
-    /** Gives the buffer back of a slot that is free and has been taken off the list for that. */
+    /**
+     * Gives up the kept buffer and its charge. Called by whoever has the slot, or for a free slot that has been taken
+     * off the stack of free slots.
+     */
     void trim() {
         if (keptBytes > 0) {
-            // first: where there is no memory for a smaller buffer this one is charged again when its next use is over
+            // The charge is released first: where there is no memory for a smaller buffer, the present one is charged
+            // again when its next use is over.
             forgetKept();
             shrinkBody();
         }
@@ -299,20 +316,20 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     void sendBlocking() {
         Thread caller = Thread.currentThread();
         waiter = caller;
-        // with a stream to send there is more to do than to wait for the reply
+        // with a stream to send the thread has more to do than to wait for the reply
         mayRead = upload == null && !ThreadTools.isVirtual(caller);
         connection.sendCall(this);
     }
 
-    /** Behind {@link AsyncCall#sentWith}. */
+    /** Called after {@link AsyncCall#sentWith}. */
     void sendAsync(AsyncCall call) {
         async = call;
         connection.sendCall(this);
     }
 
     /**
-     * The future of the one-way call that has this slot, or has had it last; null if it was none, or has ended. From
-     * any thread.
+     * Future of the one-way call that has this slot, or has had it last; null if that call is not one-way or has ended.
+     * Any thread.
      */
     @Nullable
     CompletableFuture<?> oneWay() {
@@ -356,29 +373,35 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return (state & COMPLETED) != 0;
     }
 
-    /** Whether somebody waits for the call, or has its reply and is not done with it. From any thread. */
+    /** Whether a caller waits for the call, or has its reply and is not done with it. Any thread. */
     boolean hasCaller() {
         return (state & CALLER_DONE) == 0;
     }
 
-    /** From any thread: a caller that is woken for nothing parks again. */
+    /**
+     * Wakes the caller if the call's deadline is before {@code latestNanos}. Any thread: a caller that is woken without
+     * need parks again.
+     */
     void wakeIfOverdue(long latestNanos) {
         if (deadlineNanos - latestNanos < 0) {
             wake();
         }
     }
 
-    /** As {@link #wakeIfOverdue}. */
+    /** Wakes the caller, whatever the call's deadline is. Any thread, as {@link #wakeIfOverdue}. */
     void wake() {
         LockSupport.unpark(waiter);
     }
 
-    /** The end of a call that the event loop has not ended in its time: it is held up, and the caller waits no longer. */
+    /**
+     * Error of a call that the event loop has not ended in its time: the loop is held up, and the caller waits no
+     * longer.
+     */
     static RPCXException withoutAWord() {
         return OwnEnd.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
     }
 
-    /** The end of a call whose caller waits no longer. */
+    /** Error of a call whose caller was interrupted and waits no longer. */
     static RPCXException interrupted() {
         return new RPCXException(
                 RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE, null);
@@ -411,7 +434,10 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** The slot may be another call's already: what fails here must not end that. */
+    /**
+     * Has the connection note that the slot keeps a large buffer. The slot may have another call already, which a
+     * failure here must not end.
+     */
     private void kept() {
         try {
             connection.onKept();
@@ -420,21 +446,21 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Tells this use of the slot from all others; to be asked for before the call is sent. */
+    /** Number that distinguishes this use of the slot from all others; it has to be read before the call is sent. */
     long serial() {
         return serial;
     }
 
     /**
-     * Ends the call at the caller's wish, from any thread; nothing happens if it is over or its slot has another call.
+     * Ends the call at the caller's wish. Any thread; nothing happens if the call is over or its slot has another call.
      */
     void cancel(long callSerial) {
         cancel(callSerial, RPCXException.Code.CANCELLED, GIVEN_UP, null);
     }
 
     /**
-     * The same for the call that is told of its end there, whichever use of the slot it has: whoever gives it up cannot
-     * know which, while the event loop may be trying it again.
+     * Ends the call of {@code of} at the caller's wish, whichever use of the slot it has: whoever gives the call up
+     * cannot know which, since the event loop may be making another attempt. Any thread.
      */
     void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
@@ -465,7 +491,8 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
         onWire = true;
         sentHere = false;
-        // what its peer does not read waits here, where it can be taken back, and not in the socket's queue
+        // While the peer does not read, the request waits here, where it can be taken back, and not in the socket's
+        // queue.
         waits = connection.isSocketBusy();
         connection.watch(deadlineNanos);
         return true;
@@ -479,27 +506,28 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         clearBody();
         if (requestBytes > 0) {
             if (connection.keepsMuch() && (head & Wire.TYPE_MASK) != Wire.NOTICE) {
-                // of a notice alone the arguments may be sent again
+                // Only the arguments of a notice may be needed again, for another attempt.
                 trim();
                 shrinkBody();
             }
             if (body.capacity() <= SMALL_BYTES) {
-                // one that is kept for the next call is charged as long as this one has it
+                // a larger buffer, kept for the next call, stays charged as a request as long as this call has it
                 forgetRequest();
             }
         }
     }
 
     /**
-     * The request has so many bytes for its time, which is to be what is left when it leaves if it has to wait for
-     * that; 0 if it is the full time that the server knows. Before the call is queued.
+     * Sets where TIME stands in the request, and its length: 0 if the call has the full time that the server knows. If
+     * the request has to wait for the socket, TIME is written anew when it begins to leave, or inserted if the call has
+     * no longer the full time. Called before the call is queued.
      */
     void timeAt(int index, int bytes) {
         timeAt = index;
         timeBytes = bytes;
     }
 
-    /** As {@link #timeAt}: the same for its metadata. */
+    /** As {@link #timeAt}, for metadata with computed values. */
     void metadataAt(Metadata metadata, int index, int bytes) {
         computed = metadata;
         metadataAt = index;
@@ -527,8 +555,8 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Where there is no room for it, or the user's code throws, what was computed before leaves, and the server judges
-     * it.
+     * Computes the metadata again. Where the request has no room for the new ones, or the user's code throws, the old
+     * ones leave, and the server judges them.
      */
     private void computeAgain(Metadata given) {
         ByteBuf anew = Unpooled.buffer();
@@ -565,10 +593,10 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         begun = true;
         sent = true;
         idOnWire = id;
-        // seesOnWire() has the other half
+        // pairs with the acquire fence in seesOnWire()
         VarHandle.releaseFence();
         onWire = true;
-        // before the first byte leaves: the event loop learns of this call from the reply
+        // the stores have to be visible before the first byte leaves: the event loop learns of this call from the reply
         VarHandle.fullFence();
         return true;
     }
@@ -579,8 +607,8 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether the call is on the wire. A thread that sends its call itself sets the rest before: behind a look that sees
-     * the one, all looks see the other.
+     * Whether the call is on the wire. A thread that sends its call itself stores the other fields before
+     * {@code onWire}: after a read here that sees {@code onWire} set, all reads see those stores.
      */
     private boolean seesOnWire() {
         if (!onWire) {
@@ -607,11 +635,11 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Says for a caller that could not that it has gone, or gives the slot back for whoever had it and could not. What
-     * such a caller has queued it has queued before it went; a call that is neither on the wire nor in the queue by now
-     * has never been sent, and the wire owes it nothing.
+     * Releases the slot for a caller that has gone and could not, or gives it back for an owner that could not.
+     * Whatever such a caller has queued, it has queued before it went: a call that is neither on the wire nor in the
+     * queue by now has never been sent, and the wire owes it no final frame.
      *
-     * @return false if that cannot be known yet
+     * @return false if it cannot be known yet whether the call has been sent
      */
     boolean freeIfOrphan() {
         if (unreleased) {
@@ -621,7 +649,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
             return true;
         }
         long gone = orphan;
-        // before the serial: while the state is that of a later use, so is the serial
+        // read before the serial: if this state is that of a later use, so is the serial
         int now = state;
         if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
             return true;
@@ -637,19 +665,22 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return true;
     }
 
-    /** What a caller has to know of a call that ends without the server's word. */
+    /** Whether a call that ends without the server's word may have been executed, for its caller to know. */
     RPCXException.Executed executed() {
         return sent || hasBegunThere ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
     }
 
-    /** Messages of one call do not mix: else a part would not say of which it is. */
+    /**
+     * Throws if a message of the call is still in parts. Messages of one call do not mix, since a part does not say to
+     * which of them it belongs.
+     */
     private void refuseWithin(String what) {
         if (arriving != 0) {
             throw new WireFault(what + " within a message in parts (expected: its last part first)");
         }
     }
 
-    /** A reply, or its first part. */
+    /** Takes a reply, or its first part. */
     void onReply(ByteBuf payload, boolean more) {
         refuseWithin("a reply");
         if (completed) {
@@ -663,11 +694,11 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
             arriving = Wire.REPLY;
             hasBegunThere = true;
             if (!sent) {
-                // the server wants no more of the request, and its reply needs the room
+                // the server wants no more of the request, and its reply needs the buffer
                 recall();
                 sent = true;
             }
-            // nor more of the stream: behind this frame nothing but a CANCEL is sent for the call
+            // The server wants no more of the stream either: behind this frame no item and no END is sent for the call.
             endUpload();
             body.clear();
             if (hold(HeapArray.growth(body, payload.readableBytes()), false)) {
@@ -694,12 +725,16 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         try {
             return WireConnection.enterFrame(arrived, Wire.REPLY, id) && onOwnReply(arrived);
         } catch (WireFault fault) {
-            // the loop finds the same
+            // the event loop gets the same bytes, and finds the same fault
             return false;
         }
     }
 
-    /** The reply, read by the caller, who has the {@link ReadTurn}. @return false if it is not its any more */
+    /**
+     * Takes the reply, read by the caller while it has the {@link ReadTurn}.
+     *
+     * @return false if the reply is not the caller's to take any more
+     */
     private boolean onOwnReply(ByteBuf payload) {
         if (completed || !onWire || upload != null || arriving != 0) {
             return false;
@@ -713,7 +748,10 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return true;
     }
 
-    /** More of a reply or an item. Only the last part of a reply is a final frame, also when nobody waits any more. */
+    /**
+     * Takes a further part of a reply or an item. Only the last part of a reply is a final frame, even if nobody waits
+     * for the call any more.
+     */
     void onPart(ByteBuf payload, boolean more, int maxBytes) {
         if (arriving == 0) {
             throw new WireFault("a part of a message that has no beginning");
@@ -736,7 +774,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
                 return;
             }
         } else {
-            // whole: what it takes from here on is its subscriber's
+            // the item is whole: the memory that it takes from here on is its subscriber's
             arriving = 0;
             if (replyBytes > 0) {
                 forgetReply();
@@ -767,7 +805,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Charges what a buffer is about to grow by for a part of a reply or an item.
+     * Charges the bytes by which a buffer is about to grow for a part of a reply or an item.
      *
      * @return false if this client holds too much; the call has ended then
      */
@@ -786,7 +824,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return false;
     }
 
-    /** Whether this frame is the last word of the server on this call. */
+    /** Whether this frame is the call's final frame. */
     private boolean isFinal(int type, boolean more) {
         return switch (type) {
             case Wire.ERROR -> true;
@@ -805,7 +843,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return waiting == null ? null : waiting.receiver();
     }
 
-    /** An item of the stream that the call brings, or its first part. */
+    /** Takes an item of the stream that the call brings, or the first part of one. */
     void onItem(ByteBuf payload, boolean more) {
         refuseWithin("an item");
         if (completed) {
@@ -827,12 +865,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         stream.onItem(payload, more);
     }
 
-    /** Says whether the call has been given up, and its final frame is still to come. Event loop only. */
+    /** Whether the call has been given up, and its final frame is still to come. Event loop only. */
     boolean isOwed() {
         return seesOnWire() && completed;
     }
 
-    /** When the call was given up; for a call whose final frame is owed. Event loop only. */
+    /** Time at which the call was given up; only for a call whose final frame is owed. Event loop only. */
     long givenUpNanos() {
         return givenUpNanos;
     }
@@ -853,7 +891,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         complete(hasBegunThere && !completed ? ofHandler(outcome) : outcome, true);
     }
 
-    /** The same end of a call whose handler has begun, whatever the server says of that. */
+    /** The same error, but never NOT_EXECUTED: the call's handler has begun, whatever the server says of that. */
     private static RPCXException ofHandler(RPCXException outcome) {
         return outcome.executed() == RPCXException.Executed.NOT_EXECUTED
                 ? new RPCXException(outcome.code(), outcome.getMessage(), RPCXException.Executed.EXECUTED, outcome)
@@ -861,8 +899,8 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * A frame could not be taken, because of the codec, the user's own code or the memory: the end of this call and of
-     * no other.
+     * Ends this call, and no other, since a frame of it could not be taken because of the codec, the user's own code or
+     * the memory.
      */
     void onFailure(int type, boolean more, Throwable failure) {
         end(
@@ -876,12 +914,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
                 isFinal(type, more));
     }
 
-    /** Ends the call, and tells the server that nobody waits if its final frame is still to come. */
+    /** Ends the call, and sends CANCEL if its final frame is still to come. */
     private void end(RPCXException outcome, boolean isFinal) {
         boolean tells = !isFinal && !completed;
         int callId = id;
         if (tells && !sent) {
-            // what a broken server sends before it has the request
+            // only a broken server sends such a frame before it has the whole request
             recall();
         }
         complete(outcome, isFinal);
@@ -890,12 +928,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Its time is over. */
+    /** Ends the call, whose time is over. */
     void expire(String why) {
         expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed(), null));
     }
 
-    /** Its time has gone by while the event loop was held up, which says nothing of the server. */
+    /** Ends the call, whose time has passed while the event loop was held up, which says nothing of the server. */
     void expireUnheard(String why) {
         expire(OwnEnd.unheard(why, executed()));
     }
@@ -908,10 +946,10 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call that the server has not ended. A request of which no byte has left is taken back, and that is its end
-     * for the wire too: the server has never heard of it, and will not answer a CANCEL.
+     * Ends a call that the server has not ended. A request of which no byte has left is taken back, and the call is
+     * then over for the wire too: the server has never heard of it, and will not answer a CANCEL.
      *
-     * @return whether the server has to be told
+     * @return whether the server has to be sent CANCEL
      */
     private boolean giveUp(RPCXException outcome) {
         boolean seen = begun;
@@ -922,7 +960,10 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return seen;
     }
 
-    /** The connection takes no more calls: a request that waits for its turn goes to another one. */
+    /**
+     * Ends a call whose request waits for the socket, if no byte of it has left. The call goes to another connection,
+     * since this one takes no more calls.
+     */
     void leaveUnsent() {
         if (seesOnWire() && !begun && !completed) {
             complete(connection.leftError(), true);
@@ -944,7 +985,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
             async = null;
         }
-        // read first: once the state says so the slot may be another caller's
+        // read before the state changes: from then on the slot may have another caller
         Thread caller = waiter;
         int bits = call == null ? COMPLETED : COMPLETED | CALLER_DONE;
         try {
@@ -955,11 +996,11 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
                 givenUpNanos = connection.nanoTime();
                 connection.onGivenUp();
                 if (arriving == Wire.REPLY) {
-                    // its last part may never come, and nobody reads it
+                    // the last part of the reply may never come, and nobody reads it
                     forgetParts();
                 }
                 if (requestBytes > 0) {
-                    // its final frame may never come either
+                    // the call's final frame may never come
                     trim();
                     shrinkBody();
                     forgetRequest();
@@ -967,21 +1008,21 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
             endUpload();
             if (call != null && arriving == Wire.ITEM && replyBytes > 0) {
-                // the receiver drops the item's parts when it is told of the end
+                // the receiver drops the item's parts when the stream ends
                 forgetReply();
             }
         } finally {
-            // also where the memory is at its end, and what has been called fails: nobody else will end the call
+            // Also if a step above has thrown, as for want of memory: nobody else will end the call.
             end(call, caller, bits, outcome);
         }
     }
 
     /**
-     * The arguments as they were when the call was made. The buffer has them also behind {@link #left}, which makes it
-     * smaller or sets its indices, until something else is written there. Event loop only, for a call that nobody
-     * blocks for, until the slot is free.
+     * The encoded arguments as they were when the call was made. The buffer still has them after {@link #left}, which
+     * shrinks it or resets its indices, until something else is written there. Event loop only, for a call that no
+     * thread blocks for, until the slot is free.
      *
-     * @return null if they are not there any more
+     * @return null if the buffer does not have them any more
      */
     @Nullable
     ByteBuf arguments() {
@@ -990,7 +1031,10 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
                 : body.slice(argumentsAt, argumentsEnd - argumentsAt);
     }
 
-    /** Whether {@link #arguments} has them for as long as nothing comes back, also when the request has left. */
+    /**
+     * Whether {@link #arguments} still finds the arguments when the request has left, for as long as nothing comes
+     * back.
+     */
     boolean keepsArguments() {
         return body.capacity() <= KEPT_BYTES;
     }
@@ -1036,7 +1080,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     private void endAsync(AsyncCall call, @Nullable Object value, @Nullable RPCXException failure) {
-        // as in complete()
+        // each step runs even if the one before it fails, as in complete()
         try {
             finalFrame();
         } finally {
@@ -1054,13 +1098,13 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
             try {
                 sender.cancel();
             } catch (Throwable e) {
-                // the user's subscription: the call is over in any case
+                // the user's subscription has failed; the call is over in any case
                 CallbackFailures.log(e);
             }
         }
     }
 
-    /** No more of it leaves, nor of what waits for it. */
+    /** Takes back what has not left of the request, and the credit that waits behind it. */
     private void recall() {
         connection.recall(this);
         recallCredit();
@@ -1086,7 +1130,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return WIRE_DONE;
     }
 
-    /** A wish of this side to end a call, in the queue behind the call's request. */
+    /** Message by which this side ends a call, in the queue behind the call's request. */
     private abstract static class Cancel extends Outbound {
         private final ClientCall call;
         private final RPCXException.Code code;

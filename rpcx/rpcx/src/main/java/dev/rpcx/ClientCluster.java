@@ -15,31 +15,35 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instances of a service, each with its connections, and the choice among them. A call that finds none connected
- * waits until one is, or until each has been tried once.
+ * The instances of a service, each with its connections, and the choice among them. A call that finds no instance
+ * connected waits until one is, or until each has been tried once.
  */
 final class ClientCluster extends Route implements Endpoints.Listener {
-    /** Instances that are taken of what a registry says: each has connections of its own, and a registry may lie. */
+    /**
+     * Maximum number of instances taken from a registry's list: each has connections of its own, and a registry may
+     * lie.
+     */
     static final int MAX_INSTANCES = 4096;
 
     /**
-     * What a registry says is taken this much apart at least, and only the last of it: one that says something else all
-     * the time is no reason to connect all the time.
+     * Minimum time between two lists that are taken from a registry; of those that come in between only the last one
+     * counts. A registry that says something else all the time is no reason to connect all the time.
      */
     private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Calls that wait for a connection leave one that is there to others of them for so long at most, where more are
-     * about to come: connections that begin together are there together, but for a few milliseconds.
+     * Longest time for which a connected instance serves only its share of the waiting calls, while other instances are
+     * about to connect: connections that begin together are established together, but for a few milliseconds. Also the
+     * interval at which connected instances are checked for room.
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** So many instances are looked at, for calls that wait, before an event loop has its other tasks: some 1 ms. */
+    /** Number of looks at instances, for waiting calls, before the event loop runs its other tasks: some 1 ms. */
     static final int LOOKS_AT_ONCE = 1 << 16;
 
-    /** Instances that the error of a call names. */
+    /** Maximum number of instances that the error of a call names. */
     private static final int MAX_NAMED = 3;
 
     private final ClientCore client;
@@ -47,15 +51,17 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private final int most;
     private final Choice choice;
 
-    /** Attempts to connect to instances of which a registry says that they are there. */
+    /** Connection attempts to instances that a registry has named, and that have not kept a connection. */
     private final Openings named;
 
-    /** To those that have kept a connection: they do not wait behind whatever a registry names. */
+    /**
+     * Connection attempts to instances that have kept a connection; they do not wait behind whatever a registry names.
+     */
     private final Openings known;
 
     private volatile Chooser chooser;
     private volatile String name = "no instance";
-    /** Held while the watch begins, which is the registry's code. */
+    /** Lock that is held while the watch begins, which runs the registry's code. */
     private final Object beginning = new Object();
 
     private volatile @Nullable Future<?> looks;
@@ -65,62 +71,65 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     // guarded by this
     private Map<String, ClientAddress> members = new LinkedHashMap<>();
 
-    /** What the registry has said last and has not been taken yet; null if it has. */
+    /** Latest list of the registry, if it has not been taken yet; null otherwise. */
     private @Nullable List<Endpoint> said;
 
-    /** A timer is there that takes {@link #said}. */
+    /** Whether a timer is set that takes {@link #said}. */
     private boolean isTimed;
 
-    /** A member has another weight than the one that {@link #chooser} was made with. */
+    /** Whether a member has another weight than the one that {@link #chooser} was made with. */
     private boolean isWeighedAnew;
 
-    /** No longer members; each leaves when it has been told so. */
+    /** Former members that are still to be retired; each leaves this set once it has been. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
-    /** The connections being left of each member, and of former ones until they have none, by their endpoints' keys. */
+    /** Draining connections of each member, and of former members until they have none, by the key of the endpoint. */
     private final Map<String, LeftConnections> left = new HashMap<>();
 
-    /** When the instances changed last; null before the first time. */
+    /** When a list of the registry was taken last; null before the first time. */
     private @Nullable Long takenNanos;
 
-    /** Attempts to connect that have failed so far. */
+    /** Number of failures to reach an instance so far. */
     private long failures;
 
     /**
-     * The instances by {@link ClientAddress#failedAs}. A call has seen all of them fail when the first of these has
-     * failed since it came: so a call that waits keeps one number, however many instances there are.
+     * Members by {@link ClientAddress#failedAs}, so the one whose latest failure is oldest stands first. All instances
+     * have failed since a call came if the first one has failed since. So a waiting call keeps one number, however many
+     * instances there are.
      */
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
     /**
-     * Members that are left out, the first to come back first. Each call that fails may ask how many they are: it need
-     * not look at all members for that.
+     * Ejected members, the first to come back first; those that are back are removed when the next one is ejected. Each
+     * call that fails may ask for their number, and need not look at all members for that.
      */
     private PriorityQueue<ClientAddress> out = noneOut();
 
-    /** Before all failures: the last number that an instance has got which has not failed yet. */
+    /**
+     * Latest number given to an instance that has not failed yet; these go down from -1, so they sort before failures.
+     */
     private long untried;
 
-    /** A timer is there that serves all calls which wait. */
+    /** Whether a timer is set that serves all waiting calls. */
     private boolean isSpreading;
 
-    /** A timer is there that looks whether an instance has room again. */
+    /** Whether a timer is set that checks whether an instance has room again. */
     private boolean isLooking;
 
-    /** Threads that create a proxy of this. */
+    /** Number of threads that are creating a proxy of this cluster. */
     private int creators;
 
-    /** The last creator has left, and none of them has begun the watch: nobody uses this, and nobody will. */
+    /** Whether the last creator has left before any had begun the watch: nobody uses this cluster, and nobody will. */
     private boolean isGivenUp;
 
-    /** Calls without a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
+    /** Calls that wait for a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
-    /** What one call without a connection waits for. */
+    /** Connection that one waiting call gets. */
     private final class Waiting extends Coming<ClientConnection> {
         private final int key;
 
-        /** {@link #failures} when the call came. */
+        /** Value of {@link #failures} when the call came. */
         private final long came;
 
         private volatile @Nullable Future<?> timer;
@@ -168,7 +177,11 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         this.chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
     }
 
-    /** A proxy is about to be made of this. @return false if this has been given up, and another one is to be made */
+    /**
+     * Notes that a proxy of this cluster is about to be created.
+     *
+     * @return false if this cluster has been given up, and another one has to be created
+     */
     synchronized boolean enter() {
         if (isGivenUp) {
             return false;
@@ -178,9 +191,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * The proxy has been made, or could not be.
+     * Notes that the proxy has been created, or could not be.
      *
-     * @return whether this has been given up: its watch has not begun, and no other creator is about to begin it
+     * @return whether this cluster has been given up: its watch has not begun, and no other creator is about to begin
+     *     it
      */
     boolean leave() {
         synchronized (this) {
@@ -189,7 +203,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 return false;
             }
             isGivenUp = true;
-            // a watch may have failed behind the first instances that it has named
+            // a watch may have named instances before it failed to begin
             said = null;
             Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
             nowEnded.addAll(members.values());
@@ -204,7 +218,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Begins to hear of instances, once, however often it is called.
+     * Begins the watch for instances, once, however often this method is called.
      *
      * @throws IllegalStateException if the client is closed
      */
@@ -213,12 +227,13 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
             }
-            // behind the watch, without which nobody would end them
+            // after the watch has begun: without a watch nobody would cancel the repeating task
             if (looks == null) {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
         }
-        // the end of the client looks for the watch after it has closed the client: one of the two sees the other
+        // the client is marked as closed before its end reads the watch: so that end sees the watch, or this thread
+        // sees that the client is closed
         if (client.isClosed()) {
             endWatch();
             throw new IllegalStateException("the client is closed");
@@ -226,7 +241,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         return this;
     }
 
-    /** Hears of no instances any more. Runs the registry's code, which may block. */
+    /** Ends the watch for instances. Runs the registry's code, which may block. */
     void endWatch() {
         Future<?> last = looks;
         if (last != null) {
@@ -252,7 +267,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
-    /** For tests: a cluster of no client's. */
+    /** For tests: ends a cluster that belongs to no client. */
     void close() {
         endWatch();
         endCalls();
@@ -298,7 +313,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
         try {
             call.startTimer();
-            // whatever was connected between the caller's look and now
+            // an instance may have connected between the caller's look and now
             ClientConnection ready = ready(key);
             if (ready != null) {
                 call.complete(ready);
@@ -306,7 +321,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 lookSoon();
             }
         } catch (Throwable e) {
-            // an Error too: a call without a timer might wait for ever
+            // catches an Error too, since a call without a timer might wait for ever
             call.completeExceptionally(e);
         }
         return call;
@@ -319,8 +334,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Calls may wait though an instance is there, which takes no more of them and does not say when it does again.
-     * Where none is there the first to come serves them.
+     * Serves calls that wait although an instance is connected: the instance is full, and does not announce that it has
+     * room again. If no instance is connected, the first one that connects serves the calls.
      */
     private void look() {
         boolean isSpread;
@@ -355,7 +370,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         return chooser;
     }
 
-    /** Calls that wait for a connection: for tests. */
+    /** Number of calls that wait for a connection: for tests. */
     synchronized int waiting() {
         return waiting.size();
     }
@@ -366,9 +381,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * An instance has a connection. It serves its share of the calls that wait, at once, and leaves the rest to
-     * instances that are still being connected to for the first time, for a moment: the first to be there would have
-     * all of them.
+     * Called when an instance has a connection. The instance serves its share of the waiting calls at once. The rest is
+     * left for a moment to instances that are still connecting for the first time, since otherwise the first instance
+     * connected would get all calls.
      */
     void connected(ClientAddress address) {
         List<Waiting> served;
@@ -386,7 +401,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         serve(served, address);
     }
 
-    /** Of so many calls, rounded up, beside all instances that may be there soon. Under this lock. */
+    /**
+     * One instance's share of so many calls, rounded up, beside all instances that may be connected soon. The caller
+     * holds the lock of {@code this}.
+     */
     private int share(int calls) {
         int coming = 0;
         for (ClientAddress member : chooser.all) {
@@ -405,10 +423,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * The choice for one call may look at all instances: so it is made for so many calls at a time that others have
-     * their turn between.
+     * Gives connections to waiting calls. The choice for one call may look at all instances, so the calls are served in
+     * batches, between which the event loop runs other tasks.
      *
-     * @param address has a connection, perhaps not this thread's; null for any
+     * @param address instance that has a connection, perhaps not this thread's; null for any instance
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int most = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -418,32 +436,32 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             ClientConnection ready = ready(call.key);
             if (ready == null && address != null) {
-                // on another connection of the same instance, unless that takes no more: then more comes elsewhere
+                // another connection of the same instance takes the call, unless it is full too
                 ClientConnection other = address.ready();
                 ready = other == null || other.isFull() ? null : other;
             }
             if (ready == null) {
-                // that was a look at all instances, and for the next call it is the same
+                // the choice has looked at all instances, and would find the same for the next call
                 lookSoon();
                 return;
             }
             call.complete(ready);
         }
         if (most < served.size()) {
-            // where the client is closed its end tells them
+            // if the client is closed, its end tells these calls
             client.execute(() -> serve(served.subList(most, served.size()), address));
         }
     }
 
-    /** An instance could not be reached. */
+    /** Called when an instance could not be reached. */
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
         synchronized (this) {
             if (byFailure.get(address.failedAs) != address) {
-                // it is no longer one of them
+                // the instance is no longer a member
                 return;
             }
-            // first, since this is what may fail: an instance stays one of them
+            // the new entry comes first, since only this step may fail: the instance then stays in the map
             byFailure.put(failures + 1, address);
             byFailure.remove(address.failedAs);
             failures++;
@@ -451,7 +469,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             long all = byFailure.firstKey();
             for (Waiting call : waiting) {
                 if (call.came >= all) {
-                    // as those behind it
+                    // not all instances have failed since this call came, nor since those behind it
                     break;
                 }
                 given.add(call);
@@ -461,7 +479,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
-    /** An instance has failed too many calls: it is left out, unless half of all are already. */
+    /** Ejects an instance that has failed too many calls, unless more than half of all would then be ejected. */
     synchronized void eject(ClientAddress address) {
         for (ClientAddress first = out.peek(); first != null && !first.health().isOut(); first = out.peek()) {
             out.remove();
@@ -497,7 +515,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         take();
     }
 
-    /** Until the instances may change again: how long that has to wait. Under this lock. */
+    /**
+     * Time until the instances may change again; not positive if they may now. The caller holds the lock of
+     * {@code this}.
+     */
     private long untilNextNanos() {
         Long last = takenNanos;
         return last == null
@@ -506,8 +527,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Once a second: whatever an Error has cut off on the way of an instance, of a list or of a call goes on here.
-     * Without one there is nothing to do.
+     * Runs once a second, and resumes whatever an Error has cut off in the handling of an instance, a list or a call.
+     * Without such an Error there is nothing to do.
      */
     private void lookAfter() {
         if (client.isClosed()) {
@@ -532,17 +553,17 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** The next look is in a second. */
+    /** Logs what {@code lookAfter} or {@code settle} could not do; the next look is in a second. */
     private static void failedHere(Throwable thrown) {
         try {
             System.getLogger("dev.rpcx.discovery")
                     .log(System.Logger.Level.WARNING, "instances are looked after again in a second", thrown);
         } catch (Throwable unspeakable) {
-            // what has failed is worse than that nobody hears of it
+            // the log fails too, which is the lesser evil
         }
     }
 
-    /** Takes what the registry has said last. */
+    /** Takes the latest list of the registry. */
     private void take() {
         if (client.isClosed()) {
             return;
@@ -560,7 +581,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             long nowUntried = untried;
             for (Endpoint endpoint : taken(all)) {
                 if (now.containsKey(ClientAddress.keyOf(endpoint))) {
-                    // named twice: the first one counts
+                    // of an instance that is named twice the first entry counts
                     continue;
                 }
                 ClientAddress held = members.get(ClientAddress.keyOf(endpoint));
@@ -585,19 +606,19 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
                 said = null;
-                // what has changed nothing has been looked at all the same
+                // a list that changes nothing counts as taken all the same
                 takenNanos = client.platform().ticker().nanoTime();
                 return;
             }
             Chooser nowChooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
             String nowName = named(now.keySet());
             takenNanos = client.platform().ticker().nanoTime();
-            // those that end now are left in a moment
+            // members that end now keep their entries, since their connections begin to drain in a moment
             left.entrySet()
                     .removeIf(of -> of.getValue().isEmpty()
                             && !now.containsKey(of.getKey())
                             && !members.containsKey(of.getKey()));
-            // all that may fail has been done: the list is taken as a whole, or it is still there to be taken
+            // all that may fail has been done: the list is taken as a whole, or it is still in said, to be taken later
             members = now;
             byFailure = nowByFailure;
             out = nowOut;
@@ -611,17 +632,17 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         settle();
     }
 
-    /** Connects to members that are new, and ends those that are none any more. */
+    /** Connects to new members, and retires former ones. */
     private void settle() {
         ClientAddress[] all = chooser.all;
-        // from a place of this client's own: attempts to connect take turns, and every client has the same list
+        // each client begins at a random member: connection attempts queue, and every client has the same list
         int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
         for (int i = 0; i < all.length; i++) {
             ClientAddress member = all[(first + i) % all.length];
             try {
                 member.keepConnected();
             } catch (Throwable e) {
-                // the others all the same
+                // the other members connect all the same
                 failedHere(e);
             }
         }
@@ -645,7 +666,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         return new PriorityQueue<>((one, other) -> one.health().comesBackBefore(other.health()));
     }
 
-    /** The first that are there already, then the first of the others: no more of them change than have to. */
+    /**
+     * The instances to take from a list: all of them, or of a list that is too long first those that are members
+     * already, then the others, each in the order of the list. So no more members change than have to.
+     */
     private List<Endpoint> taken(List<Endpoint> all) {
         if (all.size() <= MAX_INSTANCES) {
             return all;
@@ -669,7 +693,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 return;
             }
         }
-        // not on the registry's thread, which has others to tell: what hangs on the calls is their callers' code
+        // not on the registry's thread, which has other listeners to notify: the end of a call runs its caller's code
         client.execute(() -> failWithoutInstances(why));
     }
 

@@ -19,64 +19,69 @@ import org.jspecify.annotations.Nullable;
 
 /** A client's connection: the slots of its calls, the server's method numbers, and one timer for all deadlines. */
 final class ClientConnection extends WireConnection implements ReadTurn.Connection {
-    /** A caller's own thread takes less from a call's begin to its request; what takes longer is told to the server. */
+    /**
+     * A caller's own thread takes less time than this from the begin of a call to its request. If more has passed, the
+     * request carries TIME.
+     */
     private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final int UNKNOWN = 0;
 
-    /** Instead of a number: the server does not publish the method, and says so itself to a call by name. */
+    /** Stands instead of a number: the server does not publish the method, and itself refuses a call by name. */
     private static final int NOT_PUBLISHED = -1;
 
     /**
-     * Stands instead of a number: the server's method has another {@link MethodShape}, and neither side could read the other.
+     * Stands instead of a number: the server's method has another {@link MethodShape}, and neither side could read the
+     * other.
      */
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * A call ends unheard where the look at its deadline is late by more than one part in so many of its time: the
-     * event
-     * loop was held up, and may have kept the request as long. Source: {@link AnswerTimes}, to which nine parts are
-     * enough.
+     * A call ends as UNHEARD if the look at its deadline is late by more than one part in this many of the call's time:
+     * the event loop was held up, and may have kept the request back for as long. Source: {@link AnswerTimes}, to which
+     * nine tenths of the time are enough.
      */
     private static final int HELD_UP_PART = 10;
 
-    /** The same, however short its time is: timers and callbacks that are in order take less. */
+    /**
+     * A look at a deadline that is less late than this is not taken for a held-up event loop, however short the call's
+     * time is: timers and callbacks that are in order take less.
+     */
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     /** Deadlines closer together than this are found by one look. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
-     * Most calls under way with which a caller sends its own: with more, gathering gains more than a wake-up of the
-     * event loop costs.
+     * With this many calls under way, or more, the event loop sends a call, and not its caller: gathering then gains
+     * more than a wake-up of the event loop costs.
      */
     private static final int QUIET_CALLS = 1;
 
     /**
-     * A quarter of a connection's slots: far above what makes a second connection worth its cost, far below where calls
-     * are refused.
+     * A connection with this many calls under way is crowded. The number is a quarter of the slots: far above what
+     * makes a second connection worth its cost, far below where calls are refused.
      */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
     /**
-     * Buffers that were used for large messages are given back when there have been none for this long, up to twice.
+     * Buffers that have grown for large messages are given back when no large message has come for this time, or for up
+     * to twice as long.
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /**
-     * A connection that is one of more than are kept is closed when it has had no call between two looks so far apart.
-     */
+    /** Time between two looks at an extra connection, which is closed when it has had no call between them. */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Looks in a keep-alive time at calls whose final frame is owed. */
+    /** Number of looks in a keep-alive time at calls whose final frame is owed. */
     private static final int OWED_LOOKS = 3;
 
-    /** Most keep-alive times for which a final frame may be owed, however slow the way. */
+    /** Max number of keep-alive times for which a final frame may be owed, however slow the way is. */
     private static final int OWED_TIMES = 6;
 
     private static final String NO_MEMORY = "the connection is over, and the memory too";
 
-    // how calls end where there is no memory to say it better
+    // errors of calls where there is no memory to make more precise ones
     private static final RPCXException LEFT = OwnEnd.left(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
     private static final RPCXException LOST = OwnEnd.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
     private static final RPCXException LOST_UNSENT = OwnEnd.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
@@ -104,34 +109,37 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     private final long keepAliveNanos;
     private final KeepAlive keepAlive;
 
-    /** Ends when the server has said what it publishes: only then is it sure that it takes calls, and which. */
+    /**
+     * Completed for whoever connects, when the server's dictionary is complete: only then is it certain that the server
+     * takes calls, and which.
+     */
     private final CompletableFuture<ClientConnection> attempt;
 
     private final Runnable sweep = this::sweep;
     private final Runnable lookForOrphans = this::freeOrphans;
 
-    /** An entry of {@link #dictionary} takes so much beside its name. */
+    /** Bytes of memory that an entry of {@link #dictionary} takes beside its name. */
     private static final int ENTRY_BYTES = 128;
 
     /**
-     * What the server publishes, by service and method; filled by the server's dictionary before the first call. What the
-     * client's proxies call is kept in any case, and of the rest as much as there is room for: a method that has none is
-     * called by name.
+     * Methods that the server publishes, by service and method; filled from the server's dictionary before the first
+     * call. Those that the client's proxies call are kept in any case, and of the others as many as there is room for:
+     * a method without an entry is called by name.
      */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
-    /** The charge is for entries of methods that no proxy had when the dictionary came. */
+    /** Charge for the entries of methods that no proxy had when the dictionary came. */
     private final Charge entryBytes;
 
-    /** How many entries have come; event loop only. */
+    /** Number of entries that have come, counted up to {@code Wire.MAX_DICTIONARY}; event loop only. */
     private int entries;
 
-    /** Entries have come that are not kept. */
+    /** Entries have come that there was no room for. */
     private boolean isDictionaryCut;
 
     private record Entry(int number, int shape) {}
 
-    /** When the server had said what it publishes; event loop only. */
+    /** Time at which the dictionary was complete; event loop only. */
     private long beginNanos;
 
     /** The server has sent its settings; event loop only. */
@@ -139,71 +147,83 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
 
     private volatile boolean dictionaryComplete;
 
-    /** Over when the server has said what it publishes, or never will. */
+    /** Ends when the dictionary is complete, or fails when the connection ends before that. */
     private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
 
-    /** Made when somebody asks; guarded by {@link #published}. */
+    /** Names of the published methods, made when they are first asked for; guarded by {@link #published}. */
     private @Nullable List<String> publishedNames;
 
-    /** Numbers by {@link ClientMethod#index}, looked up once each. Written without a lock: writers write the same. */
+    /**
+     * The server's method numbers by {@link ClientMethod#index}, looked up once each. Written under the lock of
+     * {@code dictionary}, read without it.
+     */
     private volatile int[] numbers = new int[8];
 
     private volatile int maxRequestBytes = Wire.MAX_MESSAGE_BYTES;
 
-    /** No new calls; those under way are finished. */
+    /** The connection takes no new calls; those under way are finished. */
     private volatile boolean leaving;
 
     private volatile @Nullable String closedWhy;
 
-    /** This side ends the connection, which tells nothing of the server. */
+    /** This side ends the connection of its own accord, which says nothing of the server. */
     volatile boolean isDropped;
 
-    /** Is not one of those that its address keeps in any case. */
+    /** The connection is not one of those that its address keeps in any case. */
     final boolean isExtra;
 
     /**
-     * It is idle and is not needed: whoever sees this behind the taking of a slot gives that back, and takes another
-     * connection. So there is no call on it once this is set and no slot is taken.
+     * The connection is idle and not needed. Whoever sees this after taking a slot gives the slot back and takes
+     * another connection of the instance, if one is ready. So once this is set and no slot is taken, no call begins on
+     * the connection while the instance has another one that is ready.
      */
     volatile boolean isParting;
 
-    /** {@link CallSlots#changes} at the last look whether the connection is idle. Event loop only. */
+    /** Value of {@link CallSlots#changes} at the last look whether the connection is idle. Event loop only. */
     private long idleSince;
 
-    /** Set while this is an extra connection that has begun. Event loop only. */
+    /**
+     * Timer of the next look whether the connection is idle; set while this is an extra connection that has begun.
+     * Event loop only.
+     */
     private @Nullable ScheduledFuture<?> idleTimer;
 
-    /** Calls whose final frame is owed, sent by the event loop; {@link #load} reads it from elsewhere. */
+    /**
+     * Number of calls whose final frame is owed and that the event loop has sent; {@link #load} reads it from any
+     * thread.
+     */
     private int underWay;
 
-    /** Calls whose final frame is owed, sent by their own threads. */
+    /** Number of calls whose final frame is owed and that their callers' threads have sent. */
     private volatile int underWayHere;
 
     /** Consecutive replies to a lone caller. Event loop only. */
     private int loneReplies;
 
     /**
-     * A large buffer has been kept since the last look: large messages come and go. It is stored once for each look, as
-     * all callers have this object in their caches.
+     * A large buffer has been kept since the last look, so large messages still come and go. Stored once between two
+     * looks, since all callers have this object in their caches.
      */
     private boolean hasKept;
 
-    /** A look at kept buffers is due. */
+    /** A look at kept buffers is scheduled. */
     private volatile boolean trims;
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
-    /** Calls whose time is over end behind the next look at the sockets. Event loop only. */
+    /** Calls whose time is over are about to be ended, after the next look at the sockets. Event loop only. */
     private boolean isEndDue;
 
-    /** Set while final frames may be owed of calls that were given up. Event loop only. */
+    /**
+     * Timer of the look at owed final frames; set while calls that were given up may be owed theirs. Event loop only.
+     */
     private @Nullable ScheduledFuture<?> owedTimer;
 
-    /** The last one, if there has been one. Event loop only. */
+    /** The latest question; null if there has been none. Event loop only. */
     private @Nullable Question question;
 
-    /** A PING behind the CANCELs of all calls that were given up before it. */
+    /** A PING that was sent after the CANCELs of all calls that were given up before it. */
     private static final class Question {
         final int ping;
         final long askedNanos;
@@ -216,13 +236,13 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** See {@link #askForSign}. */
+    /** {@link #askForSign} has sent a PING, the latest one at {@code askedNanos}. Event loop only. */
     private boolean isAsked;
 
     private long askedNanos;
 
     /**
-     * @param isExtra it is closed again when it is not needed
+     * @param isExtra the connection is closed again when it is not needed
      * @param defaultNanos the time of calls whose requests do not carry one; whole microseconds
      */
     ClientConnection(
@@ -256,21 +276,24 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * As many calls are under way as the server takes, those among them that the loop has not seen yet: no more can
-     * begin.
+     * Whether as many calls are under way as the server takes, including those that the event loop has not seen yet, so
+     * that no more can begin.
      */
     boolean isFull() {
         return slots.isFull();
     }
 
-    /** As many more calls as it may take, as far as the loop has seen; one at least, where it is not full. */
+    /**
+     * Number of further calls that a connection which is not full may take, as far as the event loop has seen; at least
+     * one.
+     */
     int room() {
         return Math.max(1, slots.limit() - load());
     }
 
     /**
-     * So many calls are under way that another connection would serve some of them better: one at least, whatever the
-     * server takes.
+     * Whether so many calls are under way that another connection would serve some of them better. That is at least one
+     * call, however few the server takes.
      */
     boolean isCrowded() {
         return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();
@@ -280,7 +303,10 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         return address;
     }
 
-    /** Whether a request of which so much is left tells that: the server knows no better than its full time. */
+    /**
+     * Whether a request with this much time left carries TIME: without TIME the server takes it to have the full
+     * default time.
+     */
     boolean isTold(long leftNanos) {
         return leftNanos > defaultNanos || defaultNanos - leftNanos > UNTOLD_NANOS;
     }
@@ -328,7 +354,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         return Math.max(number, 0);
     }
 
-    /** Sends a call: from its own thread where nothing is under way, otherwise by the event loop. */
+    /** Sends a call: from its caller's thread where nothing is under way, otherwise by the event loop. */
     void sendCall(ClientCall call) {
         long deadlineNanos = call.deadlineNanos;
         boolean mayRead = call.mayRead;
@@ -339,17 +365,22 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         if (!mayRead) {
             readTurn.leaveToLoop();
         }
-        // the call may be over and its slot another's, which is why its time was read first
+        // The call may be over by now, and its slot have another call, which is why its deadline was read before.
         long next = nextSweepNanos;
         if (next == Long.MAX_VALUE || deadlineNanos - next < 0) {
             inLoopOrHere(sweep);
         }
     }
 
-    /** Counts a call that its own thread sends. @return false if the connection takes no more */
+    /**
+     * Counts a call that its caller's thread sends.
+     *
+     * @return false if the connection takes no more calls
+     */
     boolean enter() {
         UNDER_WAY_HERE.getAndAdd(this, 1);
-        // after the count: either this sees that the connection is being left, or whoever leaves it sees the count
+        // Checked after the count: either this thread sees that the connection is being left, or the thread that leaves
+        // it sees the count.
         if (!isLeft()) {
             return true;
         }
@@ -359,9 +390,9 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * More items are welcome; behind the request in the queue.
+     * Sends credit for more items, behind the request in the queue.
      *
-     * @param unsent how many, as of when the frame leaves
+     * @param unsent credit that has not been sent; the frame takes all of it when it leaves
      */
     void sendCredit(ClientCall call, long serial, AtomicLong unsent) {
         send(new Outbound.Control(Wire.CREDIT, 0, Unpooled.buffer(10)) {
@@ -379,7 +410,9 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
                 return true;
             }
 
-            /** Behind a request that has to wait: what is given meanwhile leaves with it. */
+            /**
+             * Called late for credit behind a request that has to wait: credit that is given meanwhile leaves with it.
+             */
             @Override
             void begins() {
                 if (call.waitingCredit == this) {
@@ -391,20 +424,20 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * Whether requests that are not small hold so much on this connection that those which have left give their buffers
-     * up: others have to find room while they wait for their replies.
+     * Whether requests that are not small hold so many bytes on this connection that those that have left give their
+     * buffers up: other requests have to find room while these wait for their replies.
      */
     boolean keepsMuch() {
         return account.holdsMuch(Resource.REQUEST_BYTES);
     }
 
-    /** A free slot keeps a large buffer. */
+    /** Notes that a free slot keeps a large buffer. */
     void onKept() {
         if (!hasKept) {
             hasKept = true;
         }
         if (isClosed()) {
-            // whoever closes may have looked before
+            // whoever closes the connection may have trimmed the slots before
             slots.trim();
         } else if (!trims && TRIMS.compareAndSet(this, false, true)) {
             trimLater();
@@ -420,7 +453,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             slots.trim();
         } finally {
             if (!isScheduled) {
-                // also where the stack was at its end: the next one to keep a buffer tries again
+                // also where the stack was exhausted: the next slot to keep a buffer tries again
                 trims = false;
             }
         }
@@ -432,14 +465,14 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             trimLater();
             return;
         }
-        // before the look, so that a buffer kept from here on is looked after again
+        // before the slots are trimmed, so that a buffer kept from here on is looked after again
         trims = false;
         slots.trim();
     }
 
     /**
-     * The end of a call of which the server may have seen something. Where this side had no memory for what came on the
-     * connection, that is what its calls are told: it says nothing of the server.
+     * Error of a call of which the server may have seen something. If this side had no memory for what came on the
+     * connection, the error says so, since that says nothing of the server.
      */
     RPCXException lostError(RPCXException.Executed executed) {
         try {
@@ -451,7 +484,10 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** The end of a call of which no byte has left: it may go to another connection as if it had not been here. */
+    /**
+     * Error of a call of which no byte has left: the call may go to another connection as if it had never been on this
+     * one.
+     */
     RPCXException leftError() {
         try {
             return OwnEnd.left(RPCXException.Code.UNAVAILABLE, whyLost());
@@ -465,7 +501,9 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         return peer + ": " + (why == null ? "the connection is closing" : why);
     }
 
-    /** A stream's credit, and what it takes to the server, while its request waits for its turn to leave in parts. */
+    /**
+     * Whether the message is credit, or belongs to the stream to send, of a call whose request has not begun to leave.
+     */
     @Override
     boolean isAhead(Outbound message) {
         int type = message.head & Wire.TYPE_MASK;
@@ -494,7 +532,8 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
 
     @Override
     void beforeRead() {
-        // a call that its own thread sent has come here by way of the server, of which the memory model knows nothing
+        // A caller's thread may have sent a call, of which the event loop learns from the server's reply. The memory
+        // model knows no order by that way, so there is a fence.
         VarHandle.acquireFence();
     }
 
@@ -520,7 +559,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** Why the server ends the connection. Nothing is answered to that, also where it cannot be read. */
+    /** Reason for which the server ends the connection. Nothing is answered to it, even if it cannot be read. */
     private static String reason(ByteBuf payload) {
         try {
             return String.valueOf(WireError.read(payload).getMessage());
@@ -529,7 +568,10 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** What goes wrong with one call's frame, except against the rules of the wire, is that call's end only. */
+    /**
+     * Handles a frame of one call. A failure over that frame ends only its call, unless the frame breaks the rules of
+     * the wire.
+     */
     private void onCallFrame(int head, int id, ByteBuf payload) {
         ClientCall call = slots.at(id & Wire.SLOT_MASK);
         if (call == null || !call.isOnWire(id)) {
@@ -550,7 +592,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             if (call.isOnWire(id)) {
                 call.onFailure(head & Wire.TYPE_MASK, more, e);
             } else {
-                // the call has ended, and its slot may be another one's
+                // the call has ended, and its slot may have another call
                 ThreadTools.report(e);
             }
         }
@@ -574,7 +616,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             dictionaryComplete = true;
             beginNanos = nanoTime();
             if (!leaving) {
-                // otherwise it has failed: the connection is about to close
+                // if the connection is being left it is about to close, and whoever connects gets that failure
                 attempt.complete(this);
             }
             published.complete(null);
@@ -590,9 +632,9 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * Closes the connection where it has had no call since the last look, and its address has another one with room:
-     * nobody takes it from here on, and nobody has it. It stays where a caller has just taken it, and where the others
-     * are crowded, since the next call would need it. Event loop only.
+     * Closes the connection if it has had no call since the last look, no slot is taken and its address has another
+     * connection with room; nobody takes it from then on. The connection stays if a caller has just taken a slot, and
+     * if the others are crowded, since the next call would need it. Event loop only.
      */
     void partIfIdle() {
         idleTimer = null;
@@ -626,7 +668,10 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** One list for the connection, by which a tool can tell it from another one. */
+    /**
+     * Names of the published methods: one list for the connection, so that a tool can distinguish this connection from
+     * another by the list's identity.
+     */
     private List<String> names() {
         synchronized (published) {
             List<String> names = publishedNames;
@@ -641,11 +686,14 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** What the server publishes, as service/method; done when it has said so, and failed where that had no room. */
+    /**
+     * Names of the methods that the server publishes, as service/method. The future ends when the dictionary is
+     * complete, and fails if there was no room for all of it or the connection is over.
+     */
     CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
             List<String> names = names();
-            // behind the look: the end of the connection empties it
+            // checked after the names are made: the end of the connection empties the dictionary
             if (isDictionaryCut || isClosed()) {
                 throw new IllegalStateException("no room for what the server publishes, or the connection is over");
             }
@@ -653,7 +701,10 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         });
     }
 
-    /** The server wants to stop, or this side: new calls go elsewhere, and it is told at once that none will come. */
+    /**
+     * Leaves the connection, since the server or this side wants to end it. New calls go elsewhere, and the server
+     * learns at once, by GOAWAY, that none will come.
+     */
     private void onGoAway() {
         if (!leaving) {
             leaving = true;
@@ -669,7 +720,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** No new calls; when those under way have ended the connection does. From any thread. */
+    /** Takes no new calls; the connection ends when the calls under way have ended. Any thread. */
     void retire() {
         loop().execute(this::onGoAway);
     }
@@ -679,12 +730,12 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         loop().execute(() -> close("too many connections of this server are left with calls under way"));
     }
 
-    /** The server has said what it publishes, and takes calls from then on. Event loop only. */
+    /** Whether the dictionary is complete; calls are taken from then on. Event loop only. */
     boolean hasBegun() {
         return dictionaryComplete;
     }
 
-    /** How long calls have been taken, once they are. Event loop only. */
+    /** Time for which calls have been taken, once they are. Event loop only. */
     long upNanos() {
         return nanoTime() - beginNanos;
     }
@@ -693,7 +744,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         return leaving || isClosed();
     }
 
-    /** The final frame of a call that its own thread has sent and read. */
+    /** Counts the final frame of a call that its caller's thread has sent and read. */
     void onOwnFinal() {
         UNDER_WAY_HERE.getAndAdd(this, -1);
         if (isLeft()) {
@@ -701,7 +752,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** A small reply has come to a caller that could have read it itself. */
+    /** Counts a small reply that has come to a caller who could have read it itself. */
     void isAlone() {
         loneReplies++;
     }
@@ -735,8 +786,8 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * Has the server say something, for streams that wait for that to know whether it is there. One question within a
-     * pause does for all of them: a server ends a connection of many PINGs. On the event loop.
+     * Sends a PING, for streams that wait for a sign of life to know whether the server is there. One PING within a
+     * pause serves all of them: a server ends a connection of many PINGs. Event loop only.
      */
     void askForSign() {
         long now = nanoTime();
@@ -747,14 +798,17 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** A call leaves that ends at the given time. */
+    /** Counts a call that leaves, and has a look taken at its deadline. */
     void watch(long deadlineNanos) {
         underWay++;
         readTurn.takeForLoop();
         sweepAt(deadlineNanos);
     }
 
-    /** A look is due by then, unless one comes earlier. What this throws leaves the look that was due before. */
+    /**
+     * Schedules a look at the deadlines for this time, unless an earlier one is scheduled. If this method throws, the
+     * look that was scheduled before stays.
+     */
     private void sweepAt(long nanos) {
         if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
             return;
@@ -772,13 +826,13 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         try {
             sweepNow();
         } catch (Throwable t) {
-            // nobody would look again, and the calls here would have no end
+            // nobody would look again, and the calls of this connection would have no end
             broken(t);
         }
     }
 
     /**
-     * Finds the calls whose time is over. One look at the slots in use, once per shortest time, instead of a timer for
+     * Finds the calls whose time is over. One look at all slots in use, at the earliest deadline, replaces a timer for
      * each call.
      */
     private void sweepNow() {
@@ -787,13 +841,14 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             sweepTimer.cancel(false);
             sweepTimer = null;
         }
-        // before the look: a thread that sends a call itself sees either this or that it is looked at
+        // Stored before the look: a thread that sends a call itself sees this value, and schedules a look, or its call
+        // is seen by this look.
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;
         }
         if (!readTurn.takeForLoop()) {
-            // a caller is about to read how its call ends
+            // a caller has the socket, and is about to read how its call ends
             sweepAt(nanoTime() + TICK_NANOS);
             return;
         }
@@ -818,7 +873,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         if (longestOver >= 0 && !isEndDue) {
             endBehindSockets(now, longestOver);
         } else if (longestOver >= 0) {
-            // what is about to be ended was found before the time of this one was over
+            // The end that is due is that of calls found earlier; the calls found now need another look.
             next = Math.min(next, TICK_NANOS);
         }
         if (next != Long.MAX_VALUE) {
@@ -827,9 +882,9 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * Ends the calls whose time was over at {@code seenNanos}, once the sockets have been looked at behind that: a loop
-     * that was held up runs its timers before it reads replies that have come in time. A timer that is due at once is
-     * not run before that look, while a task that is given to the loop would be.
+     * Ends the calls whose time was over at {@code seenNanos}, once the event loop has looked at the sockets after
+     * that: a loop that was held up runs its timers before it reads replies that have come in time. A timer that is due
+     * at once runs after that look, while a task that is given to the loop would run before it.
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(
@@ -872,7 +927,11 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         }
     }
 
-    /** Whether an end so late says that the event loop was held up. @param givenNanos the call's whole time */
+    /**
+     * Whether an end that is late by this time says that the event loop was held up.
+     *
+     * @param givenNanos the call's whole time
+     */
     static boolean isHeldUp(long lateNanos, long givenNanos) {
         return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_PART);
     }
@@ -885,17 +944,18 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     private void freeOrphans() {
         sendQueued();
         if (!isClosed() && !readTurn.takeForLoop()) {
-            // a caller reads: the next one to miss a slot asks again, and so does the next deadline
+            // A caller has the socket. The next caller that finds no slot asks again, and so does the next deadline.
             return;
         }
         slots.freeOrphans();
     }
 
     /**
-     * A call has ended for its caller, and keeps its slot until the server has sent its final frame. A server sends that
-     * as soon as it has read the CANCEL, and before it answers a PING behind that, whatever stands before them on the
-     * way. So one that has not a keep-alive time after the PONG is not in order, however lively its connection: new
-     * calls go elsewhere, and the connection ends with the last call that somebody waits for.
+     * Notes that a call has ended for its caller, and keeps its slot until the server has sent its final frame. A
+     * server sends the final frame as soon as it has read the CANCEL, and before it answers a PING behind the CANCEL,
+     * whatever stands before them on the way. A server that has not sent it one keep-alive time after the PONG is
+     * broken, however lively its connection is: new calls go elsewhere, and the connection ends with the last call that
+     * a caller waits for.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
@@ -910,7 +970,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     private void lookAtOwed() {
         owedTimer = null;
         if (isClosed() || readTurn.isLent()) {
-            // where the socket is lent nothing is owed, and the one call that may be under way is its reader's
+            // while the socket is lent no final frame is owed, and the one call that may be under way is its reader's
             return;
         }
         long now = nanoTime();
@@ -938,13 +998,13 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
                 || (asked != null && asked.isAnswered && now - asked.answeredNanos > keepAliveNanos);
         if (!isBroken) {
             if (asked == null) {
-                // one at a time, for all: a server ends a connection of many PINGs
+                // one PING at a time for all calls: a server ends a connection of many PINGs
                 question = new Question(ping(), now);
             }
         } else if (!leaving) {
             onGoAway();
         } else if (!isWaiting) {
-            // a look later: a thread that sent a call just before has been seen by then
+            // one look after GOAWAY: a call that a caller's thread sent just before it has been seen by now
             close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
                     + " ms ago");
         }
@@ -964,8 +1024,8 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * Each step also runs where the one before it fails, as where the memory is at its end: somebody waits for it. The
-     * steps are methods, since a finally block stands in the bytecode once for each way into it.
+     * Each step runs even if the one before it fails, as for want of memory, since somebody waits for it. The steps are
+     * methods, since a finally block stands in the bytecode once for each way into it.
      */
     @Override
     void onClosed(String why) {
@@ -980,7 +1040,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
 
     private void endAttemptAndCalls(String why) {
         try {
-            // before the calls that connect again
+            // before the calls end, since they may connect again
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : OwnEnd.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
@@ -1028,8 +1088,9 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     /**
-     * All of them, whatever happens to one. With exceptions that are made before the first is told, since some thousand
-     * calls may be under way on a connection that ends for want of memory; they have no stack trace and do not change.
+     * Ends all calls, whatever happens to one of them. The exceptions are made before the first caller is told, since
+     * some thousand calls may be under way on a connection that ends for want of memory. Calls have the same
+     * exceptions, which have no stack trace and do not change.
      */
     private void endCalls() {
         RPCXException left = leftError();
@@ -1050,7 +1111,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
 
     private void endSlots() {
         if (!slots.freeOrphans()) {
-            // what is queued is dropped first
+            // queued messages are dropped first, and then the slots are looked at again
             lookForOrphans();
         }
         slots.trim();

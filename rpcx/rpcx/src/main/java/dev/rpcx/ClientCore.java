@@ -34,14 +34,14 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client: its proxies, its connections, and its end. The routes of its calls connect and set timers by it. Each
- * {@code Client} has one, and passes everything on to it. Thread-safe.
+ * Core of a client: its proxies, its connections, and its end. The routes of its calls connect and set timers through
+ * it. Each {@code Client} has one core, and passes everything on to it. Thread-safe.
  *
- * <p>It is long because the end of a client is a part of it: what the end waits for and cuts off are the same
- * connections, attempts and watches that calls make, and each has to be found whichever came first.
+ * <p>The class is long because the end of a client is a part of it: the end waits for and cuts off the same
+ * connections, connection attempts and watches that calls make, and has to find each of them, whichever came first.
  */
 final class ClientCore {
-    /** Name of the log, which is the public class's. */
+    /** Name of the log: that of the public class. */
     private static final String LOGGER = "dev.rpcx.Client";
 
     private final ClientSettings settings;
@@ -52,10 +52,10 @@ final class ClientCore {
     private final @Nullable TlsEngine tls;
     private final @Nullable Faults faults;
 
-    /** All that servers make this client hold. */
+    /** Charges for all that servers make this client hold. */
     private final Ledger ledger = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
 
-    /** Pays for requests of calls that wait for a connection. */
+    /** Account that is charged for the requests of calls that wait for a connection. */
     final Account waiting = new Account(ledger);
 
     /** One-way calls that have been accepted and would be lost if the client ended now. */
@@ -70,19 +70,22 @@ final class ClientCore {
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
     final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
-    /** Count of connections that faults were added to: the number of the next one. */
+    /** Number of connections that faults were added to; it numbers the next one. */
     private final AtomicLong opened = new AtomicLong();
 
-    /** Each open channel with the future that ends when its handlers have heard the last of it. */
+    /** Each open channel, with the future that completes when the channel is over for its handlers. */
     final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
-    /** Attempts to connect that have not ended yet, and that calls may wait for. */
+    /** Connection attempts that have not ended yet; calls may wait for them. */
     private final Set<Coming<?>> attempts = ConcurrentHashMap.newKeySet();
 
-    /** Number of each method that proxies call, which all that call it share: there are as many as in the program. */
+    /**
+     * Number of each method that proxies call. All proxies that call a method share its number, so there are as many
+     * numbers as methods in the program.
+     */
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
 
-    /** Published names of these methods: what connections remember of a server in any case. */
+    /** Published names of these methods. Connections keep a server's dictionary entries for these names in any case. */
     private final Set<String> called = ConcurrentHashMap.newKeySet();
 
     private final AtomicInteger methodsMade = new AtomicInteger();
@@ -90,7 +93,7 @@ final class ClientCore {
     private final Complaint oneWays = new Complaint(System.getLogger(LOGGER), InstantSource.system());
     private volatile boolean closed;
 
-    /** What a connection looks a method up by, and what it compares. */
+    /** Key of a method: the values by which a connection looks the method up, and those that it compares. */
     private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
 
     static {
@@ -135,7 +138,7 @@ final class ClientCore {
         return proxy(type, address(host, port));
     }
 
-    /** The address that all proxies share. */
+    /** The address object of this host and port, which all proxies share. */
     ClientAddress address(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         return addresses.computeIfAbsent(
@@ -155,18 +158,18 @@ final class ClientCore {
         ClientCluster cluster = enter(endpoints);
         try {
             T proxy = proxy(type, cluster);
-            // not in the map's lock: this is the registry's code
+            // outside the map's lock, since this runs the registry's code
             cluster.start(endpoints);
             return proxy;
         } finally {
             if (cluster.leave()) {
-                // nobody has it, and each failure would leave one more
+                // nobody uses the cluster, and each failure would leave one more in the map
                 clusters.remove(endpoints, cluster);
             }
         }
     }
 
-    /** A cluster that nobody takes out of the map until this creator has left it. */
+    /** The cluster of these endpoints. It stays in the map until this creator has left it. */
     private ClientCluster enter(Endpoints endpoints) {
         while (true) {
             ClientCluster cluster = clusters.computeIfAbsent(
@@ -176,7 +179,7 @@ final class ClientCore {
             if (cluster.enter()) {
                 return cluster;
             }
-            // the creator that has given it up is about to do the same
+            // the creator that has given the cluster up is about to remove it too
             clusters.remove(endpoints, cluster);
         }
     }
@@ -239,7 +242,11 @@ final class ClientCore {
         return keepAliveNanos;
     }
 
-    /** Longest that a call waits for a connection: time for an attempt that is under way and for the next one. */
+    /**
+     * Longest time that a call waits for a connection to any instance of a service: enough for a connection attempt in
+     * progress and the next one, if each takes no more than the connect time until it is greeted. A connection attempt
+     * itself ends after twice this time at the latest.
+     */
     long patienceNanos() {
         return 2 * connectNanos;
     }
@@ -262,7 +269,7 @@ final class ClientCore {
         return share > 1 ? null : new CircuitBreaker(share, platform.ticker()::nanoTime);
     }
 
-    /** A task that can be cancelled; null if the client is closed, and it will not run. */
+    /** Schedules a task that can be cancelled. Returns null if the client is closed, and the task will not run. */
     @Nullable
     Future<?> timer(Runnable task, long nanos) {
         try {
@@ -272,7 +279,7 @@ final class ClientCore {
         }
     }
 
-    /** A task that runs again and again until it is cancelled or throws; null if the client is closed. */
+    /** Schedules a task that repeats until it is cancelled or throws. Returns null if the client is closed. */
     @Nullable
     Future<?> repeat(Runnable task, long nanos) {
         try {
@@ -283,9 +290,10 @@ final class ClientCore {
     }
 
     /**
-     * An attempt is about to begin. It ends with the client at the latest, whatever it waits for by then: the timers of
-     * event loops that end do not run. An event loop has to say so before it asks for the attempt's first timer: either
-     * that timer finds the client closed, or {@link #end} finds the attempt.
+     * Registers a connection attempt that is about to begin. The attempt ends with the client at the latest, whatever
+     * it waits for by then, since the timers of event loops that end do not run. The event loop has to call this method
+     * before it sets the attempt's first timer: then either that timer finds the client closed, or {@link #end} finds
+     * the attempt.
      */
     void endWithThis(Coming<?> attempt) {
         attempts.add(attempt);
@@ -293,8 +301,8 @@ final class ClientCore {
     }
 
     /**
-     * Runs a task on an event loop, at the base of its stack. What this throws is the caller's: the task may run all
-     * the same.
+     * Runs a task on an event loop, at the base of the loop's stack. If this method throws, the caller has to deal with
+     * it, and the task may run all the same.
      *
      * @return false if the client is closed, and the task will not run
      */
@@ -311,9 +319,10 @@ final class ClientCore {
     }
 
     /**
-     * Runs a task on an event loop after so long.
+     * Runs a task on an event loop after a delay.
      *
-     * @return false if the client is closed, and the task will not run; one that was taken before may run after the end
+     * @return false if the client is closed, and the task will not run; a task that was accepted before may run after
+     *     the end of the client
      */
     boolean schedule(Runnable task, long nanos) {
         if (closed) {
@@ -328,9 +337,10 @@ final class ClientCore {
     }
 
     /**
-     * Connects, and ends the attempt with the failure or with the connection. Where {@code atOnce} is true, the
-     * connection ends it as soon as it stands, and after the TLS handshake if there is one; otherwise the connection
-     * does so itself when the server has greeted it. What follows the connect may take the connect time once more.
+     * Connects, and completes the attempt with the failure or with the connection. If {@code atOnce} is true, the
+     * attempt completes as soon as the connection is established, and after the TLS handshake if there is one;
+     * otherwise the connection itself completes the attempt when the server has greeted it. The steps that follow the
+     * connect may take the connect time once more.
      */
     <C extends ChannelHandler> void open(
             ClientAddress address,
@@ -366,7 +376,7 @@ final class ClientCore {
                                     over.complete(null);
                                 }
                             });
-                            // last: nobody waits for a channel that could not be set up
+                            // last, so that nobody waits for a channel that could not be set up
                             channels.put(channel, over);
                         }
                     })
@@ -374,8 +384,8 @@ final class ClientCore {
             attempt.whenComplete((connected, failure) -> {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
-                    // whoever has ended the attempt: a channel that nobody waits for is closed, also while it connects;
-                    // a connection that has ended it closes by itself, behind the word that says why
+                    // whoever has ended the attempt, a channel that nobody waits for is closed, also while it connects;
+                    // a connection that has ended the attempt closes by itself, behind the error that says why
                     connecting.channel().close();
                 }
             });
@@ -404,12 +414,12 @@ final class ClientCore {
                 }
             });
         } catch (Throwable e) {
-            // an Error too: others wait for the end of the attempt
+            // catches an Error too, since others wait for the end of the attempt
             attempt.completeExceptionally(e);
         }
     }
 
-    /** Ends an attempt on the classic wire with the TLS handshake, since nobody greets there. */
+    /** Completes a connection attempt on the classic wire after the TLS handshake, since no server greets there. */
     private static <C> void completeOnceShaken(
             CompletableFuture<C> attempt, C connection, @Nullable SslHandler engine) {
         if (engine == null) {
@@ -425,7 +435,7 @@ final class ClientCore {
         });
     }
 
-    /** The end of the client waits for the end of this call, which has been accepted. */
+    /** Makes the end of the client wait for the end of this call, which has been accepted. */
     void closesBehind(CallFuture<?> call) {
         unsent.add(call);
         call.onEnd((value, thrown) -> unsent.remove(call));
@@ -434,7 +444,7 @@ final class ClientCore {
     /**
      * Ends the client as {@code Client.close} says.
      *
-     * @throws IllegalStateException on an event loop, which it would have to wait for
+     * @throws IllegalStateException on an event loop, since this method would have to wait for that loop
      */
     void close() {
         LoopThread.refuse("Client.close", "another thread");
@@ -455,9 +465,9 @@ final class ClientCore {
     }
 
     /**
-     * Waits until this has ended in some way, also where the thread is interrupted, and for so long at most. It does
-     * without {@code completeOnTimeout}: the first one in a process has the JDK start a thread, which inherits from its
-     * caller for as long as the process lives.
+     * Waits until {@code end} has ended in some way, for {@code maxNanos} at most, also if the thread is interrupted.
+     * It does not use {@code completeOnTimeout}: the first use in a process makes the JDK start a thread, which keeps
+     * what it inherits from its caller for as long as the process lives.
      */
     private static void await(CompletableFuture<?> end, long maxNanos) {
         long begin = System.nanoTime();
@@ -480,7 +490,10 @@ final class ClientCore {
         }
     }
 
-    /** One-way calls that were accepted before, in this thread or in one that it has heard of, and have not ended. */
+    /**
+     * One-way calls that have not ended, and that were accepted before, in this thread or in one that it has
+     * synchronized with.
+     */
     private CompletableFuture<?>[] oneWayCalls() {
         List<CompletableFuture<?>> found = new ArrayList<>();
         for (Channel channel : channels.keySet()) {
@@ -489,22 +502,24 @@ final class ClientCore {
                 connection.slots.addOneWay(found);
             }
         }
-        // behind the slots: a call that loses its slot is here before, and stays here until it ends
+        // read after the slots: a call enters unsent before it loses its slot, and stays there until it ends
         found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }
 
     /**
-     * Does the part of {@link #close} that nobody waits for.
+     * Does the part of {@link #close} that waits for nothing.
      *
-     * @return ends when no connection is left; null if the client was closed before
+     * @return future that completes when no connection is left; null if the client was closed before
      */
     @Nullable
     CompletableFuture<Void> end() {
         return end(Runnable::run);
     }
 
-    /** @param registries runs what ends the watches, which is the registries' code: it may block, and may throw */
+    /**
+     * @param registries executor that ends the watches, which runs the registries' code: it may block, and may throw
+     */
     private @Nullable CompletableFuture<Void> end(Executor registries) {
         synchronized (this) {
             if (closed) {
@@ -513,7 +528,7 @@ final class ClientCore {
             closed = true;
         }
         List<CompletableFuture<?>> over = new ArrayList<>();
-        // callbacks of calls that wait run on an event loop, and may never end
+        // the callbacks of waiting calls run on an event loop, since they may never end
         for (Coming<?> attempt : attempts) {
             over.add(done(
                     loops.group,
@@ -532,9 +547,9 @@ final class ClientCore {
     }
 
     /**
-     * Takes one step of the end, which goes on whatever the step throws.
+     * Takes one step of the end of the client. The end goes on whatever the step throws.
      *
-     * @return ends normally when the step has ended
+     * @return future that completes normally when the step has ended
      */
     private static CompletableFuture<Void> done(Executor place, Runnable step) {
         CompletableFuture<Void> over = new CompletableFuture<>();
@@ -555,7 +570,7 @@ final class ClientCore {
         return over;
     }
 
-    /** Logs the failure of a one-way call, of which nobody else hears. Any thread. */
+    /** Logs the failure of a one-way call, since nobody else is told of it. Any thread. */
     void oneWayFailed(String call, Throwable thrown) {
         String how = thrown instanceof RPCXException known
                 ? known.code() + ", " + known.executed()
@@ -570,12 +585,12 @@ final class ClientCore {
 
     private static void onOwnThread(Runnable task) {
         Thread thread = new Thread(task, "rpcx-close");
-        // what never ends holds no program up
+        // a task that never ends must not keep the program alive
         thread.setDaemon(true);
         thread.start();
     }
 
-    /** Ends the connections that are there; the next call makes a new one. */
+    /** Closes the existing connections; the next call makes a new one. */
     void dropConnections() {
         channels.keySet().forEach(ClientCore::drop);
     }

@@ -16,10 +16,11 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A method of a client's interface: all that reflection had to say, found once. Calls of it start here, on any thread.
+ * A method of a client's interface, with all that reflection says of it, looked up once. Its calls start here, on any
+ * thread.
  */
 final class ClientMethod {
-    /** How the caller waits. */
+    /** How the caller waits for the result. */
     enum Kind {
         BLOCKING,
         ASYNC,
@@ -27,19 +28,25 @@ final class ClientMethod {
         STREAM
     }
 
-    /** A call that found its connection closing never left, and goes to the next one; but not for ever. */
+    /**
+     * An attempt that finds its connection closing sends nothing, and its call goes to another connection, unless the
+     * call has had this many attempts. One attempt asks at most this many instances for a slot.
+     */
     private static final int MAX_ATTEMPTS = 8;
 
-    /** Calls that did leave, the first one among them. */
+    /** Max attempts of one call that have left this side, including the first one. */
     static final int MAX_SENT = 3;
 
     private static final Object[] NO_ARGUMENTS = {};
 
-    /** What a call is told whose result cannot be read, where there is no memory to say it better. */
+    /** Error of a call whose result cannot be read, where there is no memory to make a more precise one. */
     static final RPCXException UNREADABLE =
             OwnEnd.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
 
-    /** What connections know it by: the same for all methods of the client's proxies that call the same. */
+    /**
+     * Index of the method in the tables of connections: the same for all methods of this client's proxies that call the
+     * same remote method with the same shape.
+     */
     final int index;
 
     final Kind kind;
@@ -54,7 +61,7 @@ final class ClientMethod {
     private final AnswerTimes times;
     private final Route route;
 
-    /** Codec of the argument that decides on the instance; null if none does. */
+    /** Computes the routing key from the argument that chooses the instance; null if no argument does. */
     private final @Nullable RouteKey routedBy;
 
     private final boolean idempotent;
@@ -106,7 +113,7 @@ final class ClientMethod {
         return times;
     }
 
-    /** Key by which the instance is chosen; 0 where no argument decides. */
+    /** Key by which the instance is chosen; 0 if no argument decides. */
     int key(Object[] arguments) {
         if (routedBy == null) {
             return 0;
@@ -119,13 +126,17 @@ final class ClientMethod {
     }
 
     /**
-     * @param maker of a stream, where its method was called: its subscribers come later, and get no more time for that
+     * @param maker context in which the method that returns the stream was called, null if there was none; the
+     *     stream's subscribers come later, and get no more time than that context has
      */
     long deadline(@Nullable TimedContext maker) {
         return TimedContext.deadlineOf(timeoutNanos, route.ticker(), maker);
     }
 
-    /** What keeps this side and the server's method from reading each other; null where nothing does. */
+    /**
+     * Difference of the shapes that keeps this side and the server from reading each other's bodies; null if there is
+     * none.
+     */
     @Nullable
     String difference(int serversShape) {
         return MethodShape.difference(shape, serversShape, kind != Kind.ONE_WAY);
@@ -169,13 +180,16 @@ final class ClientMethod {
         };
     }
 
-    @SuppressWarnings("unchecked") // the proxy's signature says so
+    @SuppressWarnings("unchecked") // the proxied method declares this type
     private static Object[] bound(@Nullable Object[] arguments) {
         Flow.Publisher<Object> given = (Flow.Publisher<Object>) arguments[0];
         return given == null ? arguments : new Object[] {new BoundPublisher(given, CurrentCall.get())};
     }
 
-    /** Nobody looks at the future of a one-way call: what is known when it is made is thrown. */
+    /**
+     * Throws the failure of a one-way call that has failed by the time it has been made, since nobody looks at its
+     * future.
+     */
     static void failAtOnce(CallFuture<@Nullable Object> made) {
         if (!made.isCompletedExceptionally()) {
             return;
@@ -242,7 +256,7 @@ final class ClientMethod {
                 isHeld = false;
             } finally {
                 if (isHeld) {
-                    // by stores: where the stack is at its end nothing can be called
+                    // stores only: where the stack is exhausted no method can be called
                     call.orphan = serial;
                     connection.slots.hasOrphans = true;
                 }
@@ -261,9 +275,9 @@ final class ClientMethod {
     }
 
     /**
-     * What the caller is told of a call that has failed.
+     * Error that the caller of a failed call is told.
      *
-     * @param mayHaveRun an earlier attempt of it may have been executed
+     * @param mayHaveRun an earlier attempt of the call may have been executed: the error then never says NOT_EXECUTED
      */
     private static RPCXException told(RPCXException end, boolean mayHaveRun) {
         RPCXException told = OwnEnd.told(end);
@@ -272,12 +286,18 @@ final class ClientMethod {
                 : told;
     }
 
-    /** The same of whatever has ended it. */
+    /**
+     * Failure that the caller is told of a call that {@code end} has ended: an RPCXException as above, anything else
+     * unchanged.
+     */
     static Throwable told(Throwable end, boolean mayHaveRun) {
         return end instanceof RPCXException known ? told(known, mayHaveRun) : end;
     }
 
-    /** Waits for a connection, and for another one as often as others fill it before this call has its slot. */
+    /**
+     * Waits for a connection and takes a slot there. Where other calls fill the connection first, waits for another
+     * one.
+     */
     private ClientCall awaitSlot(
             int key,
             @Nullable ClientAddress avoidedFirst,
@@ -294,19 +314,17 @@ final class ClientMethod {
             if (call != null) {
                 return call;
             }
-            // there may be room with the avoided instance alone
+            // the avoided instance may be the only one with room, so the next choice is among all instances
             on = null;
         }
     }
 
     /**
-     * As {@link #prepare}. Where others have filled the connection since it was chosen, the call goes on to the one
-     * that
-     * is chosen then. Who chooses has the connection, and may have the only trial of its instance with it: so it is
-     * used
-     * or waited for here, and nobody asks for less.
+     * As {@link #prepare}. Where other calls have filled the connection since it was chosen, another one is chosen.
+     * Choosing a connection may take the only trial of its instance, so a chosen connection is used or waited for here,
+     * and no caller chooses one only to look at it.
      *
-     * @return null where no other connection is there yet, and the call has to wait for one
+     * @return null if no other connection is ready yet, and the call has to wait for one
      * @throws RPCXException if no connection takes the call, or all are full
      */
     @Nullable
@@ -342,9 +360,9 @@ final class ClientMethod {
     }
 
     /**
-     * Whether a byte of the attempt may have left. Whoever could not, or would not, does not get the next one too,
-     * where there is another; an attempt that has come to nobody changes nothing of what is known: who only closes its
-     * connection may have the next one.
+     * Whether a byte of the attempt may have left. If so, the next attempt avoids the instance of this one, which could
+     * not or would not take the call, where there is another. An attempt of which nothing has left says nothing of its
+     * instance: one that only closes its connection may have the next attempt.
      */
     private static boolean hasLeft(RPCXException error) {
         return !OwnEnd.is(OwnEnd.Why.LEFT, error);
@@ -354,8 +372,8 @@ final class ClientMethod {
      * What the end of a call says of the instance that had it.
      *
      * @param error null for success
-     * @param givenNanos what was left of its time when it was sent
-     * @param serial of this use of its slot
+     * @param givenNanos time left to the call when it was sent
+     * @param serial number of this use of the call's slot
      */
     Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
         if (error != null) {
@@ -373,7 +391,10 @@ final class ClientMethod {
         return Health.Outcome.isRefusal(error);
     }
 
-    /** What one instance has refused, and another one takes, counts as failed at the one; what both refuse does not. */
+    /**
+     * A call that one instance refuses and another one takes counts as failed at the first; a call that both refuse
+     * does not.
+     */
     private void compare(ClientAddress refusing, ClientAddress other, Health.Outcome outcome) {
         if (refusing != other && outcome.isAnswer()) {
             route.refusals(index).giveBack();
@@ -382,8 +403,9 @@ final class ClientMethod {
     }
 
     /**
-     * A call that takes a stream may last for days. Where it is a trial, of the circuit or of an instance, the server
-     * has answered once it asks for items, which only a handler does that has begun. Before the call is sent.
+     * Has the first credit from the server end a trial. A call that takes a stream may last for days; where it is a
+     * trial, of the circuit or of an instance, the server counts as having answered once it asks for items, which only
+     * a handler that has begun does. Called before the call is sent.
      */
     private void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();
@@ -399,10 +421,12 @@ final class ClientMethod {
     }
 
     /**
-     * @param attempt counts all attempts, those that came to nobody among them
-     * @param sent counts those that have left
-     * @param upload the stream that the attempt was to take to the server; null for none
-     * @param used the instance that had the attempt; null if none had
+     * Whether to make another attempt after one that has failed. Spends from the budgets what that attempt costs.
+     *
+     * @param attempt number of attempts so far, including those of which nothing has left
+     * @param sent number of attempts that have left
+     * @param upload stream that the attempt was to send to the server; null for none
+     * @param used instance that had the attempt; null if none had
      */
     boolean mayTryAgain(
             RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
@@ -413,17 +437,19 @@ final class ClientMethod {
             return true;
         }
         if (isRefusal(error)) {
-            // whoever has refused it does so again; the budget first, which bounds how often all are looked at
+            // The refusing instance would refuse again, so the call needs another one. The budget is asked first, since
+            // it bounds how often all instances are looked at.
             return route.refusals(index).spend() && used != null && route.hasFreeBeside(used);
         }
         return route.budget().spend();
     }
 
-    /** What does not depend on budgets of {@link #mayTryAgain}: asking spends nothing. */
+    /** The part of {@link #mayTryAgain} that does not depend on budgets: asking spends nothing. */
     boolean isWorthAnother(
             RPCXException error, int attempt, int sent, @Nullable StreamSender upload, @Nullable ClientAddress used) {
         if (!hasLeft(error)) {
-            // as this side knows by itself: it has cost no server anything; but a publisher has one subscriber
+            // This side knows that nothing has left, so the attempt has cost no server anything. But a publisher is
+            // subscribed to only once.
             return attempt < MAX_ATTEMPTS && (upload == null || !upload.hasPublisher());
         }
         if (items != null || kind == Kind.STREAM) {
@@ -441,13 +467,14 @@ final class ClientMethod {
     }
 
     /**
-     * A slot with the request in it: of this connection, or of another instance's where the server of this one takes no
-     * such call, or no more of them. Nothing has left of a call that this side refuses, so going on costs no server
-     * anything and no retry; the caller has the slot from here on, and no other way to one.
+     * Takes a slot and writes the request into it: on the given connection, or on one of another instance if the server
+     * of this one takes no such call, or no more calls. Nothing has left of a call that this side refuses, so asking
+     * another instance costs no server anything, and no retry. The returned slot belongs to the caller, who has no
+     * other way to get one.
      *
-     * @param encoded the arguments as they were when the call was made; null where they are read now
-     * @param now when this thread began with this attempt
-     * @throws RPCXException if no connection takes the call; then with the reason of this one
+     * @param encoded arguments encoded when the call was made; null to encode them now
+     * @param now time at which this thread began this attempt
+     * @throws RPCXException if no connection takes the call; the reason is that of the given connection
      */
     ClientCall prepare(
             ClientConnection on,
@@ -499,8 +526,8 @@ final class ClientMethod {
     }
 
     /**
-     * @param unfit instances that do not take the call: counted once this one does, since what none takes is the call's
-     *     fault
+     * @param unfit instances that do not take the call: each is counted as failed once this one takes it, since a
+     *     call that no instance takes is at fault itself
      */
     private ClientCall prepareOn(
             ClientConnection on,
@@ -515,7 +542,8 @@ final class ClientMethod {
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            // found idle since it was chosen: its slot must not stay taken, or it takes the call after all
+            // The connection has been found idle since it was chosen, and may be about to be closed, so its slot is
+            // given back. If no other connection of the instance is ready, this one takes the call after all.
             while (used.isParting) {
                 ClientConnection other = used.address().ready();
                 if (other == null) {
@@ -536,7 +564,8 @@ final class ClientMethod {
                 }
             } catch (Throwable unsent) {
                 used.address().health().unsent();
-                // also what a method throws that does not declare it: the slot is nobody's otherwise
+                // Throwable, since the user's methods may throw what they do not declare: otherwise nobody would give
+                // the slot back.
                 call.dropUnsent();
                 isHeld = false;
                 throw unsent;
@@ -544,7 +573,7 @@ final class ClientMethod {
             isHeld = false;
         } finally {
             if (isHeld) {
-                // by stores: where the stack is at its end nothing can be called
+                // stores only: where the stack is exhausted no method can be called
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
@@ -552,7 +581,10 @@ final class ClientMethod {
         return call;
     }
 
-    /** A slot of a connection that was chosen. Where it has none, its instance has no call by that. */
+    /**
+     * Takes a slot of a chosen connection. Where none is free, the instance gets back the trial that the choice may
+     * have taken, since no call comes of it.
+     */
     private static ClientCall acquire(ClientConnection on, long deadline) {
         try {
             return on.slots.acquire(deadline);
@@ -562,7 +594,7 @@ final class ClientMethod {
         }
     }
 
-    /** Writes what stands before the body, and the body. */
+    /** Writes the request, prelude and body, into the slot. */
     private void encode(
             ClientConnection connection,
             ClientCall call,
@@ -587,10 +619,11 @@ final class ClientMethod {
                 throw late();
             }
             call.givenNanos = left;
-            // however long the call has waited before; the default stands for a full time only, and anything less is
-            // told, rounded down so that time never grows on its way. What it waits for the socket is taken off too.
-            // What it waits for the event loop is not: where that is held up it leaves with all of this time, also when
-            // that is over, since nobody looks at the clock then
+            // The call has the time that is left, however long it has waited before. A request without TIME has the
+            // full default time, so any less time is written, rounded down so that it never grows on its way. Time for
+            // which the request waits for the socket is taken off as well. Time for which it waits for the event loop
+            // is not: if the loop is held up, the request leaves with all of this time, even when that is over, since
+            // nobody looks at the clock then.
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
             if (connection.isTold(left) || !CurrentCall.isAbsent()) {
@@ -616,7 +649,8 @@ final class ClientMethod {
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
             if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
-                // may have to tell its time when it begins to leave, and then is to have a charge and turns for that
+                // The request may have to carry TIME when it begins to leave, and exceeds one frame then. TIME is
+                // inserted now, so that the charge and Turns count its bytes.
                 head |= Wire.TIME;
                 timeBytes = Varint.insert(out, timeAt, micros);
                 metadataAt += timeBytes;
@@ -639,7 +673,8 @@ final class ClientMethod {
         } catch (CodecException e) {
             throw unusable(e);
         } finally {
-            // by an accessor, or a supplier of metadata: a call that is made again is written on an event loop
+            // The user's accessors and suppliers of metadata may have set the interrupt flag of an event loop, which
+            // writes a further attempt.
             LoopThread.forgetInterrupt();
         }
     }
@@ -651,7 +686,7 @@ final class ClientMethod {
         }
     }
 
-    /** The arguments as they are now, for a call that leaves later. */
+    /** Encodes the arguments as they are now, for a call that leaves later. */
     ByteBuf encoded(Object[] arguments) {
         if (items != null) {
             needStream(arguments);
@@ -692,10 +727,10 @@ final class ClientMethod {
     }
 
     /**
-     * Subscribes to the stream that a call takes to the server, once its request is queued: a publisher that fails at
-     * once ends a call that is there. Its items wait for the server's credit.
+     * Subscribes to the stream that a call sends to the server, once its request is queued: a publisher that fails at
+     * once then ends a call that exists. The items wait for the server's credit.
      */
-    @SuppressWarnings("unchecked") // the proxy's signature says so
+    @SuppressWarnings("unchecked") // the proxied method declares this type
     static void subscribe(@Nullable StreamSender upload, Object[] arguments) {
         if (upload == null) {
             return;
@@ -724,7 +759,10 @@ final class ClientMethod {
         }
     }
 
-    /** Whatever the codec or a constructor has thrown over a result, errors included: it belongs to this call alone. */
+    /**
+     * Error of a call for whose result the codec or a constructor has thrown something, an {@code Error} included: the
+     * failure belongs to this call alone.
+     */
     static RPCXException unreadable(Throwable e) {
         try {
             return new RPCXException(
@@ -733,67 +771,70 @@ final class ClientMethod {
                     RPCXException.Executed.EXECUTED,
                     e);
         } catch (Throwable noMemory) {
-            // the call has an end all the same
+            // the call has to end all the same
             return UNREADABLE;
         }
     }
 
-    /** A call nobody blocks for; also one-way, where nobody looks at the future. */
+    /** A call that no thread blocks for. Also a one-way call, whose future nobody looks at. */
     static final class Async extends AsyncCall implements Runnable {
         private final Object[] arguments;
         private final Metadata metadata;
         private final long deadlineNanos;
         private final CallFuture<@Nullable Object> future = new CallFuture<>();
 
-        /** What the caller has: the same, or that of the hedge of which this is one of two. */
+        /** Future that the caller has: {@code future}, or that of the hedge if this is one of its two calls. */
         private final CompletableFuture<?> whole;
 
         private int attempt;
 
-        /** Attempts that have left and ended. */
+        /** Number of attempts that have left and ended. */
         private int sent;
 
         /**
-         * The arguments as they were when the call was made: while it waits for its first connection, and of a one-way
-         * call for each attempt behind that, but for as long as the slot has them too. Null for any other attempt, for
-         * which they are read anew.
+         * The arguments, encoded when the call was made. They are kept while the call waits for its first connection,
+         * and for each later attempt of a one-way call, but not while the slot has them too. Null for any other
+         * attempt, which encodes the arguments anew.
          */
         private @Nullable ByteBuf encoded;
 
-        /** Pays for {@link #encoded}; null with it. */
+        /** Charge for {@link #encoded}; null if that is null. */
         private Route.@Nullable WaitingBytes held;
 
         private int key;
         private long permit = CircuitBreaker.GIVEN;
 
-        /** Why the arguments could not be kept for the next attempt; null if they could, or had not to be. */
+        /** Why the arguments could not be kept for the next attempt; null if they were kept or did not have to be. */
         private @Nullable RPCXException unkept;
 
-        /** See {@link #closesBehind}. Before the call is sent, or as its attempt ends. */
+        /** {@link #closesBehind} has been called. Written before the call is sent, or as its attempt ends. */
         private boolean isWaitedFor;
 
-        /** An earlier attempt may have been executed; so the call may have been, whatever becomes of this one. */
+        /** An earlier attempt may have been executed, so the call may have been, however the latest attempt ends. */
         private boolean mayHaveRun;
 
-        /** The instance that has refused the attempt that left before this one; null if none has. */
+        /** Instance that has refused the previous attempt that left; null if none has. */
         private @Nullable ClientAddress refusing;
 
         private static final AtomicReferenceFieldUpdater<Async, @Nullable ClientCall> SLOT =
                 AtomicReferenceFieldUpdater.newUpdater(Async.class, ClientCall.class, "slot");
 
-        /** That of the latest attempt, which may have another call by now. */
+        /** Slot of the latest attempt; it may have another call by now. */
         private volatile @Nullable ClientCall slot;
 
         /**
-         * The stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has
+         * Stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has
          * ended.
          */
         private @Nullable StreamSender upload;
 
-        /** Has the same call under way already, or has had the attempt that left before this one. */
+        /**
+         * Instance to avoid: it has the other call of the hedge under way, or had the previous attempt that left. Null
+         * for none.
+         */
         private @Nullable ClientAddress avoided;
 
-        /** @param hedged what the caller has of a call that is made twice; null for any other */
+        /** @param hedged future that the caller has of a hedged call; null for any other call */
         Async(
                 ClientMethod method,
                 Object[] arguments,
@@ -809,7 +850,7 @@ final class ClientMethod {
             this.avoided = avoided;
         }
 
-        /** Where the call is; null before it has been sent. */
+        /** Instance of the latest attempt; null before the call has been sent. */
         @Nullable
         ClientAddress address() {
             ClientCall used = slot;
@@ -826,12 +867,12 @@ final class ClientMethod {
             return method.kind == Kind.ONE_WAY && !future.isDone() ? future : null;
         }
 
-        /** @param now the time, at which this thread has begun with the call */
+        /** @param now time at which this thread began the call */
         CallFuture<@Nullable Object> start(long now) {
             return start(false, now);
         }
 
-        /** The same call has been made once already. */
+        /** Starts the second call of a hedge, since the same call has been made once already. */
         CallFuture<@Nullable Object> startAgain(long now) {
             return start(true, now);
         }
@@ -841,7 +882,7 @@ final class ClientMethod {
             try {
                 if (method.routedBy != null) {
                     key = method.key(arguments);
-                    // that may have called what the caller has written
+                    // key() may have run the caller's own code, which takes time
                     now = method.route.ticker().nanoTime();
                 }
                 permit = isAgain ? method.route.calledAgain() : method.route.called();
@@ -859,7 +900,7 @@ final class ClientMethod {
             attempt(method.route.ticker().nanoTime());
         }
 
-        /** @param now the time, at which this thread has begun with it */
+        /** @param now time at which this thread began the attempt */
         private CallFuture<@Nullable Object> attempt(long now) {
             ClientConnection ready = method.route.readyElsewhere(key, avoided);
             if (ready != null && trySendOn(ready, now)) {
@@ -869,7 +910,7 @@ final class ClientMethod {
                 try {
                     waitForConnection();
                 } catch (Throwable e) {
-                    // also where the heap is full: what the call holds is given back with its end
+                    // also where the heap is full: the end of the call gives back what the call holds
                     end(e);
                 }
             }
@@ -885,10 +926,10 @@ final class ClientMethod {
                 }
             });
             if (wait != null) {
-                // a call whose end the caller has is not waited for; once the wait is over this does nothing
+                // A call whose future has ended waits no longer. Once the wait is over, giveUp() does nothing.
                 future.onEnd((result, thrown) -> {
                     if (wait.giveUp()) {
-                        // no attempt is under way or to come, so nobody else tells the future to
+                        // no attempt is under way or to come, so nobody else calls letGo()
                         future.letGo();
                     }
                 });
@@ -898,7 +939,7 @@ final class ClientMethod {
         /**
          * Keeps the arguments of a call that waits for its first connection: the caller may change them from now on.
          *
-         * @return false if the call has ended, since they cannot be kept
+         * @return false if the arguments cannot be kept, and the call has ended for that
          */
         private boolean keepsArguments() {
             if (method.kind == Kind.ONE_WAY) {
@@ -925,7 +966,7 @@ final class ClientMethod {
             held = taken;
         }
 
-        /** The request is in its slot, whose connection pays for it. */
+        /** Gives up the kept arguments: the request is in its slot, and charged to the connection. */
         private void forgetEncoded() {
             encoded = null;
             Route.WaitingBytes taken = held;
@@ -935,7 +976,7 @@ final class ClientMethod {
             }
         }
 
-        /** The client's end waits for this call, which has no slot that would say so. */
+        /** Has the end of the client wait for this call, which has no slot by which it would be found. */
         private void closesBehind() {
             if (!isWaitedFor) {
                 isWaitedFor = true;
@@ -955,7 +996,7 @@ final class ClientMethod {
             }
             ByteBuf made = slot.arguments();
             if (made != null) {
-                // its caller has nothing that says until when the arguments may not change
+                // the caller of a one-way call has no future that says how long the arguments must not change
                 try {
                     encoded = kept(made);
                 } catch (RPCXException noRoom) {
@@ -976,7 +1017,9 @@ final class ClientMethod {
             future.fail(told(failure, mayHaveRun));
         }
 
-        /** @return false if others have filled the connection, and the call has to wait; true also if it has ended */
+        /**
+         * @return false if other calls have filled the connection, and the call has to wait; true also if it has ended
+         */
         private boolean trySendOn(ClientConnection ready, long now) {
             try {
                 return sendOn(ready, now);
@@ -988,7 +1031,7 @@ final class ClientMethod {
 
         private boolean sendOn(ClientConnection on, long now) {
             if (future.isDone()) {
-                // by its caller
+                // its caller has ended it
                 future.letGo();
                 return true;
             }
@@ -1010,7 +1053,7 @@ final class ClientMethod {
                 if (items != null) {
                     method.endTrialOnceTaken(call, items, deadlineNanos, permit);
                 }
-                // seen by whoever sees the action that is stored next
+                // The stores from here on are visible to any thread that sees the action that onCancel() stores below.
                 sentWith(call);
                 SLOT.lazySet(this, call);
                 upload = items;
@@ -1022,23 +1065,24 @@ final class ClientMethod {
                 isHeld = false;
             } finally {
                 if (isHeld) {
-                    // by stores, as where a caller blocks
+                    // stores only, as in callBlocking()
                     call.orphan = serial;
                     used.slots.hasOrphans = true;
                 }
             }
-            // not the field: the attempt may have ended, and the next one have been made
+            // the local variable, not the field: this attempt may have ended, and the next one have set the field
             subscribe(items, arguments);
             if (future.isCancelled()) {
-                // before it had anything to stop
+                // it was cancelled before it had an action to run
                 call.cancel(serial);
             }
             return true;
         }
 
         /**
-         * The caller has had its end while the arguments were read for another attempt, and may have changed them
-         * since. What was read before that end is what the caller has called with.
+         * Drops the attempt of a call whose future has ended while the arguments were read for that attempt: the caller
+         * may have changed them since. Arguments that were read before that end are those that the caller has called
+         * with.
          */
         private void dropUnsent(ClientCall call) {
             call.connection.address().ended(Health.Outcome.UNTOLD, deadlineNanos - call.givenNanos);
@@ -1048,8 +1092,8 @@ final class ClientMethod {
         }
 
         /**
-         * Its caller gives it up. Where this meets another attempt being made, that one is ended by who makes it, once
-         * it is sent.
+         * Cancels the latest attempt, since the caller gives the call up. If another attempt is being made at the same
+         * time, the thread that makes it cancels it once it is sent.
          */
         @Override
         public void run() {
@@ -1115,7 +1159,10 @@ final class ClientMethod {
             }
         }
 
-        /** Nobody waits for one whose end the caller has, and a one-way call is sent as it was made or not at all. */
+        /**
+         * Whether to make another attempt. Nobody waits for a call whose future has ended, and a one-way call is sent
+         * with the arguments that it was made with or not at all.
+         */
         private boolean mayTryAgain(RPCXException error) {
             return !whole.isDone()
                     && (method.kind != Kind.ONE_WAY || encoded != null)

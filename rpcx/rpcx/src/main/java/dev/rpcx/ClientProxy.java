@@ -18,9 +18,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Stands behind a client's interface. Everything about its methods is found when it is made. */
+/**
+ * Invocation handler behind a client's interface. Everything about the interface's methods is found when this is made.
+ */
 final class ClientProxy implements InvocationHandler {
-    /** A stream lasts until one side ends it, in either direction, unless the method says otherwise. */
+    /**
+     * Time of a call that takes or brings a stream, unless the method says otherwise: a stream lasts until one side
+     * ends it.
+     */
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
     private static final Object[] NO_ARGUMENTS = {};
@@ -30,15 +35,15 @@ final class ClientProxy implements InvocationHandler {
     private final Map<Method, Remote> methods = new HashMap<>();
 
     /**
-     * The same by the objects that the proxy's class has for them, which are others than those that the interface
-     * gives: a look by identity compares neither names nor types. A new map replaces it where one comes that it does
-     * not have.
+     * The same by identity of the {@code Method} objects that the proxy's class has, which are others than those that
+     * the interface gives: a look by identity compares neither names nor types. A new map replaces this one when a
+     * method comes that it does not have.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 
     private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
 
-    /** All that stands between the proxy and the wire, composed once. */
+    /** A method of the proxy, with all that stands between it and the wire, composed once. */
     private interface Remote {
         @Nullable
         Object call(Object @Nullable [] arguments) throws Throwable;
@@ -107,13 +112,13 @@ final class ClientProxy implements InvocationHandler {
                         method, service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
     }
 
-    /** @return the annotation if it asks for something that is worth a look at every call */
+    /** @return the annotation if it asks for something that matters at every call; otherwise null */
     private static dev.rpcx.@Nullable Method marked(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         return marked == null || !marked.idempotent() && marked.hedgeMillis() == 0 ? null : marked;
     }
 
-    /** What no method can have, neither a client's nor a service's. */
+    /** Throws if a time is negative, which no method can have, neither a client's nor a service's. */
     static void checkTimes(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         if (marked != null) {
@@ -128,7 +133,10 @@ final class ClientProxy implements InvocationHandler {
         }
     }
 
-    /** The proxy of a public interface is a class of a package of its own, and casts to the type of the result. */
+    /**
+     * Throws if the type of the result is not accessible: the proxy of a public interface is a class in a package of
+     * its own, and casts to that type.
+     */
     private static void checkResult(Class<?> type, Method method) {
         Class<?> result = method.getReturnType();
         while (result.isArray()) {
@@ -176,7 +184,7 @@ final class ClientProxy implements InvocationHandler {
         ClientMethod.Kind kind = kind(method);
         boolean isAsync = kind == ClientMethod.Kind.ASYNC;
         boolean hasResult = method.getReturnType() != void.class;
-        // what a call brings later is something to hang on, and so is never null
+        // a future or a publisher is returned at once, and so is never null
         boolean takesNull =
                 kind == ClientMethod.Kind.BLOCKING && !method.getReturnType().isPrimitive();
         Class<?> expected = MethodType.methodType(method.getReturnType()).wrap().returnType();
@@ -198,7 +206,7 @@ final class ClientProxy implements InvocationHandler {
                 }
                 return result;
             } catch (Throwable e) {
-                // an Error too: it belongs to this call, and whoever waits for a future looks for it there
+                // Errors too: an Error belongs to this call, and whoever waits for a future looks for the failure there
                 Throwable told = told(method, e);
                 if (!isAsync) {
                     throw told;
@@ -210,7 +218,10 @@ final class ClientProxy implements InvocationHandler {
         };
     }
 
-    /** What an interceptor has thrown, as the caller of the method may meet it. */
+    /**
+     * What an interceptor has thrown, as the caller of the method may catch it: a checked exception that the method
+     * does not declare becomes an RPCXException.
+     */
     private static Throwable told(Method method, Throwable thrown) {
         if (thrown instanceof RuntimeException || thrown instanceof Error) {
             return thrown;
@@ -287,7 +298,7 @@ final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * The code of a default method that {@link InvocationHandler#invokeDefault} cannot call: its interface is not
+     * The code of a default method that {@link InvocationHandler#invokeDefault} cannot call, since its interface is not
      * public.
      */
     private MethodHandle ofInterface(Method method) throws IllegalAccessException {
@@ -301,11 +312,13 @@ final class ClientProxy implements InvocationHandler {
         return found;
     }
 
-    /** Methods that never leave the process: the interface's own default methods, and Object's. */
+    /**
+     * Calls a method that never leaves the process: a default method of the interface, or a method of {@code Object}.
+     */
     private @Nullable Object local(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
         if (method.isDefault()) {
             if (Modifier.isPublic(method.getDeclaringClass().getModifiers())) {
-                // a module need not open itself for that
+                // the interface's module need not be open for invokeDefault()
                 return InvocationHandler.invokeDefault(proxy, method, arguments);
             }
             return ofInterface(method).bindTo(proxy).invokeWithArguments(arguments == null ? NO_ARGUMENTS : arguments);

@@ -6,23 +6,23 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Settings of a client. The builder checks the range of each; what two of them must not be together is checked here.
+ * Settings of a client. The builder checks the range of each; this class checks which ones exclude each other.
  *
  * @param callTimeout time of a call without streams whose method does not say otherwise
- * @param connectTimeout time to connect, and once more to be greeted
+ * @param connectTimeout time to connect, and as much again to be greeted
  * @param keepAlive time within which a server that is gone without a word is noticed
- * @param maxClose longest that closing blocks
- * @param connections connections that are kept to each address
- * @param mostConnections max. connections to each address
+ * @param maxClose longest time that closing blocks
+ * @param connections number of connections that are kept to each address
+ * @param mostConnections maximum number of connections to each address
  * @param eventLoops number of event loops that serve this client alone; null for those that clients share
  * @param inProcess whether the client calls the in-process servers of its process
  * @param classic whether the client speaks the classic wire
  * @param choice how one of several instances is chosen
- * @param failureShare share of a service's calls whose failure breaks its circuit, or {@link #NO_BREAKER}
- * @param tls null for plain connections
- * @param faults null for connections without faults
+ * @param failureShare share of a service's calls whose failure opens its circuit, or {@link #NO_BREAKER}
+ * @param tls TLS of the connections; null for plain connections
+ * @param faults faults that are added to the connections; null for none
  * @param interceptors from the outermost to the innermost
- * @param platform where the client takes loops, time and chance from
+ * @param platform source of event loops, time and random numbers
  */
 record ClientSettings(
         Duration callTimeout,
@@ -40,7 +40,7 @@ record ClientSettings(
         @Nullable Faults faults,
         List<Interceptor> interceptors,
         Platform platform) {
-    /** Share that no calls reach. */
+    /** Value of {@code failureShare} without a circuit breaker: no share of the calls reaches it. */
     static final double NO_BREAKER = 2;
 
     ClientSettings {

@@ -7,7 +7,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** What a client's method returns that brings a stream: each subscriber makes a call of its own. */
+/** Publisher that a client's method with a stream as its result returns: each subscriber makes a call of its own. */
 final class ClientStream implements Flow.Publisher<Object> {
     private static final RPCXException GIVEN_UP =
             RPCXException.refused(RPCXException.Code.CANCELLED, "the caller gave the call up");
@@ -28,7 +28,10 @@ final class ClientStream implements Flow.Publisher<Object> {
         new Call(this).start(Given.notNull(subscriber, "subscriber", "who takes the items"));
     }
 
-    /** An attempt at a call, in the slot that it has: once it is over nothing of this reaches another call there. */
+    /**
+     * An attempt at a call, with the slot that it has. Once the attempt is over, nothing done here reaches another call
+     * in that slot.
+     */
     private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.Way {
         @Override
         public void credit(long items) {
@@ -45,38 +48,43 @@ final class ClientStream implements Flow.Publisher<Object> {
     private static final class Call extends AsyncCall implements StreamReceiver.Peer {
         private final StreamReceiver receiver;
 
-        /** What this is a call of; null once it is over. Whoever keeps its subscription keeps no arguments. */
+        /**
+         * Stream that this is a call of; null once the call is over, so that whoever keeps its subscription keeps no
+         * arguments.
+         */
         private @Nullable ClientStream stream;
 
-        /** The latest attempt; null where none has been sent, or it has come to nobody. */
+        /** Latest attempt; null if none is sent, if the latest ended before a byte left, or once the call is over. */
         private volatile @Nullable Sent sent;
 
         private volatile boolean cancelled;
 
-        // of the latest attempt: set before it is sent, and read once it has ended
+        // attempts so far, and what the latest one sends; set before that is sent, and read once it has ended
         private int attempt;
         private @Nullable StreamSender upload;
 
         // guarded by this
-        /** A thread sends the call, and tells the receiver where its credit goes. */
+        /** A thread is sending the call, and telling the receiver where its credit goes. */
         private boolean isSending;
 
-        /** The call has come to nobody meanwhile: that thread sends it again. */
+        /**
+         * The attempt has ended meanwhile, and nothing of it has left: the thread that is sending makes another one.
+         */
         private boolean isLeft;
 
-        /** Set where no connection was ready. */
+        /** Latest wait for a connection, which may be over by now; null if there is none, or the call is over. */
         private volatile Route.@Nullable Wait wait;
 
         /**
-         * The arguments as they were when the call was made, while it waits for a connection, and from an attempt that
-         * has come to nobody to the next one; null otherwise.
+         * The arguments, encoded when the call was made. They are kept while the call waits for a connection, and from
+         * an attempt of which nothing has left to the next one; null otherwise.
          */
         private @Nullable ByteBuf encoded;
 
-        /** Pays for {@link #encoded}. */
+        /** Charge for {@link #encoded}. */
         private Route.@Nullable WaitingBytes held;
 
-        /** Why the arguments could not be kept for the next attempt; null if they could, or had not to be. */
+        /** Why the arguments could not be kept for the next attempt; null if they were kept or did not have to be. */
         private @Nullable RPCXException unkept;
 
         private long deadlineNanos;
@@ -99,7 +107,8 @@ final class ClientStream implements Flow.Publisher<Object> {
             ClientStream made = Objects.requireNonNull(stream);
             receiver.begin(subscriber);
             if (cancelled) {
-                // given up before it began: a circuit's trial is for a call that can have an end
+                // Given up before it began: no permit is asked for, since a trial of the circuit is for a call that can
+                // have an end.
                 givenUp();
                 return;
             }
@@ -108,7 +117,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 permit = method.route().called();
                 key = method.key(made.arguments);
             } catch (Throwable e) {
-                // an Error too: the subscriber has its subscription already and waits for an end
+                // Errors too: the subscriber has its subscription already and waits for an end
                 refused(e);
                 return;
             }
@@ -141,7 +150,10 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** This wait may be over already, and the call be in another one or at its end: then that stays. */
+        /**
+         * Stores a wait that has begun. It may be over already, and the call be in another wait, which then stays, or
+         * at its end.
+         */
         private synchronized void waitsFor(Route.Wait begun) {
             Route.Wait other = wait;
             if (other == null || other.isOver()) {
@@ -162,7 +174,10 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** What pays is known before anything is charged: see {@link Route#waitingBytes}. */
+        /**
+         * Charges bytes of arguments. The holder of the charge is stored before anything is charged: see
+         * {@link Route#waitingBytes}.
+         */
         private void hold(int bytes) {
             Route.WaitingBytes taken = method.route().waitingBytes();
             held = taken;
@@ -178,7 +193,10 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** Nothing tells the caller of a stream until when its arguments may not change. */
+        /**
+         * Keeps the arguments for another attempt, since the caller of a stream cannot know how long they must not
+         * change.
+         */
         @Override
         void losesSlot(ClientCall slot, RPCXException error) {
             if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload, null)) {
@@ -195,25 +213,31 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** A request that stands in the queue all the same, as its thread failed behind that, has no next attempt. */
+        /**
+         * Ends the call by a failure of this side. If its request is queued all the same, since the thread failed after
+         * queueing it, the call has no further attempt.
+         */
         private void refused(Throwable failure) {
             cancelled = true;
-            // whoever keeps the subscription keeps no connection that comes later
+            // so that whoever keeps the subscription keeps no connection that comes later
             wait = null;
             stream = null;
             forgetArguments();
             method.route().over(permit);
-            // in no more frames than the end itself takes: the stack may be at its end
+            // called directly, with no stack frames but those of the end itself: the stack may be nearly exhausted
             receiver.end(failure instanceof OwnEnd own ? OwnEnd.told(own) : failure);
             receiver.open();
         }
 
-        /** Nothing has been sent, and nothing will be: only a subscriber that broke a rule still waits for a word. */
+        /**
+         * Ends a call of which nothing has been sent or will be. Only a subscriber that broke a rule still waits for a
+         * signal.
+         */
         private void givenUp() {
             refused(GIVEN_UP);
         }
 
-        /** @return null if others have filled the connection, and the call has to wait */
+        /** @return null if other calls have filled the connection, and the call has to wait */
         private @Nullable ClientCall prepare(ClientConnection on, ClientStream made) {
             ClientCall slot =
                     method.prepareOrWait(on, key, made.arguments, encoded, made.metadata, deadlineNanos, on.nanoTime());
@@ -225,9 +249,12 @@ final class ClientStream implements Flow.Publisher<Object> {
             return slot;
         }
 
-        /** @return false if others have filled the connection, and the call has to wait; true also if it has ended */
+        /**
+         * @return false if other calls have filled the connection, and the call has to wait; true also if it has ended
+         */
         private boolean send(ClientConnection on) {
-            // also for what follows the request, when the loop may have ended the call
+            // read once, for what follows the request too: by then the event loop may have ended the call and cleared
+            // the field
             ClientStream made = stream;
             if (cancelled || made == null) {
                 givenUp();
@@ -253,13 +280,14 @@ final class ClientStream implements Flow.Publisher<Object> {
                     upload = items;
                     sent = now;
                     sentWith(slot);
-                    // before the call is sent: the loop may keep them for another attempt from then on
+                    // before the call is sent: from then on the event loop may keep the arguments for another attempt
                     forgetArguments();
                     slot.sendAsync(this);
                     isHeld = false;
                 } finally {
                     if (isHeld) {
-                        // by stores, as where a caller blocks
+                        // stores only, as in ClientMethod.callBlocking(): where the stack is exhausted no method can be
+                        // called
                         slot.orphan = own;
                         used.slots.hasOrphans = true;
                     }
@@ -286,7 +314,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             return true;
         }
 
-        /** What follows a request that is on its way. */
+        /** Does what has to follow a request that has been queued. */
         private void begin(Sent now, @Nullable StreamSender items, ClientStream made) {
             ClientMethod.subscribe(items, made.arguments);
             if (cancelled) {
@@ -300,8 +328,9 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * That has failed, as for want of memory. The server is told that nobody waits, and the subscriber of the
-         * failure as the call ends by that, on the event loop. What is called here may fail as well.
+         * Ends a call for which {@code begin} has failed, as for want of memory. The server is sent CANCEL, and the
+         * subscriber is told of the failure when the call ends by that, on the event loop. What is called here may fail
+         * as well.
          */
         private void failedBehind(Sent now, Throwable failure) {
             cancelled = true;
@@ -313,7 +342,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 isLeft = false;
             }
             if (isOver) {
-                // it has come to nobody, and nobody else ends it
+                // nothing of the attempt has left, and nobody else ends the call
                 refused(failure);
                 return;
             }
@@ -324,14 +353,15 @@ final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
             } catch (Throwable again) {
-                // the server may hear nothing of it until the call's time is over
+                // the server may not hear of the cancellation before the call's time is over
                 receiver.end(failure);
             }
         }
 
         /**
-         * A stream may have nothing to bring for long. Where it is a trial, of the circuit or of an instance, a server
-         * that is heard of after a pause, and has not refused the call until then, has answered. On the event loop.
+         * Decides a trial, of the circuit or of an instance, by a stream that may bring nothing for long: a server that
+         * is heard of after a pause, and has not refused the call until then, counts as having answered. Event loop
+         * only.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;
@@ -352,14 +382,14 @@ final class ClientStream implements Flow.Publisher<Object> {
                             CircuitBreaker.PAUSE_NANOS);
         }
 
-        /** The latest attempt has come to nobody. */
+        /** Makes another attempt, since nothing of the latest one has left. */
         private void sendAgain() {
             sent = null;
             receiver.takeBack();
             findConnection();
         }
 
-        /** The way of a call that has no connection: credit has nobody to go to. */
+        /** Does nothing: a call that has no connection has no peer for its credit. */
         @Override
         public void credit(long items) {}
 
@@ -385,7 +415,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         @Nullable
         Object decode(ByteBuf reply) {
             if (reply.isReadable()) {
-                // the service has another method: the caller would take its result for a stream without items
+                // the server has another method here, whose result the caller would take for a stream without items
                 throw new RPCXException(
                         RPCXException.Code.PROTOCOL,
                         "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)");
@@ -413,7 +443,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** @return what the end of the attempt says of the instance that had it; null if none had it */
+        /** @return what the end of the latest attempt says of the instance that had it; null if none had it */
         private Health.@Nullable Outcome tellInstance(@Nullable RPCXException error) {
             Sent ended = sent;
             if (ended == null) {
@@ -424,7 +454,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             return outcome;
         }
 
-        /** The call is over: whoever keeps its subscription keeps no connection. */
+        /** Drops what a call that is over refers to, so that whoever keeps its subscription keeps no connection. */
         private void letGo() {
             sent = null;
             wait = null;
@@ -446,18 +476,19 @@ final class ClientStream implements Flow.Publisher<Object> {
             isOver = true;
             letGo();
             receiver.end(error);
-            // an attempt to send it again may have ended half way
+            // another attempt may have failed half way, before it opened the receiver
             receiver.open();
         }
 
         @Override
         void fail(RPCXException error) {
-            // nothing has been told but the subscription: its call may go another way as one that brings no stream
+            // The subscriber has had nothing but its subscription, so the call may have another attempt, as a call
+            // without a stream may.
             if (!answered
                     && !cancelled
                     && encoded != null
                     && method.mayTryAgain(error, attempt, attempt, upload, null)) {
-                // the next attempt may go elsewhere: if this one was a trial it is one no more
+                // the next attempt may go to another instance: if this one was a trial it is none any more
                 tellInstance(error);
                 synchronized (this) {
                     if (isSending) {
@@ -469,7 +500,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             isOver = true;
-            // a stream whose time is over after it has brought something has done what it was asked for
+            // a stream that has brought something before its time was over has done what it was asked for
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }

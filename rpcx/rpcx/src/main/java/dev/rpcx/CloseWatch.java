@@ -21,26 +21,27 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Epoll for one event loop, which learns of every socket that is about to be closed: whatever closes one, the peer, an error, the loop's
- * end, it is first taken off the loop. Where a {@link WriteTurn} or a {@link ReadTurn} has a thread at the socket, it is waited for: the
- * number of a closed descriptor is soon another connection's.
+ * Epoll handler for one event loop, which learns of every socket that is about to be closed. Whether the peer, an error
+ * or the end of the loop closes a socket, the socket is first taken off the event loop. If a {@link WriteTurn} or a
+ * {@link ReadTurn} has a thread at the socket, the close waits for that thread: the number of a closed descriptor is
+ * soon that of another connection.
  *
- * <p>The watch and the turns rely on how Netty works inside, which its next version may change:
- * {@code NettyVersionsTest} names those for which this holds.
+ * <p>This class and the turns rely on how Netty works inside, which its next version may change:
+ * {@code NettyVersionsTest} names the versions for which this holds.
  */
 final class CloseWatch implements IoHandler {
-    /** Has threads other than the event loop at a socket. */
+    /** Lets threads other than the event loop use a socket. */
     interface SocketUser {
         /**
-         * The socket is about to be closed: no thread is at it when this returns, and none comes after. On the event
-         * loop.
+         * Called when the socket is about to be closed: when this method returns, no thread is at the socket, and none
+         * comes later. On the event loop.
          */
         void socketCloses();
     }
 
     private final IoHandler epoll;
 
-    /** The loop's alone. */
+    /** Sockets of the event loop, by descriptor. Event loop only. */
     private final Map<FileDescriptor, Registration> registrations = new HashMap<>();
 
     private CloseWatch(IoHandler epoll) {
@@ -60,8 +61,9 @@ final class CloseWatch implements IoHandler {
     /**
      * Finds a socket that threads other than the event loop may write to or read from. On the event loop.
      *
-     * @param connection the channel's handler whose bytes they are
-     * @return null where they may not: TLS, or any other handler between connection and socket, would see nothing of it
+     * @param connection the channel's handler that reads and writes the bytes of the socket
+     * @return null if other threads may not use it: TLS, or any other handler between connection and socket, would see
+     *     nothing of the bytes
      */
     static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
         CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
@@ -92,8 +94,8 @@ final class CloseWatch implements IoHandler {
 
     @Override
     public void destroy() {
-        // once more: a loop that is ended while it runs a task ends without the step before, and its sockets stayed
-        // open
+        // called once more: an event loop that is ended while it runs a task skips prepareToDestroy, and its sockets
+        // would stay open
         epoll.prepareToDestroy();
         epoll.destroy();
     }
@@ -116,7 +118,10 @@ final class CloseWatch implements IoHandler {
         return epoll.isCompatible(type);
     }
 
-    /** Stands between epoll and a socket's channel. Closed by epoll alone, whose signature its own has. */
+    /**
+     * Registration of a socket, which stands between epoll and the socket's channel. Only epoll closes it, and
+     * {@code close} has the signature that epoll's interface gives it.
+     */
     @SuppressWarnings("try")
     final class Registration implements IoRegistration, EpollIoHandle {
         private static final EpollIoOps READING = EpollIoOps.EPOLLIN.with(EpollIoOps.EPOLLRDHUP);
@@ -124,17 +129,20 @@ final class CloseWatch implements IoHandler {
         private final EpollIoHandle channel;
         private @Nullable IoRegistration inEpoll;
 
-        /** Told before the socket closes, as {@link #reading} is. */
+        /** Called before the socket closes, as {@link #reading} is; null if no other thread writes. */
         @Nullable
         SocketUser writing;
 
         @Nullable
         SocketUser reading;
 
-        /** What the channel wants to hear of. */
+        /** Events that the channel has asked for. */
         private EpollIoOps ops = EpollIoOps.NONE;
 
-        /** Who has the socket lent; the channel hears nothing of what arrives. */
+        /**
+         * Turn to which the socket is lent; null if it is not lent. Meanwhile the channel gets no events of what
+         * arrives.
+         */
         private @Nullable ReadTurn lentTo;
 
         Registration(EpollIoHandle channel) {
@@ -145,7 +153,7 @@ final class CloseWatch implements IoHandler {
             return Objects.requireNonNull(inEpoll);
         }
 
-        /** On the event loop, as all that follows. */
+        /** Lends the socket. On the event loop, as all methods that follow. */
         void pause(ReadTurn turn) {
             lentTo = turn;
             inEpoll().submit(heard());
@@ -156,7 +164,10 @@ final class CloseWatch implements IoHandler {
             inEpoll().submit(heard());
         }
 
-        /** Never nothing: Netty would take the socket off epoll, and not find it there again. Errors are told in any case. */
+        /**
+         * Events that epoll is asked for. There is always one: without any, Netty would take the socket off epoll, and
+         * not find it there again. Epoll reports errors in any case.
+         */
         private EpollIoOps heard() {
             return lentTo == null ? ops : ops.without(READING).with(EpollIoOps.EPOLLERR);
         }
@@ -164,7 +175,7 @@ final class CloseWatch implements IoHandler {
         @Override
         public void handle(IoRegistration registration, IoEvent event) {
             ReadTurn turn = lentTo;
-            // an error is told in any case: the channel hears of it again when the socket is back
+            // an error is reported in any case: the channel hears of it again when the socket is back
             if (turn == null || turn.takeForLoop()) {
                 channel.handle(this, event);
             }

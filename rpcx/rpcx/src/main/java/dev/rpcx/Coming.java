@@ -9,8 +9,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection that is there or will be, for all calls that wait for it. A call whose time is over is taken off again:
- * a plain future would hold whatever has been hung on it until it ends itself, and an attempt to connect may outlast
+ * A connection that is established or being attempted, for all calls that wait for it. A call whose time is over is
+ * removed again: a plain future would hold its callbacks until it ends itself, and a connection attempt may outlast
  * many calls. Thread-safe.
  *
  * @param <C> a connection on one of the wires
@@ -18,11 +18,14 @@ import org.jspecify.annotations.Nullable;
 class Coming<C> extends CompletableFuture<C> {
     /** A call that waits. */
     interface Waiter<C> {
-        /** Told once how the wait has ended, with this or with another one; exactly one of the two is null. */
+        /**
+         * Told once how the wait has ended: with this connection, with another one or with a failure. Exactly one of
+         * the two arguments is null.
+         */
         void ended(@Nullable C connected, @Nullable Throwable failure);
     }
 
-    /** In the order in which they came. Guarded by itself. */
+    /** Waiting calls, in the order in which they came. Guarded by itself. */
     private final Set<Waiter<C>> waiters = new LinkedHashSet<>();
 
     Coming() {
@@ -44,23 +47,23 @@ class Coming<C> extends CompletableFuture<C> {
         try {
             waiter.ended(connected, failure);
         } catch (Throwable e) {
-            // the other calls hear of it all the same
+            // the other calls are told all the same
             CallbackFailures.log(e);
         }
     }
 
-    /** @return false if the wait has ended already: then this waiter is not told */
+    /** @return false if the wait has ended already, and {@code waiter} is not told */
     boolean add(Waiter<C> waiter) {
         synchronized (waiters) {
-            // whoever ends the wait after this takes the waiter out
+            // a thread that ends the wait after this finds the waiter and tells it
             return !isDone() && waiters.add(waiter);
         }
     }
 
     /**
-     * Before this has ended: the first that waits takes what is there already.
+     * Gives another connection, which exists already, to the first waiting call, before this connection is established.
      *
-     * @return false if nobody waits
+     * @return false if no call waits
      */
     boolean tellFirst(C other) {
         Waiter<C> first;
@@ -89,12 +92,12 @@ class Coming<C> extends CompletableFuture<C> {
         }
     }
 
-    /** What calls take that have waited for this, where it has failed; null if there is nothing else. */
+    /** Other connection for calls that have waited for this one, if this one has failed; null if there is none. */
     @Nullable
     C instead() {
         return null;
     }
 
-    /** A call that has asked for this waits no longer; others may. */
+    /** Called when a call no longer waits for this connection; other calls may still wait. */
     void abandon() {}
 }

@@ -3,14 +3,17 @@ package dev.rpcx;
 import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
-/** A warning in the log once a minute, with a count: what strangers send must neither fill the log nor hide what fails later. Thread-safe. */
+/**
+ * Logs a warning at most once a minute, with a count of those left out: what strangers send must neither fill the log
+ * nor hide what fails later. Thread-safe.
+ */
 final class Complaint {
     private static final long PAUSE_MILLIS = 60_000;
 
     private final System.Logger logger;
     private final InstantSource clock;
 
-    // guarded by this
+    // the fields below are guarded by this
     private long loggedMillis;
     private boolean wasLogged;
     private long silent;
@@ -20,7 +23,7 @@ final class Complaint {
         this.clock = clock;
     }
 
-    /** The next one is logged: for tests, which share what is one for the process. */
+    /** Has the next warning logged in any case. For tests, which share an instance that is one for the process. */
     synchronized void forget() {
         wasLogged = false;
         silent = 0;
@@ -30,7 +33,7 @@ final class Complaint {
         long before;
         synchronized (this) {
             long now = clock.millis();
-            // a clock that was set back must not silence this for longer
+            // a clock that was set back must not suppress warnings for longer than the pause
             if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
                 silent++;
                 return;
@@ -43,7 +46,10 @@ final class Complaint {
         warn(logger, text + (before == 0 ? "" : " (" + before + " more since this was logged last)"), why);
     }
 
-    /** Logs one warning, whatever was logged before. What the application's logging throws goes no further. */
+    /**
+     * Logs one warning, whatever was logged before. An exception of the application's logging does not reach the
+     * caller.
+     */
     static void warn(System.Logger logger, String text, @Nullable Throwable why) {
         try {
             logger.log(System.Logger.Level.WARNING, text, why);

@@ -3,10 +3,10 @@ package dev.rpcx;
 import io.netty.channel.EventLoop;
 
 /**
- * Where one connection has its handlers run, and what their streams and calls have to be told, off its event loop. On
- * virtual threads both are the same. A pool has two parts, each shared among connections: handlers wait for a thread of
- * the first, of which there are few, and signals never wait for a handler. So a handler that keeps its thread until it
- * has been told something does not keep that from being told.
+ * Threads on which one connection runs, off its event loop, its handlers and what their streams and calls have to be
+ * told. On virtual threads both are the same. A pool has two parts, each shared among connections: handlers wait for a
+ * thread of the first part, of which there are few; what has to be told runs in the second part and never waits for a
+ * handler. So a handler that keeps its thread until it has been told something does not keep that from being told.
  */
 final class ConnectionThreads {
     private final Threads threads;
@@ -22,14 +22,17 @@ final class ConnectionThreads {
     }
 
     /**
-     * Begins a handler, now or when the pool has a thread for it. As {@link Threads#run}, which says what it throws;
-     * one that has waited may be refused later instead.
+     * Starts a handler, now or when the pool has a thread for it. It throws what {@link Threads#run} throws; a handler
+     * that has waited may be refused later instead.
      */
     void run(RunOn.Place place, PoolShares.Task handler) {
         run(place, handlers, handler);
     }
 
-    /** Runs what the subscriber or publisher of a stream has to be told, or what a handler wants to be told. As {@link #run}. */
+    /**
+     * Runs a signal for the subscriber or publisher of a stream, or a callback that a handler has registered. Otherwise
+     * as {@link #run}.
+     */
     void tell(RunOn.Place place, PoolShares.Task signal) {
         run(place, signals, signal);
     }
@@ -42,17 +45,24 @@ final class ConnectionThreads {
         }
     }
 
-    /** Takes a handler back that has been given to {@link #run}. @return false if it does not wait: it has begun, or is about to */
+    /**
+     * Takes a handler back that has been given to {@link #run}.
+     *
+     * @return false if it does not wait, as it has started or is about to
+     */
     boolean withdraw(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.withdraw(handler);
     }
 
-    /** Whether a handler that waits does so because its own connection holds as many threads as it may, and others have some left. */
+    /** Whether a handler waits because its own connection holds as many threads as it may, though a thread is free. */
     boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.isBeyond(handler);
     }
 
-    /** Once. What goes on counts for others of the same address. */
+    /**
+     * Notes that the connection is gone; called once. What goes on counts in the shares of later connections of the
+     * same address.
+     */
     void connectionGone() {
         handlers.connectionGone();
         signals.connectionGone();

@@ -5,15 +5,15 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The context that each thread has: that of the call which it handles, or of calls which {@link CallContext#within} has
- * given a time. An event loop makes most calls of many callers, and has it in a field.
+ * Context of each thread: that of the call which the thread handles, or of calls to which {@link CallContext#within}
+ * has given a time. Many callers make most of their calls on event loops, so an event loop has its context in a field.
  */
 final class CurrentCall {
     private static final ThreadLocal<@Nullable TimedContext> OF_OTHERS = new ThreadLocal<>();
 
     private CurrentCall() {}
 
-    /** This thread's context; null for none. No other class of context is ever set. */
+    /** Returns this thread's context; null for none. No context of another class is ever set. */
     static @Nullable TimedContext get() {
         return Thread.currentThread() instanceof LoopThread loop ? (TimedContext) loop.context : OF_OTHERS.get();
     }
@@ -30,7 +30,7 @@ final class CurrentCall {
         }
     }
 
-    /** Makes this the thread's context. @return the one before, to be set again */
+    /** Makes {@code context} the thread's context. @return the context before, to be set again */
     static @Nullable TimedContext swap(@Nullable TimedContext context) {
         TimedContext before = get();
         if (before != context) {
@@ -49,7 +49,7 @@ final class CurrentCall {
         }
     }
 
-    /** As {@link CallContext#within} says. */
+    /** Does what {@link CallContext#within} says. */
     static <T> T within(Duration time, Supplier<T> calls) {
         Given.notNull(calls, "calls", "what makes them");
         TimedContext outer = get();

@@ -16,17 +16,17 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds an address of each host that connections go to, any of those that it has, on the event loop that connects and
- * without blocking it: the hosts file, then the name servers and search list of {@code /etc/resolv.conf}. Answers are
- * kept for their time to live, at most {@value #MAX_TTL_SECONDS} s.
+ * Resolves the host of each new connection to any one of its addresses, on the event loop that connects and without
+ * blocking it. The hosts file is asked first, then the name servers and the search list of {@code /etc/resolv.conf}.
+ * Answers are cached for their time to live, at most {@value #MAX_TTL_SECONDS} s.
  */
 final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
     private static final int MAX_TTL_SECONDS = 30;
 
-    /** All questions for one host together: as long as a client's standard time to connect. */
+    /** Longest time for all questions about one host together: a client's standard time to connect. */
     private static final long MAX_MILLIS = 3_000;
 
-    /** Empty for those of the system. */
+    /** Name servers to ask; empty for those of the system. */
     private final List<InetSocketAddress> nameServers;
 
     DnsAddresses(List<InetSocketAddress> nameServers) {
@@ -38,7 +38,10 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
         return new OfLoop((EventLoop) executor);
     }
 
-    /** Addresses that are no names need no resolver, so there is none before the first name. On the event loop. */
+    /**
+     * Resolver of one event loop. It makes its {@code DnsNames} on that loop, for the first host name: a literal
+     * address needs none. {@code resolveHere} and {@code names} run on the event loop only.
+     */
     private final class OfLoop extends AbstractAddressResolver<InetSocketAddress> {
         private final EventLoop loop;
         private @Nullable DnsNames names;
@@ -53,7 +56,7 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
             return !address.isUnresolved();
         }
 
-        /** Bootstrap asks from the thread that connects: the questions are the loop's. */
+        /** Called by Netty's bootstrap on the thread that connects; the questions are asked on the event loop. */
         @Override
         protected void doResolve(InetSocketAddress address, Promise<InetSocketAddress> promise) {
             if (loop.inEventLoop()) {
@@ -74,7 +77,7 @@ final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
                 if (found == null || found.isEmpty()) {
                     promise.tryFailure(failure == null ? new UnknownHostException(address.getHostString()) : failure);
                 } else {
-                    // any of them: where one refuses, the next attempt to connect may have another
+                    // a random address: where one refuses, the next attempt to connect may get another
                     InetAddress any = found.get(ThreadLocalRandom.current().nextInt(found.size()));
                     promise.trySuccess(new InetSocketAddress(any, address.getPort()));
                 }

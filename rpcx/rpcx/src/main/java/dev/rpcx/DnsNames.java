@@ -45,31 +45,38 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks name servers, on one event loop. A host's addresses are those of one family: a machine of both
- * families is one instance, and two questions of which one gets no answer would bring half of a list.
+ * Asks name servers, on one event loop. The addresses of a host are taken from one family only, IPv4 or IPv6: a machine
+ * with addresses of both families is one instance, and where only one of two questions is answered, the list would be
+ * incomplete.
  */
 final class DnsNames {
-    /** Longest wait for one datagram; the next name server is asked after it. */
+    /** Longest wait for the answer to one datagram; then the next name server is asked. */
     private static final long QUERY_MILLIS = 1_000;
 
-    /** Of an answer by TCP, where one address is wanted: a thousand of IPv4. A datagram has 4 KiB. */
+    /**
+     * Largest answer by TCP where one address is wanted: about a thousand IPv4 addresses. A datagram has 4 KiB at most.
+     */
     private static final int MAX_ANSWER_BYTES = 16 * 1024;
 
     /**
-     * The same where all are wanted: 1,500 of IPv4, or 870 of IPv6. Comparing 4,090 takes an event loop 25 ms (JDK
-     * 25.0.3, AMD EPYC, 2 cores, 2026-11-28), and so many some 4.
+     * Largest answer by TCP where all addresses are wanted: 1,500 IPv4 or 870 IPv6 addresses. Netty compares each
+     * address with all before it: for 4,090 addresses an event loop takes 25 ms (JDK 25.0.3, AMD EPYC, 2 cores,
+     * 2026-11-28), and for an answer of this size some 4 ms.
      */
     private static final int MAX_LONG_ANSWER_BYTES = 24 * 1024;
 
-    /** Addresses of a host that are kept, where one is wanted. */
+    /** Number of addresses of a host that are cached where one is wanted. */
     private static final int MAX_KEPT = 16;
 
-    /** The family that is asked for first, then the other one. */
+    /** Address families in the order in which they are asked for. */
     private static final List<ResolvedAddressTypes> FAMILIES = families();
 
     private final List<DnsNameResolver> resolvers = new ArrayList<>();
 
-    /** Counts the answers that were too long, where one question is asked after the other. */
+    /**
+     * Number of answers by TCP that were refused as too long. It tells why a question failed only where no two
+     * questions are asked at the same time.
+     */
     private final AtomicInteger refused;
 
     private DnsNames(DnsNameResolverBuilder builder, Supplier<DnsCache> caches, AtomicInteger refused) {
@@ -82,8 +89,8 @@ final class DnsNames {
     }
 
     /**
-     * For who wants all addresses of a host, and asks anew each time. An answer by TCP that names more than the bound
-     * is refused.
+     * For callers that want all addresses of a host. Nothing is cached. An answer by TCP of more than
+     * {@code MAX_LONG_ANSWER_BYTES} is refused.
      *
      * @param nameServers empty for those of the system
      */
@@ -96,7 +103,8 @@ final class DnsNames {
     }
 
     /**
-     * For who asks {@link #any} for records that are no addresses, of which none is compared with others.
+     * For callers that ask {@link #any} for records other than addresses. Answers by TCP have no bound of their own,
+     * since Netty does not compare such records with each other.
      *
      * @param nameServers empty for those of the system
      */
@@ -106,11 +114,11 @@ final class DnsNames {
     }
 
     /**
-     * For who wants any one address of a host: of an answer, which may name thousands, few are kept, and one by TCP is
-     * refused that is too long.
+     * For callers that want any one address of a host. An answer may name thousands of addresses: only
+     * {@code MAX_KEPT} are cached, and an answer by TCP of more than {@code MAX_ANSWER_BYTES} is refused.
      *
      * @param nameServers empty for those of the system
-     * @param maxTtlSeconds an answer is kept for its time to live, at most so long
+     * @param maxTtlSeconds longest time to cache an answer, whose own time to live may be less
      */
     static DnsNames ofAny(EventLoop loop, List<InetSocketAddress> nameServers, int maxTtlSeconds) {
         return new DnsNames(
@@ -119,14 +127,15 @@ final class DnsNames {
                 new AtomicInteger());
     }
 
-    /** For questions that are not for addresses. */
+    /** Returns a resolver for questions that do not ask for addresses; any of the resolvers serves for these. */
     DnsNameResolver any() {
         return resolvers.get(0);
     }
 
     /**
-     * Tells all addresses of a host, or why there are none, on the event loop. Those of the second family count where a
-     * name server has said that there are none of the first one, and not where none has answered.
+     * Passes all addresses of a host, or the reason why there are none, to {@code told}, on the event loop. Addresses
+     * of the second family are asked for only where a name server has said that there are none of the first family, and
+     * not where no name server has answered.
      */
     void addresses(String host, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> told) {
         ask(host, 0, told);
@@ -148,7 +157,7 @@ final class DnsNames {
         });
     }
 
-    /** Whether a name server has answered that there is no such name, or no such record of it. */
+    /** Whether a name server has answered that the name does not exist, or has no record of the family. */
     private static boolean saysThatThereAreNone(Throwable failure) {
         if (!(failure instanceof UnknownHostException)) {
             return false;
@@ -158,7 +167,7 @@ final class DnsNames {
                 return DnsResponseCode.NXDOMAIN.equals(error.getCode());
             }
             if (cause instanceof DnsNameResolverException) {
-                // no answer in time, or one that could not be read
+                // no answer has come in time, or one that could not be read
                 return false;
             }
         }
@@ -181,7 +190,7 @@ final class DnsNames {
                 : List.of(ResolvedAddressTypes.IPV4_ONLY, ResolvedAddressTypes.IPV6_ONLY);
     }
 
-    /** Whether an interface has such an address that reaches other hosts. */
+    /** Whether a network interface has an address of this family that reaches other hosts. */
     private static boolean hasAddress(Predicate<InetAddress> family) {
         return NetUtil.NETWORK_INTERFACES.stream()
                 .flatMap(NetworkInterface::inetAddresses)
@@ -198,13 +207,13 @@ final class DnsNames {
         return made;
     }
 
-    /** @param streams an answer that does not fit a datagram is asked for by TCP, on one of them */
+    /** @param streams makes the TCP channel on which an answer is asked for that does not fit a datagram */
     private static DnsNameResolverBuilder resolver(
             EventLoop loop, List<InetSocketAddress> nameServers, ChannelFactory<SocketChannel> streams) {
         DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
                 .datagramChannelType(Epoll.isAvailable() ? EpollDatagramChannel.class : NioDatagramChannel.class)
                 .socketChannelFactory(streams)
-                // a random port for each resolution: who forges an answer has to guess it beside the question's number
+                // each resolution has a random port: a forged answer has to match it and the number of the question
                 .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
                 .queryTimeoutMillis(QUERY_MILLIS)
                 .cnameCache(NoopDnsCnameCache.INSTANCE)
@@ -215,8 +224,8 @@ final class DnsNames {
     }
 
     /**
-     * Ends a connection, which is that of one question, where its answer is too long: Netty compares each address with
-     * all before it, on the event loop. What the datagram has said counts then, as far as it went.
+     * Ends the TCP connection of one question where the answer is too long: Netty compares each address with all before
+     * it, on the event loop. The truncated answer in the datagram counts then.
      */
     private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
         private final int maxBytes;
@@ -243,7 +252,7 @@ final class DnsNames {
         }
     }
 
-    /** Keeps the first addresses of a host: for each one more Netty copies those that are kept. */
+    /** Cache that keeps only the first addresses of a host, since Netty copies all of these for each further one. */
     private static final class FewAddresses extends DefaultDnsCache {
         FewAddresses(int maxTtlSeconds) {
             super(0, maxTtlSeconds, 0);

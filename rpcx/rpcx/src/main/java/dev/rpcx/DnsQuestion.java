@@ -20,24 +20,24 @@ import java.util.Locale;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** What is asked of DNS, and how its answer reads. A value: equal questions are asked once for all who want to know. */
+/** A question to DNS, and how its answer is read. It is a value: clients that ask equal questions share one watch. */
 sealed interface DnsQuestion {
-    /** Asks, and tells instances or a failure on the event loop of the resolver. Does not block. */
+    /** Asks, and passes instances or a failure to {@code told}, on the event loop of the resolver. Does not block. */
     void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
 
     /**
-     * Whom to ask.
+     * Resolver that answers this question.
      *
-     * @param nameServers empty for those of the system
+     * @param nameServers name servers to ask; empty for those of the system
      */
     DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers);
 
-    /** What an answer reads as. */
+    /** Reads the instances from an answer. */
     interface Reading<T> {
         List<Endpoint> of(T answer) throws UnknownHostException;
     }
 
-    /** Tells what has been found, or why nothing can be read, whatever that throws: its bytes may be anybody's. */
+    /** Passes on what has been found, or whatever reading it throws, since the bytes of an answer may be anybody's. */
     private static <T> void tell(
             @Nullable T answer,
             @Nullable Throwable failure,
@@ -55,7 +55,7 @@ sealed interface DnsQuestion {
         told.accept(found, why);
     }
 
-    /** Addresses of a host, all at one port and of one family. The hosts file and the search list hold. */
+    /** Question for the addresses of a host, all at one port and of one family. Hosts file and search list apply. */
     record Addresses(String host, int port) implements DnsQuestion {
         public Addresses {
             host = new Endpoint(host, port).host().toLowerCase(Locale.ROOT);
@@ -80,15 +80,15 @@ sealed interface DnsQuestion {
     }
 
     /**
-     * Targets of an SRV record, those of the lowest priority that can be called. Weights above
-     * {@link Endpoint#MAX_WEIGHT} are scaled together, and 0 beside others is the smallest share there is. Source: RFC
-     * 2782.
+     * Question for the targets of an SRV record. Of the targets that can be called, those of the lowest priority value
+     * count. Their weights are scaled together if one is above {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another
+     * is not: a weight of 0 is then the smallest share there is. Source: RFC 2782.
      */
     record Services(String name) implements DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;
         private static final int MAX_NAME_BYTES = 253;
 
-        /** Priority, weight and port. */
+        /** Length of priority, weight and port. */
         private static final int FIXED_BYTES = 6;
 
         public Services {
@@ -106,7 +106,7 @@ sealed interface DnsQuestion {
 
         @Override
         public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
-            // with the root's dot: the name is the whole of it, so no search list is tried
+            // the dot of the root makes the name absolute, so no search list is tried
             names.any()
                     .resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
                     .addListener((Future<List<DnsRecord>> answer) ->
@@ -126,7 +126,7 @@ sealed interface DnsQuestion {
             }
         }
 
-        /** @throws UnknownHostException a record that is none: its bytes may be anybody's */
+        /** @throws UnknownHostException if a record cannot be read, since its bytes may be anybody's */
         static List<Endpoint> lowest(List<DnsRecord> records) throws UnknownHostException {
             List<Endpoint> found = new ArrayList<>();
             List<Integer> weights = new ArrayList<>();
@@ -164,7 +164,9 @@ sealed interface DnsQuestion {
             }
         }
 
-        /** What is said of a record may have its bytes in it. */
+        /**
+         * Failure for a record that cannot be read. Its text is made visible, since it may contain the record's bytes.
+         */
         private static UnknownHostException unreadable(RuntimeException why) {
             return new UnknownHostException("an SRV record that cannot be read: "
                     + VisibleText.line(ThrowableText.message(why), ThrowableText.MAX_WHY));

@@ -8,21 +8,21 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One question, asked again and again, on one event loop of those that clients share; its listener hears of it there.
+ * Asks one question again and again, on one of the event loops that clients share, and calls its listener there.
  *
- * <p>One task looks as long as the watch is open, and the end of no question is needed for the next: so whatever fails
- * on the way of one, for want of memory say, costs that one and no other.
+ * <p>One task repeats as long as the watch is open, and asks anew also if the question before never ends. So whatever
+ * fails in one question, for want of memory say, costs that question and no other.
  */
 final class DnsWatch implements Endpoints.Watch {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
     /**
-     * A question that has had no answer for so long gets none: its resolver has given up long before, or has failed
-     * over it.
+     * Time after which a question without an answer counts as lost: its resolver has given up long before, or has
+     * failed over it.
      */
     private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    /** After a question that has failed, and while nothing has been found yet, the next one waits no longer. */
+    /** Longest wait for the next question after one that failed, and while nothing has been found yet. */
     private static final long SOON_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final EndpointsDns asked;
@@ -32,20 +32,20 @@ final class DnsWatch implements Endpoints.Watch {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile @Nullable Future<?> looks;
 
-    // on the event loop
-    /** Counts questions. What comes of an earlier one than the last is out of date. */
+    // event loop only
+    /** Number of the latest question. The answer to an earlier one is out of date. */
     private long number;
 
     private boolean isAsking;
     private long askedNanos;
 
-    /** So many looks make up the time between two questions where the first is answered. */
+    /** Number of looks from one question to the next if the first is answered. */
     private final long looksApart;
 
-    /** Looks since the last question. */
+    /** Number of looks since the last question. */
     private long looksSince;
 
-    /** Nothing has been found yet, or the last question has failed. */
+    /** Whether nothing has been found yet, or the last question has failed. */
     private boolean isSearching = true;
 
     private boolean hasFound;
@@ -54,7 +54,10 @@ final class DnsWatch implements Endpoints.Watch {
         this(asked, listener, SharedLoops.SOCKETS.take().group.next());
     }
 
-    /** @param loop of {@link SharedLoops#SOCKETS}, which has been taken for this watch; given back where that fails */
+    /**
+     * @param loop event loop of {@link SharedLoops#SOCKETS}, which have been borrowed for this watch, and are given
+     *     back here if the resolver cannot be made
+     */
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
         this.listener = listener;
@@ -79,7 +82,7 @@ final class DnsWatch implements Endpoints.Watch {
         return this;
     }
 
-    /** Throws nothing: the task would not be run again. */
+    /** Asks when it is time, or ends the task. Throws nothing, since the task would then not run again. */
     private void look() {
         try {
             looksSince++;
@@ -111,7 +114,7 @@ final class DnsWatch implements Endpoints.Watch {
         if (question != number || !isAsking) {
             return;
         }
-        // before the listener, which may throw
+        // set before the listener is called, which may throw
         isAsking = false;
         hasFound |= found != null && !found.isEmpty();
         isSearching = found == null || !hasFound;
@@ -129,7 +132,7 @@ final class DnsWatch implements Endpoints.Watch {
         try {
             LOGGER.log(System.Logger.Level.WARNING, "a name is asked for again in its time", thrown);
         } catch (Throwable unspeakable) {
-            // what has failed is worse than that nobody hears of it
+            // the log fails too, which is the lesser evil
         }
     }
 

@@ -4,17 +4,18 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Which calls of a connection are due soon. A look that passes all calls finds them, and those that come until then are
- * added: until the next look at all, others pass these alone. A client chooses how many calls it has and how often one
- * of them is due; so it cannot have all of them passed for each that it lets end.
+ * Set of the calls of a connection that are due soon. A full scan of all the connection's calls fills the set, and
+ * calls that come later are added. Until the next full scan, the connection scans the set alone. A client chooses how
+ * many calls it has and how often one of them is due; with the set it cannot have all its calls scanned for each call
+ * that it lets end.
  *
- * <p>Of how soon that is, there is room for a few. Where more come it is halved, so that those which are left are worth
- * a look at all when it is over.
+ * <p>The set covers a span of time, and has room for a few calls. If more come, the span is halved, so that the calls
+ * which are left out are worth a full scan when the span is over.
  *
  * <p>Event loop only.
  */
 final class DueSoon {
-    /** As {@link Calls#left}: it has ended. */
+    /** Result of {@link Calls#left} for a call that has ended. */
     static final long NEVER = Long.MAX_VALUE / 2;
 
     static final long SPAN_NANOS = 1_000_000_000;
@@ -22,7 +23,7 @@ final class DueSoon {
     private static final int FIRST = 16;
     private static final int[] NONE = {};
 
-    /** Asks for the time that a call has left, of some now, or ends it. */
+    /** Gives the time that a call has left as of {@code nowNanos}, and may end the call if it is due. */
     interface Calls {
         /** @return nanoseconds above 0, or {@link #NEVER} */
         long left(int id, long nowNanos);
@@ -33,29 +34,29 @@ final class DueSoon {
     private int[] ids = NONE;
     private int count;
 
-    /** All calls that are due before {@link #untilNanos} are here. */
+    /** Whether all calls that are due before {@link #untilNanos} are in the set. */
     private boolean isKept;
 
     private long untilNanos;
 
-    /** Some that are not here are due, the first of them at {@link #laterNanos}. */
+    /** Whether calls that are not in the set are due later, the first of them at {@link #laterNanos}. */
     private boolean isAnyLater;
 
     private long laterNanos;
     private boolean isLooking;
 
-    /** @param calls says what time a call has left, and ends none */
+    /** @param calls gives the time that a call has left, and ends no call */
     DueSoon(Calls calls, LongSupplier clock) {
         this.calls = calls;
         this.clock = clock;
     }
 
-    /** Whether a look at these finds all that are due now. */
+    /** Whether a scan of the set finds all calls that are due now. */
     boolean isKept(long nowNanos) {
         return isKept && untilNanos - nowNanos > 0;
     }
 
-    /** All calls are looked at now, and each that goes on is to be {@link #add added}. */
+    /** Begins a full scan: the caller scans all calls now, and has to {@link #add add} each call that goes on. */
     void begin(long nowNanos) {
         count = 0;
         isAnyLater = false;
@@ -63,13 +64,13 @@ final class DueSoon {
         isKept = true;
     }
 
-    /** All calls are looked at each time. */
+    /** Gives up the set: every scan is a full one, until the next {@code begin}. */
     void forget() {
         isKept = false;
         count = 0;
     }
 
-    /** A call is due at this time, which may be earlier than what was said of it before. */
+    /** Adds a call that is due at this time, which may be earlier than a time given before for the same call. */
     void add(int id, long dueNanos) {
         if (!isKept) {
             return;
@@ -92,14 +93,14 @@ final class DueSoon {
     }
 
     private void makeRoom() {
-        // until there is some: otherwise the next look passes all
+        // The set is incomplete until there is room. If there is none, the next scan is a full one.
         isKept = false;
         if (ids.length < MOST) {
             try {
                 ids = Arrays.copyOf(ids, Math.max(FIRST, 2 * ids.length));
                 isKept = true;
             } catch (OutOfMemoryError none) {
-                // it is a shortcut, and no call depends on it
+                // The set is a shortcut, and no call depends on it.
             }
         } else if (!isLooking) {
             long now = clock.getAsLong();
@@ -113,10 +114,10 @@ final class DueSoon {
     }
 
     /**
-     * Ends those that are due.
+     * Scans the set, and ends the calls that are due.
      *
      * @param each ends a call that is due
-     * @return when the next call is due, from now
+     * @return nanoseconds from now until the next call is due
      */
     long look(long nowNanos, Calls each) {
         isLooking = true;
@@ -130,9 +131,10 @@ final class DueSoon {
     }
 
     /**
-     * Keeps those that go on and are due before the end. What comes meanwhile is one of them.
+     * Keeps the calls that go on and are due before the end of the span. Calls that are added meanwhile are scanned
+     * too.
      *
-     * @return when the first is due, from now
+     * @return nanoseconds from now until the first of the kept calls is due
      */
     private long keepThose(Calls each, long nowNanos) {
         long next = NEVER;

@@ -5,17 +5,17 @@ package dev.rpcx;
  *
  * @param host name or address, of 1 to 255 characters, without spaces and control characters
  * @param port 1 to 65535
- * @param weight 1 to 1000: its share of the calls beside the others', where the client chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or
- *     {@link Choice#CONSISTENT_HASH}
+ * @param weight 1 to 1000: share of the calls in relation to the weights of the other instances, where the client
+ *     chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or {@link Choice#CONSISTENT_HASH}
  */
 public record Endpoint(String host, int port, int weight) {
     /** Largest weight. */
     public static final int MAX_WEIGHT = 1000;
 
-    /** Most characters of a host: as many as a name in the DNS has. A registry that lies must not make errors long. */
+    /** Most characters of a host: those of the longest DNS name. Texts of errors stay short even if a registry lies. */
     public static final int MAX_HOST_LENGTH = 255;
 
-    /** Checks the ranges. */
+    /** Checks the host, and the ranges of port and weight. */
     public Endpoint {
         if (Given.notNull(host, "host", "a name or an address").isEmpty()) {
             throw new IllegalArgumentException("host: empty (expected: a name or an address)");
@@ -36,12 +36,12 @@ public record Endpoint(String host, int port, int weight) {
         }
     }
 
-    /** With weight 1. */
+    /** Makes an endpoint with weight 1. */
     public Endpoint(String host, int port) {
         this(host, port, 1);
     }
 
-    /** Whether this can be the host of an endpoint: what a registry says may be anything. */
+    /** Whether {@code text} can be the host of an endpoint. For text from a registry, which may be anything. */
     public static boolean isHost(String text) {
         return !Given.notNull(text, "text", "a name or an address").isEmpty()
                 && text.length() <= MAX_HOST_LENGTH

@@ -5,35 +5,36 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Where the instances of a service are: a fixed list, DNS, a registry. Given to {@link Client#create(Class, Endpoints)}. Whoever implements
- * it tells what the registry says, no more: that an empty or failing registry does not empty a working list is the
- * client's care. Has value equality where it can, as all that are made here: the clients of a process make one watch
- * for all endpoints that are equal.
+ * Source that tells where the instances of a service are: a fixed list, DNS or a registry. It is given to
+ * {@link Client#create(Class, Endpoints)}. An implementation only passes on what its registry says: the client sees to
+ * it that an empty or failing registry does not empty a working list. An implementation should have value equality
+ * where it can, as all have that are made here: the clients of a process make one watch for all endpoints that are
+ * equal.
  */
 @FunctionalInterface
 public interface Endpoints {
     /**
-     * Begins to tell the listener, on any thread, until the watch is closed. Does not block, and does not throw because the registry
-     * cannot be reached: that is told to the listener, and tried again.
+     * Begins to tell the listener of the instances, on any thread, until the watch is closed. The method does not
+     * block. It does not throw where the registry cannot be reached: it tells the listener, and tries again.
      *
-     * @return what ends it, never null: {@link Client#create(Class, Endpoints)} throws otherwise
+     * @return handle that ends the watch, never null: {@link Client#create(Class, Endpoints)} throws otherwise
      */
     Watch watch(Listener listener);
 
-    /** Told of the instances. Both methods return at once and may be called from any thread, one call at a time. */
+    /** Receives the instances. Both methods return at once and may be called from any thread, one call at a time. */
     interface Listener {
         /**
-         * All instances that are there now. An empty list changes nothing. An instance whose weight has changed keeps its
-         * connections; one that is named twice is one, with the weight named first. Lists that come within 200 ms are
-         * taken together: the last one counts.
+         * Takes the list of all present instances. An empty list changes nothing. An instance whose weight has changed
+         * keeps its connections. An instance that is named twice counts once, with the weight named first. A list is
+         * taken every 200 ms at most; of those that come in between only the last one counts.
          */
         void found(List<Endpoint> all);
 
-        /** The registry could not be asked; what was found before still holds. */
+        /** Told when the registry could not be asked; the instances that were found before stay in force. */
         void failed(Throwable why);
     }
 
-    /** Ends what {@link #watch} began. A client that closes waits for it, but no longer than it waits in all. */
+    /** Ends what {@link #watch} began. {@code Client.close} waits for this too, within its own longest time. */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
         @Override
@@ -41,44 +42,45 @@ public interface Endpoints {
     }
 
     /**
-     * These and no others. A client keeps its connections to them until it closes, and tries again those that are not
-     * there: instances that come and go need an {@code Endpoints} that tells its {@link Listener} of each change, not a
-     * new one each time.
+     * Returns endpoints of these instances and no others. A client keeps its connections to them until it closes, and
+     * tries again and again to reach those that are not there. Instances that come and go need an {@code Endpoints}
+     * that tells its {@link Listener} of each change, not a new {@code Endpoints} each time.
      */
     static Endpoints of(Endpoint... instances) {
         return new EndpointsFixed(Arrays.asList(Given.noneNull(instances, "instances", "one Endpoint or more")));
     }
 
     /**
-     * Addresses of a host name, all at one port, asked for again every 2 s: a Kubernetes headless service, a
-     * round-robin record. The hosts file and the name servers and search list of {@code /etc/resolv.conf} are asked,
-     * not the JDK, which would keep an answer for 30 s; other sources of {@code /etc/nsswitch.conf} are not.
+     * Returns the addresses of a host name, all at one port, asked for again every 2 s: for a Kubernetes headless
+     * service or a round-robin record. RPCX asks the hosts file and the name servers and search list of
+     * {@code /etc/resolv.conf} itself, since the JDK would keep an answer for 30 s; it does not ask other sources of
+     * {@code /etc/nsswitch.conf}.
      *
-     * <p>Addresses of one family are taken: of IPv4, or of IPv6 where the name has none of IPv4. It is the other way
-     * round on a host without an IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}.
+     * <p>Addresses of one family are taken: IPv4 addresses, or IPv6 addresses where the name has no IPv4 address. It is
+     * the other way round on a host without an IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}.
      *
-     * <p>An answer by TCP is taken that has 24 KiB at most: some 1,500 addresses of IPv4, or 870 of IPv6. Of a name
-     * with more those are taken that stand in the datagram before it; where there are none it counts as not answered.
-     * Use {@link #srv} or a registry there.
+     * <p>An answer by TCP may have at most 24 KiB: some 1,500 IPv4 addresses, or 870 IPv6 addresses. Of a larger answer
+     * only the addresses in the datagram before it are taken; where that has none, the question counts as not answered.
+     * Use {@link #srv} or a registry for such a name.
      */
     static Endpoints dns(String host, int port) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), EndpointsDns.STANDARD_REFRESH);
     }
 
     /**
-     * The targets of an SRV record, with their ports and weights, of the lowest priority that is there; asked for again every 2 s. The
-     * name is the whole of it: {@code _greeter._tcp.example.org}.
+     * Returns the targets of an SRV record with their ports and weights, asked for again every 2 s. Only the targets of
+     * the lowest priority value are taken. The name is given in full, such as {@code _greeter._tcp.example.org}.
      */
     static Endpoints srv(String name) {
         return new EndpointsDns(new DnsQuestion.Services(name), EndpointsDns.STANDARD_REFRESH);
     }
 
-    /** The same, asked for again after each {@code refresh}, of 100 ms to 1 h. */
+    /** As {@code dns(host, port)}, but asked for again after each {@code refresh}, of 100 ms to 1 h. */
     static Endpoints dns(String host, int port, Duration refresh) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), refresh);
     }
 
-    /** The same, asked for again after each {@code refresh}, of 100 ms to 1 h. */
+    /** As {@code srv(name)}, but asked for again after each {@code refresh}, of 100 ms to 1 h. */
     static Endpoints srv(String name, Duration refresh) {
         return new EndpointsDns(new DnsQuestion.Services(name), refresh);
     }

@@ -5,12 +5,12 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Asks DNS again and again, on an event loop of those that clients share.
+ * Endpoints from DNS, which is asked again and again, on one of the event loops that clients share.
  *
- * @param nameServers empty for those of the system
+ * @param nameServers name servers to ask; empty for those of the system
  */
 record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddress> nameServers) implements Endpoints {
-    /** A new instance has traffic within 5 s: half of that for the record's own way into DNS. */
+    /** Chosen so that a new instance has traffic within 5 s, half of which is for the record's own way into DNS. */
     static final Duration STANDARD_REFRESH = Duration.ofSeconds(2);
 
     private static final Duration MIN_REFRESH = Duration.ofMillis(100);

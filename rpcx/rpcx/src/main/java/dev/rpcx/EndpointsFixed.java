@@ -2,7 +2,7 @@ package dev.rpcx;
 
 import java.util.List;
 
-/** A list that stays as it is. */
+/** Endpoints whose list never changes. */
 record EndpointsFixed(List<Endpoint> all) implements Endpoints {
     EndpointsFixed {
         all = List.copyOf(all);

@@ -8,12 +8,14 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One direction of a connection of the native wire on a bad network. It cuts what arrives into frames, lets each frame
- * of a call meet what {@link Faults} draw for it, and says what is passed on, in which order and from when on.
- * {@code dev.rpcx.testing.FaultyLink} carries that out between sockets and {@code FaultyPipe} within a client's
- * pipeline, so that a fault means the same in both. The class is public for the former alone.
+ * One direction of a connection of the native wire over a simulated bad network. This class cuts incoming bytes into
+ * frames, applies to each frame of a call the faults that {@link Faults} draws for it, and says which frames are passed
+ * on, in which order and from what time on. {@code dev.rpcx.testing.FaultyLink} passes them on between sockets, and
+ * {@code FaultyPipe} within a client's pipeline, so that a fault means the same in both. This class is public for
+ * {@code FaultyLink} alone.
  *
- * <p>What is no frame of the native wire ends the connection. One thread at a time; nothing here blocks.
+ * <p>Bytes that are no frame of the native wire end the connection. One thread at a time uses an object; no method
+ * blocks.
  */
 public final class FaultyFrames {
     private final Faults faults;
@@ -21,36 +23,42 @@ public final class FaultyFrames {
     private final ByteBuf arrived = Unpooled.buffer();
     private final ArrayDeque<Due> dues = new ArrayDeque<>();
 
-    /** Frame that waits for the next one of a call, which it lets pass. */
+    /** Frame that waits for the next frame of a call, which overtakes it; null if there is none. */
     private @Nullable ByteBuf held;
 
-    /** Time at which the frame that was delayed last is due; nothing behind it is due before. */
+    /** Time at which the frame that was delayed last is due; no frame behind it is due earlier. */
     private long openNanos = System.nanoTime();
 
     private boolean greeted;
     private boolean ended;
 
     /**
-     * What is passed on next.
+     * A frame to be passed on, or the end of the connection.
      *
-     * @param frame the preface or a frame with its header, on the heap, so that none leaks that is never passed on;
-     *     null where the connection ends instead, both ways and behind all that was passed on in this direction before
-     * @param atNanos time of {@link System#nanoTime} before which it is not passed on
+     * @param frame the preface, or a frame with its header, on the heap, so that a frame that is never passed on leaks
+     *     nothing; null if the connection ends instead, in both directions and behind everything that was passed on in
+     *     this direction before
+     * @param atNanos time of {@link System#nanoTime} before which the frame is not passed on
      */
     public record Due(@Nullable ByteBuf frame, long atNanos) {}
 
     /**
-     * Draws from the seed of {@code badNetwork} for this connection and direction alone.
+     * Creates one direction of a connection, whose faults are drawn from the seed of {@code badNetwork} for this
+     * connection and direction alone.
      *
      * @param connection number of the connection, counted from 0 in the order in which they were opened
-     * @param up from the client to the server
+     * @param up whether the direction is from the client to the server
      */
     public FaultyFrames(Faults badNetwork, long connection, boolean up) {
         faults = Given.notNull(badNetwork, "badNetwork", "Faults.seeded(…)");
         random = faults.random(connection, up);
     }
 
-    /** Reads all of {@code bytes} and keeps what is no whole frame yet. @return how many faults that adds */
+    /**
+     * Reads all of {@code bytes}, and keeps the beginning of an incomplete frame.
+     *
+     * @return number of faults that have been drawn for the frames that are whole with {@code bytes}
+     */
     public int add(ByteBuf bytes) {
         Given.notNull(bytes, "bytes", "what has arrived");
         if (ended) {
@@ -89,12 +97,12 @@ public final class FaultyFrames {
         return added;
     }
 
-    /** First of what has not been taken yet; null where nothing is. */
+    /** Returns the first entry that has not been taken yet; null if there is none. */
     public @Nullable Due peek() {
         return dues.peek();
     }
 
-    /** Takes what {@link #peek} gives. */
+    /** Takes the entry that {@link #peek} returns. */
     public @Nullable Due poll() {
         return dues.poll();
     }
@@ -113,10 +121,10 @@ public final class FaultyFrames {
     }
 
     /**
-     * Faults are drawn for frames of calls alone: how many PING frames there are follows from the clock, and not from
-     * the seed.
+     * Draws the faults of a frame of a call, and applies them. Other frames meet no faults: how many PING frames there
+     * are follows from the clock, and not from the seed.
      *
-     * @return how many faults the frame has met
+     * @return number of faults that have been drawn for the frame
      */
     private int meetFate(ByteBuf frame) {
         Faults.Fate fate = faults.fate(random);

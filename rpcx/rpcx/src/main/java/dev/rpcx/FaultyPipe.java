@@ -8,8 +8,8 @@ import io.netty.channel.ChannelPromise;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A bad network within a client's connection, for tests: on sockets and in process. Where the channel ends, frames that
- * are delayed pass before its end, since that is not delayed. Event loop only.
+ * Simulated bad network within a client's connection, for tests, over sockets and within one process. When the channel
+ * ends, delayed frames are passed on before its end, since the end is not delayed. Event loop only.
  */
 final class FaultyPipe extends ChannelDuplexHandler {
     private final Way up;
@@ -64,7 +64,7 @@ final class FaultyPipe extends ChannelDuplexHandler {
             passOn(ctx, false);
         }
 
-        /** Passes on what is due; where the channel {@code ends}, what is not due yet as well. */
+        /** Passes on the frames that are due; if the channel {@code ends}, also the frames that are not due yet. */
         void passOn(ChannelHandlerContext ctx, boolean ends) {
             for (FaultyFrames.Due due = frames.peek(); due != null && !cut; due = frames.peek()) {
                 long wait = due.atNanos() - System.nanoTime();
@@ -76,7 +76,7 @@ final class FaultyPipe extends ChannelDuplexHandler {
                 ByteBuf frame = due.frame();
                 if (frame == null) {
                     cut = true;
-                    // what was passed on in the same turn has not been flushed
+                    // the frames that were passed on just before have not been flushed
                     ctx.flush();
                     ctx.close();
                 } else if (isUp) {

@@ -4,20 +4,25 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Counts what a client may send at no cost to itself: cancels, pings, settings. More in a second than any honest client has reason for
- * ends the connection. On the event loop, and only for these frames.
+ * Counts the frames that a client may send at no cost to itself: CANCEL, PING and SETTINGS. The connection ends if more
+ * CANCELs or PINGs come in a second than any honest client has reason to send, or if SETTINGS come twice. Event loop
+ * only.
  */
 final class FloodGuard {
     /**
-     * Beyond those of the calls that were made. A cancel gains nothing, as a call has its place until its handler has
-     * ended. Source: "HTTP/2 rapid reset", CVE-2023-44487; twice all slots, every second.
+     * Maximum number of CANCELs in a second beyond one for each call that was made: twice the number of all slots. A
+     * CANCEL gains a client nothing, as a call has its place until its handler has ended. Source: "HTTP/2 rapid reset",
+     * CVE-2023-44487.
      */
     static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 
-    /** A client looks for signs of life 30 times a second at most, and as often asks whether its CANCELs were read. */
+    /**
+     * Maximum number of PINGs in a second. A client sends at most 30 in a second to look for signs of life, and as many
+     * to ask whether its CANCELs were read.
+     */
     static final int PINGS_PER_SECOND = 100;
 
-    /** Said once by those who keep to the wire. */
+    /** Maximum number of SETTINGS on a connection: a client that keeps to the wire sends them once. */
     static final int SETTINGS = 1;
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -33,7 +38,10 @@ final class FloodGuard {
         this.secondBegan = ticker.nanoTime();
     }
 
-    /** Each call may be cancelled once, whether it is still there or not; those of long ago have ended. */
+    /**
+     * Counts a call that was made: each call may be cancelled once, whether it is still there or not. The count has a
+     * bound, since calls of long ago have ended.
+     */
     void requested() {
         cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);
     }
@@ -61,7 +69,7 @@ final class FloodGuard {
             throw new WireFault("more than " + most + " " + what + " in a second");
         }
         secondBegan = now;
-        // calls that were made and not cancelled yet still may be
+        // A negative count stays: calls that were made and have not been cancelled yet still may be.
         cancels = Math.min(cancels, 0);
         pings = 0;
     }

@@ -8,11 +8,11 @@ import java.util.Set;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Map that nobody changes any more, so that whoever gets it has no need to copy it. Its entries keep their order. */
+/** Immutable map, which need not be copied when it is handed on. Its entries keep their order. */
 final class FrozenMap<K, V> extends AbstractMap<K, V> {
     private final Map<K, V> map;
 
-    /** @param map is not copied: its maker lets go of it */
+    /** @param map map that is not copied, so the caller must not use it afterwards */
     FrozenMap(LinkedHashMap<K, V> map) {
         this.map = map;
     }
@@ -32,13 +32,13 @@ final class FrozenMap<K, V> extends AbstractMap<K, V> {
         return map.get(key);
     }
 
-    /** Makes no object for each entry, as the iterator of {@link #entrySet} does. */
+    /** Allocates nothing for an entry, unlike the iterator of {@link #entrySet}. */
     @Override
     public void forEach(BiConsumer<? super K, ? super V> action) {
         map.forEach(action);
     }
 
-    /** A map of its own, with the same entries. */
+    /** Returns a new map with the same entries, which the caller may change. */
     LinkedHashMap<K, V> copy() {
         return new LinkedHashMap<>(map);
     }

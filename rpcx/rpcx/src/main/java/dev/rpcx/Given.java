@@ -5,15 +5,18 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Looks at what is given to the public API, where it is given: a null is a {@link NullPointerException} and a value out
- * of its range an {@link IllegalArgumentException}, whose texts name the setting, the value and what was expected.
+ * Checks arguments of the public API as soon as they are given. A null leads to a {@link NullPointerException} and a
+ * value out of its range to an {@link IllegalArgumentException}. Their texts name the setting, the value and what was
+ * expected.
  */
 final class Given {
     private Given() {}
 
     /**
-     * @param name of the setting or parameter
-     * @param expected what it takes
+     * Checks that a value is not null.
+     *
+     * @param name name of the setting or parameter, for the text of the exception
+     * @param expected the values that are allowed, in words, for the text of the exception
      * @return the value
      */
     static <T> T notNull(@Nullable T value, String name, String expected) {
@@ -23,7 +26,7 @@ final class Given {
         return value;
     }
 
-    /** The same for an array and each of its elements. */
+    /** Checks that an array and each of its elements are not null. */
     static <T> T[] noneNull(T @Nullable [] values, String name, String expected) {
         T[] given = notNull(values, name, expected);
         for (int i = 0; i < given.length; i++) {
@@ -32,7 +35,7 @@ final class Given {
         return given;
     }
 
-    /** The same for a list and each of its elements. @return a copy */
+    /** Checks that a list and each of its elements are not null. @return an unmodifiable copy */
     static <T> List<T> noneNull(@Nullable List<T> values, String name, String expected) {
         List<T> given = notNull(values, name, expected);
         int i = 0;
@@ -43,9 +46,9 @@ final class Given {
     }
 
     /**
-     * A time of {@code least} to {@code most}.
+     * Checks that a time is from {@code least} to {@code most}, both included.
      *
-     * @param expected the two in words
+     * @param expected these two limits, in words
      */
     static Duration time(@Nullable Duration value, String name, Duration least, Duration most, String expected) {
         Duration time = notNull(value, name, expected);
@@ -55,12 +58,12 @@ final class Given {
         return time;
     }
 
-    /** A time that a call, or an attempt to connect, may take. */
+    /** Checks a time that a call, or an attempt to connect, may take. @return the time in whole microseconds */
     static Duration callTime(String name, Duration time) {
         return micros(time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));
     }
 
-    /** What the wire has no room for is cut off. */
+    /** Rounds a time down to whole microseconds, the unit of times on the wire. */
     static Duration micros(Duration time) {
         return Duration.ofNanos(time.toNanos() / 1000 * 1000);
     }

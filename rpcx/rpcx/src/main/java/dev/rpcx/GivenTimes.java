@@ -3,14 +3,14 @@ package dev.rpcx;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * How many calls were given how long, by classes that are a fifth wide. Any thread adds; one at a time takes, and then
- * asks.
+ * Histogram of the times that calls were given, in classes that are a fifth wide. Any thread adds; one thread at a time
+ * calls {@code take} and then reads the results.
  */
 final class GivenTimes {
-    /** Bits below the first that tell classes apart. */
+    /** Number of bits below the highest bit of a time that tell classes apart. */
     private static final int FINE_BITS = 2;
 
-    /** The upper bits of a class count calls, the lower sum up their times, in units of 2^16 ns. */
+    /** The upper bits of a class count calls, the lower bits sum up their times, in units of 2^16 ns. */
     private static final int COUNT_SHIFT = 42;
 
     private static final int UNIT_SHIFT = 16;
@@ -41,14 +41,15 @@ final class GivenTimes {
         return fine << (position >>> FINE_BITS) - FINE_BITS;
     }
 
-    /** @param nanos within the bounds */
+    /** @param nanos a time within the bounds that the constructor has */
     void add(long nanos) {
         now.addAndGet(position(nanos) - lowest, 1L << COUNT_SHIFT | nanos >>> UNIT_SHIFT);
     }
 
     /**
-     * Takes what has been added since the last time. @param part the usual time is the mean of the first class that
-     * this part reaches
+     * Evaluates what has been added since the last time, and begins anew.
+     *
+     * @param part the usual time is the mean of the first class up to which one in {@code part} calls is counted
      */
     void take(int part) {
         count = 0;
@@ -96,8 +97,8 @@ final class GivenTimes {
     }
 
     /**
-     * Half of all the time that was given went to calls that were given this at most: to move it down, as much time has to
-     * be given in short pieces as all others give.
+     * Half of all the time that was given went to calls that were given this at most: to move the value down, as much
+     * time has to be given in short pieces as all other calls are given.
      */
     double middleNanos() {
         return middleNanos;

@@ -18,14 +18,15 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Closes a connection so that what was written last arrives. A socket that is closed with bytes unread, or that gets
- * bytes afterwards, is reset, and a reset throws away what the peer has not read yet. So the end of the stream goes out
- * first (within TLS its close_notify before it), and what still comes is read and thrown away, until the peer closes
- * too or its time is over.
+ * Closes a connection by half-close, so that the bytes written last arrive. A socket that is closed with bytes unread,
+ * or that gets bytes afterwards, is reset, and a reset throws away what the peer has not read yet. So this side first
+ * sends the end of its stream (within TLS a close_notify before it), and then reads and throws away what still comes,
+ * until the peer closes too or its time is over.
  *
- * <p>What was written last may be a large reply that the peer reads slowly. It leaves for as long as the peer takes
- * some of it now and then, and no longer than whose channel this is gives it: see {@link #allow}. It has left once the
- * peer's system has it, and not once the system here has: between the two there may be seconds of a slow way.
+ * <p>The bytes written last may be a large reply that the peer reads slowly. They may leave for as long as the peer
+ * takes some of them now and then, and no longer than the owner of the channel allows: see {@link #allow}. They have
+ * left once the peer's kernel has them, and not once the local kernel has them: on a slow network there may be seconds
+ * between the two.
  */
 final class HalfClose {
     private static final AttributeKey<LongSupplier> ALLOWED = AttributeKey.valueOf(HalfClose.class, "allowed");
@@ -33,25 +34,31 @@ final class HalfClose {
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     /**
-     * A peer that takes nothing of what was written last in 2 s must not hold the connection. Source: nginx,
-     * lingering_time, shortened. Looks are counted, and not time, since a loop that was kept from a look was kept from
-     * its sockets too.
+     * Number of looks, 2 s in all, in which a peer has to take some of the bytes written last: a peer that takes
+     * nothing must not hold the connection. Source: nginx, lingering_time, shortened. Looks are counted, and not time,
+     * since a loop that was kept from a look was kept from its sockets too.
      */
     private static final int FIRST_LOOKS = 4;
 
     /**
-     * One that has taken some has 10 s to take more. A system takes up to 64 KiB at once of what leaves, and a reader
-     * of 16 KiB a second needs 4 s for them. Source: as the silence within a frame of the classic wire.
+     * Number of looks, 10 s in all, in which a peer that has taken some bytes has to take more. A kernel takes up to 64
+     * KiB at once of what leaves, and a peer that reads 16 KiB a second needs 4 s for them. Source: the longest silence
+     * within a frame of the classic wire.
      */
     private static final int MORE_LOOKS = 20;
 
-    /** It has that time all the same, where the owner allows less. */
+    /** Time that the peer has even if the owner of the channel allows less. */
     private static final long LEAVE_NANOS = FIRST_LOOKS * LOOK_NANOS;
 
-    /** What comes behind the end of the stream is read for so long at most. Source: nginx, lingering_timeout, shortened. */
+    /**
+     * Longest time for which this side still reads and throws away what comes, once the peer's kernel has the end of
+     * the stream. Source: nginx, lingering_timeout, shortened.
+     */
     private static final long DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** State of a socket whose end the peer's system has not confirmed. Source: Linux, tcp_states.h. */
+    /**
+     * State of a socket whose end of the stream the peer's kernel has not acknowledged. Source: Linux, tcp_states.h.
+     */
     private static final int FIN_WAIT_1 = 4;
 
     private final Channel channel;
@@ -59,18 +66,21 @@ final class HalfClose {
     private final long beganNanos;
     private @Nullable Future<?> timer;
 
-    /** What the last look saw: bytes in the queue, and the rest of its first message, which leaves piece by piece. */
+    /**
+     * Bytes that the last look saw in the queue. {@code restOfFirst} is what it saw of the first message there, which
+     * leaves piece by piece.
+     */
     private long queued;
 
     private long restOfFirst;
 
-    /** So many looks in a row may find what the last one saw. */
+    /** Number of consecutive looks that may still find no progress. */
     private int looksLeft = FIRST_LOOKS;
 
-    /** The end of the output is in the system's hands, and nothing in the queue. */
+    /** True once the local kernel has the end of the stream, and the queue is empty. */
     private boolean isWritten;
 
-    /** Segments that were on the way to the peer at the last look. */
+    /** Number of TCP segments that were not acknowledged by the peer's kernel at the last look. */
     private long onTheWay;
 
     private HalfClose(Channel channel, Account account) {
@@ -80,18 +90,19 @@ final class HalfClose {
     }
 
     /**
-     * Says how long what is written last may take to leave, while the peer takes some of it; without this 2 s. On any
-     * thread.
+     * Sets how long the bytes written last may take to leave while the peer takes some of them; without this it is 2 s.
+     * On any thread.
      *
-     * @param nanos from the begin of the half close; asked anew twice a second, on the event loop
+     * @param nanos supplies the time from the beginning of the half-close; it is asked anew twice a second, on the
+     *     event loop
      */
     static void allow(Channel channel, LongSupplier nanos) {
         channel.attr(ALLOWED).set(nanos);
     }
 
     /**
-     * On the event loop, once for a channel, whose handler from here on throws away what it reads. Where this throws,
-     * the channel is closed: nobody else would do that.
+     * Begins the half-close of a channel, whose handler from here on throws away what it reads. On the event loop, once
+     * for a channel. If this throws, the channel is closed, since nobody else would close it.
      */
     static void of(Channel channel, Account account) {
         boolean isBegun = false;
@@ -110,7 +121,7 @@ final class HalfClose {
     }
 
     private void begin() {
-        // first: what follows may fail, and the channel is closed over it
+        // set first: what follows may fail, and then the channel is closed
         channel.closeFuture().addListener(over -> {
             if (timer != null) {
                 timer.cancel(false);
@@ -121,7 +132,8 @@ final class HalfClose {
         OwedTime.of(channel).setReading(true);
         hasTaken();
         lookAgain();
-        // behind all that was written: the end would overtake what the socket has not taken yet
+        // the end of the stream waits for everything that was written: it would overtake what the socket has not taken
+        // yet
         then(channel.writeAndFlush(Unpooled.EMPTY_BUFFER), this::endTls);
     }
 
@@ -152,7 +164,10 @@ final class HalfClose {
         });
     }
 
-    /** Nobody else would go on with what a step has begun: neither a timer nor a future calls it again. */
+    /**
+     * Runs a step, and closes the channel if the step fails: neither a timer nor a future calls it again, so nobody
+     * else would go on.
+     */
     private void orClose(Runnable step) {
         try {
             step.run();
@@ -199,7 +214,10 @@ final class HalfClose {
         }
     }
 
-    /** Nothing is written any more, so that whatever has changed in the queue has left. */
+    /**
+     * Whether the peer has taken something since the last look. Nothing is written any more, so whatever has changed in
+     * the queue has left.
+     */
     private boolean hasTaken() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         long bytes = queue == null ? 0 : queue.totalPendingWriteBytes();
@@ -210,13 +228,19 @@ final class HalfClose {
         return isLess;
     }
 
-    /** Whether the peer's system has all, and the end behind it; yes where this system does not tell. */
+    /**
+     * Whether the peer's kernel has all bytes, and the end of the stream behind them; true if the local kernel does not
+     * say.
+     */
     private boolean hasArrived() {
         EpollTcpInfo way = way();
         return way == null || way.state() != FIN_WAIT_1;
     }
 
-    /** The system here sends, or the peer's has said to have more: one that does not read is sent questions alone. */
+    /**
+     * Whether bytes are on the move: the local kernel has sent some since the last look, or the peer's kernel has
+     * acknowledged more. A peer that does not read is sent window probes alone.
+     */
     private boolean isOnItsWay() {
         EpollTcpInfo way = way();
         if (way == null) {

@@ -2,18 +2,19 @@ package dev.rpcx;
 
 import org.jspecify.annotations.Nullable;
 
-/** A call that a server handles, as its interceptors go through it. The server alone implements it. */
+/** Call that a server handles, as the chain of its interceptors sees it. Only the server implements this interface. */
 interface HandledCall {
     /**
-     * Goes one step further in the chain of the call, where {@link CallContext#current} is that call: an interceptor
-     * may have gone on to a thread that knows of no call, or of another one. On an event loop where the method's
-     * handlers do not run it goes on elsewhere, and this gives a stage.
+     * Goes one step further in the chain of the call. {@link CallContext#current} is set to the context of the call
+     * while the step runs, since an interceptor may have gone on to a thread that has no call's context, or another
+     * call's. On an event loop where the method's handlers do not run, the step runs elsewhere, and this method returns
+     * a stage.
      *
-     * @throws RPCXException the call has ended, and nothing of its chain begins any more
+     * @throws RPCXException if the call has ended, so that nothing of its chain begins any more
      */
     @Nullable
     Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable;
 
-    /** How long ago the call's first frame was there. */
+    /** Time in nanoseconds since the call's first frame arrived. */
     long ageNanos();
 }

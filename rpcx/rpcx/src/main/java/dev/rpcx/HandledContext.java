@@ -11,27 +11,30 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The context of a call that a server handles, on either wire. It keeps what has been said of the call's handler and
- * the number of the threads that run for the call, and tells whoever wants to hear of its cancel. The object of a call
- * may serve another one later; its context is of this call alone, and may be kept for longer than the call takes.
+ * Context of a call that a server handles, on either wire. It keeps the state of the call's handler and the number of
+ * the threads that run for the call, and tells whoever wants to hear of its cancel. The object of a call may serve
+ * another one later; its context belongs to this call alone, and may be kept for longer than the call takes.
  */
 final class HandledContext extends TimedContext implements HandledCall {
-    /** The handler has begun, behind the last interceptor. */
+    /** Bit: the handler has started, after the last interceptor. */
     private static final int ENTERED = 1;
 
-    /** The call has ended, which is what its caller is told; so the handler may not begin any more. */
+    /** Bit: the call has ended, which is what its caller is told, so the handler may not start any more. */
     private static final int BARRED = 2;
 
-    /** The call is over but for its threads, or its handler is and its reply has not left. */
+    /** Bit: the call is over but for its threads, or but for these and its reply. */
     private static final int OVER = 4;
 
-    /** The last of the call's threads leaves the limit of its method. */
+    /** Bit: the last of the call's threads has to stop counting the handler in the limit of its method. */
     private static final int LEAVES = 8;
 
-    /** And the handler, or what stands before it, has brought a result. */
+    /** Bit that goes with {@code LEAVES}: the handler, or an interceptor before it, has brought a result. */
     private static final int DONE = 16;
 
-    /** The bits from here on count the threads that run for the call: see {@link CallThreads}. */
+    /**
+     * Unit of the count of threads: the bits from this one on count those that run for the call, see
+     * {@link CallThreads}.
+     */
     private static final int THREAD = 32;
 
     private static final VarHandle HANDLER;
@@ -44,38 +47,41 @@ final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** When the call's first frame was there. */
+    /** Time at which the call's first frame was there. */
     private final long arrivedNanos;
 
     private volatile boolean cancelled;
 
-    /** The list of a call that is over and was not cancelled. It takes nothing more, and nobody will be told. */
+    /**
+     * Value of {@code cancelTasks} for a call that is over. A call that was not cancelled by then takes no more tasks,
+     * and nobody will be told.
+     */
     private static final List<Runnable> NOBODY = List.of();
 
     /**
-     * What {@link #onCancel} was given, and the stages that interceptors have been given; null for none yet. Guarded by
-     * this.
+     * Tasks that {@link #onCancel} was given, and stages that interceptors have been given; null for none yet. Guarded
+     * by {@code this}.
      */
     private @Nullable List<Runnable> cancelTasks;
 
-    /** The call's result is not waited for any more. Guarded by this. */
+    /** Whether the call's result is not waited for any more. Guarded by {@code this}. */
     private boolean isGivenUp;
 
     /**
-     * What has been said of the handler, as bits, where there are interceptors, and the threads that run for the call
+     * State of the handler as bits, where there are interceptors, and the count of the threads that run for the call
      * beside its handler.
      */
     private volatile int handler;
 
-    /** Goes on with the call where its handlers run; null where it has no interceptors. */
+    /** Continues the call's chain where its handlers run; null where the call has no interceptors. */
     private CallThreads.@Nullable Steps steps;
 
-    /** @param peer who the connection's certificate says is at its other end */
+    /** @param peer principal that the certificate of the connection's peer names; null for none */
     HandledContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         this(ticker.nanoTime(), deadlineNanos, metadata, peer, ticker);
     }
 
-    /** @param arrivedNanos when the call's first frame was there */
+    /** @param arrivedNanos time at which the call's first frame was there */
     HandledContext(long arrivedNanos, long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         super(deadlineNanos, metadata, peer, ticker);
         this.arrivedNanos = arrivedNanos;
@@ -92,10 +98,10 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the handler, behind the last interceptor. An interceptor may have it begin more than once, and on a thread
-     * of its own: such a thread is counted among those of the call.
+     * Runs the handler, after the last interceptor. An interceptor may have the handler start more than once, and on a
+     * thread of its own: such a thread is counted among those of the call.
      *
-     * @throws RPCXException the call has ended, and the handler does not begin
+     * @throws RPCXException the call has ended, and the handler does not start
      */
     @Nullable
     Object handle(Interceptor.Invocation call, Interceptor.Next begins) throws Throwable {
@@ -110,20 +116,27 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * The handler is about to begin, on a thread that the call keeps until it has ended.
+     * Notes that the handler is about to start, on a thread that keeps the call from ending.
      *
-     * @return false if it may not begin
+     * @return false if it may not start
      */
     boolean enterHandler() {
         return enterUnlessBarred(ENTERED, 0);
     }
 
-    /** The handler is about to begin on another thread, which {@link #endThread} counts back. @return as above */
+    /**
+     * Notes that the handler is about to start on another thread, which is counted, and which {@link #endThread} counts
+     * back.
+     *
+     * @return false if it may not start
+     */
     boolean enterHandlerOnThread() {
         return enterUnlessBarred(ENTERED, THREAD);
     }
 
-    /** In one step: the call may end, and its object serve another one, between two. */
+    /**
+     * Sets bits and counts threads in one step: between two steps the call may end, and its object serve another one.
+     */
     private boolean enterUnlessBarred(int said, int threads) {
         int before;
         do {
@@ -140,9 +153,9 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * The call has ended: its handler does not begin any more, nor once more.
+     * Notes that the call has ended: its handler does not start any more, nor once more.
      *
-     * @return whether it has begun
+     * @return whether the handler has started
      */
     boolean barHandler() {
         int before = (int) HANDLER.getAndBitwiseOr(this, BARRED);
@@ -150,12 +163,15 @@ final class HandledContext extends TimedContext implements HandledCall {
         return (before & ENTERED) != 0;
     }
 
-    /** Whether the call has ended, so that its handler does not begin any more. */
+    /** Whether the call has ended, so that its handler does not start any more. */
     boolean isBarred() {
         return (handler & BARRED) != 0;
     }
 
-    /** Steps of the call's chain that wait for a thread are counted among its threads. */
+    /**
+     * Takes back steps of the call's chain that wait for a thread, where there may be any: they are counted among its
+     * threads.
+     */
     private void takeStepsBack(int before) {
         CallThreads.Steps given = steps;
         if (before >= THREAD && given != null) {
@@ -163,21 +179,25 @@ final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** A thread begins to run for the call, beside its handler. */
+    /** Counts a thread that begins to run for the call, beside its handler. */
     void beginThread() {
         HANDLER.getAndAdd(this, THREAD);
     }
 
-    /** The same for the rest of the call's chain. @return false if the call has ended: nothing of that may run */
+    /**
+     * Counts a thread for the rest of the call's chain.
+     *
+     * @return false if the call has ended: nothing of that may run
+     */
     boolean beginStep() {
         return enterUnlessBarred(0, THREAD);
     }
 
     /**
-     * That thread is done. Where the call leaves with it, it does so while the thread is counted: afterwards the call's
-     * object may serve another one.
+     * Counts a thread back that is done. Where the call leaves the limit of its method with this thread, it does so
+     * while the thread is counted: afterwards the call's object may serve another one.
      *
-     * @return whether the call was over but for this one
+     * @return whether the call was over but for this thread
      */
     boolean endThread(CallThreads.Call call) {
         while (true) {
@@ -203,10 +223,11 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * The call is about to leave the limit of its method: its handler does not begin any more, nor once more.
+     * Notes that the call is about to leave the limit of its method: its handler does not start any more, nor once
+     * more.
      *
-     * @param isDone whether it has brought a result
-     * @return false if threads run for it, which may be the handler's: then the last of them leaves
+     * @param isDone whether the call has brought a result
+     * @return false if threads run for the call, which may run the handler: then the last of them leaves the limit
      */
     boolean leavesUnlessThreads(boolean isDone) {
         int before;
@@ -224,13 +245,14 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * The call is over, and its handler does not begin any more.
+     * Notes that the call is over, and that its handler does not start any more.
      *
-     * @return false if threads run for it: then {@link #endThread} says when they are done
+     * @return false if threads run for the call: then {@link #endThread} says when they are done
      */
     boolean endUnlessThreads() {
         if (steps != null) {
-            // a stream ends by its last item, which has come from its publisher and not from its handler
+            // a stream ends by its last item, which comes from its publisher: the end of its handler has not barred the
+            // handler
             barHandler();
         }
         int before;
@@ -243,14 +265,14 @@ final class HandledContext extends TimedContext implements HandledCall {
         return false;
     }
 
-    /** Before the call's chain begins. */
+    /** Sets what continues the call's chain. Called before the chain begins. */
     void goesOnBy(CallThreads.Steps given) {
         steps = given;
     }
 
     /**
-     * The call is over: whoever keeps this context, such as the future of a call that was made for it, keeps no more of
-     * the call.
+     * Drops what the context holds of a call that is over: whoever keeps the context, such as the future of a call that
+     * was made for this one, keeps no more of the call.
      */
     void goesNoFurther() {
         if (steps != null) {
@@ -279,10 +301,11 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * On this thread, where it has been decided that the call goes on. A stage of somebody else's class that the step
-     * brings is begun here, in the call's context: see {@link ServerMethod#invoke}.
+     * Takes a step of the chain on this thread, after it has been decided that the call goes on. Where the step brings
+     * a stage that may do its work when a dependent is attached, one is attached here, in the call's context: see
+     * {@link ServerMethod#invoke}.
      *
-     * @param steps those of the call, null for none
+     * @param steps steps of the call; null for none
      */
     static @Nullable Object proceedHere(
             HandledContext handled,
@@ -302,7 +325,10 @@ final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** A publisher may be a stage as well, and is none here. */
+    /**
+     * Puts a stage of the call's own in the place of one that may do work when a dependent is attached. A publisher may
+     * be a stage as well, but is not taken for one.
+     */
     private @Nullable Object begun(CallThreads.@Nullable Steps given, @Nullable Object result) {
         return result instanceof CompletionStage<?> stage
                         && !Stages.isPassive(stage)
@@ -315,7 +341,7 @@ final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Takes one step of the call's chain later, where the method's handlers run, on a thread that is counted.
      *
-     * @return how it ends; a failure where the call has ended
+     * @return stage of the step's end; a failed one where the call has ended
      */
     CompletionStage<?> proceedLater(Interceptor.Invocation call, Interceptor.Next step) {
         CallThreads.Steps given = steps;
@@ -338,7 +364,7 @@ final class HandledContext extends TimedContext implements HandledCall {
         task.run();
     }
 
-    /** Under the lock. */
+    /** Adds a task, unless the call is over. Called under the lock. */
     private void addCancelTask(Runnable task) {
         if (cancelTasks == NOBODY) {
             return;
@@ -350,8 +376,11 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * @return what has to run now, one after the other: first what ends the call's threads and the calls that were made
-     *     for it, since what {@link #onCancel} was given may take long, or wait for these
+     * Notes that the call has been cancelled.
+     *
+     * @return tasks that have to run now, one after the other: first those that end the call's threads and the calls
+     *     that were made for it, since the tasks that {@link #onCancel} was given may take long, or wait for such
+     *     threads and calls
      */
     synchronized List<Runnable> cancel() {
         cancelled = true;
@@ -381,14 +410,14 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * The stage that interceptors see instead of the handler's, or instead of one that may work: it is the call's own,
-     * and ends when that is given up.
+     * Makes the stage that interceptors see instead of the handler's, or instead of one that may do work when a
+     * dependent is attached. It is the call's own, and ends when the call is given up.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
         return own(returned, null);
     }
 
-    /** @param nullRefused why the stage fails if it brings null; null where null can be sent */
+    /** @param nullRefused text with which the stage fails if it brings null; null where null can be sent */
     CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
         if (Stages.isDone(returned)) {
             return nullRefused != null && Stages.hasBroughtNull(returned)
@@ -402,15 +431,15 @@ final class HandledContext extends TimedContext implements HandledCall {
             made.run();
         }
         if (isCancelled()) {
-            // whoever has cancelled the call may not have met this one
+            // whoever has cancelled the call may not have found this stage among the tasks
             made.cancelSource(this);
         }
         return made;
     }
 
     /**
-     * The same for one that may be the call's own already. That of another call, such as one that an interceptor gives
-     * to all equal calls, is as any other: it knows nothing of the end of this call.
+     * As {@code own}, for a stage that may be the call's own already. A stage of another call, such as one that an
+     * interceptor gives to all equal calls, is treated as any other: it knows nothing of the end of this call.
      */
     CompletionStage<?> asOwn(CompletionStage<?> brought) {
         return brought instanceof OwnStage seen && has(seen) ? seen : own(brought);
@@ -435,9 +464,9 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * The call has its result, or it is not waited for any more.
+     * Gives up the stages of a call that has its result, or whose result is not waited for any more.
      *
-     * @return stages that interceptors have been given and whose source has not ended, which have to be told
+     * @return stages that interceptors have been given and whose sources have not ended; these stages have to be told
      */
     synchronized List<OwnStage> giveUp() {
         isGivenUp = true;
@@ -445,9 +474,9 @@ final class HandledContext extends TimedContext implements HandledCall {
         if (all == null) {
             return List.of();
         }
-        // first: where there is no memory for this nothing has been given up
+        // made first: where there is no memory for this no stage has been given up
         List<OwnStage> stages = new ArrayList<>(all.size());
-        // a handler that runs on has a cancel still to come
+        // a handler that runs on may still be cancelled, so its tasks stay
         List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;
         for (Runnable task : all) {
             if (task instanceof OwnStage own) {

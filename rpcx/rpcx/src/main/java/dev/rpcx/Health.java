@@ -8,63 +8,70 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts how the calls to one instance end. An instance that fails several times in a row, or more than half of its
- * calls, is left out for a while, longer each time. Source: the outlier detection of Envoy and of gRPC (proposal A50):
- * 5 in a row, left out for 30 s; a share of 85 % of at least 50 calls in 10 s. Both are shorter here, since a trial
- * costs one call, and a half is taken for too much, since an instance that fails at once has the least load and so
- * draws calls. Unlike there, a call that was given too little time for an answer is no failure: see
- * {@link AnswerTimes}.
+ * Counts how the calls to one instance end. An instance that fails several times in a row, or fails more than half of
+ * its calls, is ejected for a while, longer each time. Source: the outlier detection of Envoy and of gRPC (proposal
+ * A50), where an instance is ejected for 30 s, after 5 failures in a row or after a share of 85 % of at least 50 calls
+ * in 10 s. Here an ejection is shorter and fewer calls are enough, since a trial costs one call. A share of half is
+ * enough, since an instance that fails at once has the least load and so attracts calls. Unlike there, a call that was
+ * given too little time for an answer is no failure: see {@link AnswerTimes}.
  *
- * <p>When its time out is over an instance is on trial until a call is answered there: it is chosen for one call at a
- * time, and is left out again by the first of these that fails. Who finds no other instance takes it all the same.
+ * <p>When its ejection is over, an instance is on trial until it answers a call: it is chosen for one call at a time,
+ * and the first of these calls that fails ejects it again. A call that finds no other instance takes it all the same.
  */
 final class Health {
     private static final int FAILURES = 5;
     private static final long OUT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final int MAX_TIMES = 15;
 
-    /** Calls of a window from which their share of failures is looked at. */
+    /** Minimum number of calls in a window for their share of failures to count. */
     private static final int MIN_CALLS = 20;
 
-    /** A window begins with a failure, so calls that succeed count nothing while none fails. */
+    /** Length of a window. A window begins with a failure, so successful calls count nothing while no call fails. */
     private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Failures further apart than this are no row. */
+    /** Failures further apart than this time are not consecutive. */
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     /**
-     * Each such time in which the instance was not left out takes one from {@link #times}. Source: Envoy's interval of
-     * 10 s.
+     * Each period of this length in which the instance was not ejected takes one from {@link #times}. Source: Envoy's
+     * interval of 10 s.
      */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A caller who has chosen an instance on trial sends its call within this time, or not at all. */
+    /** Time within which a caller that has chosen an instance on trial sends its call, or does not send it at all. */
     private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Another trial begins beside one that takes longer than this. */
+    /** Longest time of a trial, after which another trial begins beside it. */
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
-    /** A server ends a call when less than one part in so many of its time is left, but for what the way takes. */
+    /**
+     * A server ends a call for its deadline only when less than one part in {@code EARLY} of the call's time is left,
+     * but for network delay.
+     */
     private static final int EARLY = 10;
 
-    /** What the end of a call says of the instance that had it. */
+    /** What the end of a call says about the instance that was called. */
     enum Outcome {
         ANSWERED,
         /**
-         * It has answered, and its handler has failed, or passes on that another service has: what a caller asks for
-         * may be the reason, so it counts against nobody, and is no result either.
+         * The instance has answered, and its handler has failed, or passes on that another service has failed. What the
+         * caller asks for may be the reason, so this outcome counts against nobody, and is no result either.
          */
         FAULT,
         /**
-         * It could not be reached, has refused the call before the handler began, or has not answered in enough time.
+         * The instance could not be reached, has refused the call before the handler began, or has not answered in
+         * enough time.
          */
         FAILED,
         /**
-         * It is there, and has refused what may be its own fault: it is of another service or an older version, or
-         * cannot check who calls. Counts as failed once another instance takes the call.
+         * The instance is there, and has refused the call, which may be its own fault: it may be of another service or
+         * an older version, or unable to check who calls. Counts as failed once another instance takes the call.
          */
         REFUSED,
-        /** Says nothing: the caller gave up, or this side has not sent the request, or not heard how it ended. */
+        /**
+         * The end says nothing about the instance: the caller gave up, or this side has not sent the request, or has
+         * not heard how the call ended.
+         */
         UNTOLD;
 
         static boolean isRefusal(RPCXException error) {
@@ -78,29 +85,29 @@ final class Health {
         }
 
         /**
-         * @param error null for a result
-         * @param times of the method that was called
+         * @param error end of the call; null for a result
+         * @param times answer times of the method that was called
          * @param givenNanos what was left of the call's time when it was sent
-         * @param leftNanos what is left of it now that the call has ended
+         * @param leftNanos what is left of the call's time now that it has ended
          */
         static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos, long leftNanos) {
             if (error == null || error.code() != RPCXException.Code.DEADLINE_EXCEEDED || error instanceof OwnEnd) {
                 return of(error);
             }
             if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
-                // the handler's word of a call of its own: the time of this one is not over
+                // the handler passes on the end of a call of its own: the time of this call is not over
                 return FAULT;
             }
             return times.isEnough(givenNanos) ? FAILED : UNTOLD;
         }
 
-        /** The same of a call that was given enough time, and has ended by the end of that where its time is over. */
+        /** The same for a call that was given enough time, so that an exceeded deadline counts against the instance. */
         static Outcome of(@Nullable RPCXException error) {
             if (error == null) {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                // unheard: this side's own event loop was held up
+                // this side's own end is UNHEARD: its event loop was held up
                 case DEADLINE_EXCEEDED -> error instanceof OwnEnd ? UNTOLD : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error instanceof OwnEnd) {
@@ -108,11 +115,11 @@ final class Health {
                         // sends
                         yield UNTOLD;
                     }
-                    // what a handler that has run says is of a service behind it
+                    // such an error of a handler that has run concerns a service behind it
                     yield error.executed() == RPCXException.Executed.EXECUTED ? FAULT : FAILED;
                 }
                 case CANCELLED -> UNTOLD;
-                // without the server's word: this side could not send what belongs to the call
+                // MAYBE is not the server's word: this side could not send what belongs to the call
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNTOLD : ANSWERED;
                 case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
                 case HANDLER_FAILED -> FAULT;
@@ -120,7 +127,9 @@ final class Health {
         }
     }
 
-    /** A server that has no such method says so without a name: that of the caller's is added, and whose word it is. */
+    /**
+     * Adds the route and the method to the error of a server that has no such method, since the error names neither.
+     */
     static RPCXException named(RPCXException error, Route at, Object method) {
         return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
                 ? new RPCXException(
@@ -128,7 +137,7 @@ final class Health {
                 : error;
     }
 
-    /** Calls since a failure. */
+    /** Counts of the calls, and of those that failed, since the failure that opened the window. */
     private static final class Window {
         private final long endNanos;
         private final AtomicInteger calls = new AtomicInteger();
@@ -138,13 +147,16 @@ final class Health {
             this.endNanos = endNanos;
         }
 
-        /** @return whether more than half of enough calls have failed */
+        /** @return whether more than half of the calls have failed, of {@code MIN_CALLS} or more */
         boolean failed() {
             return failed.incrementAndGet() * 2L > calls.incrementAndGet() && calls.get() >= MIN_CALLS;
         }
     }
 
-    /** An instance that was left out and has not answered since. Its value is when the latest trial is over. */
+    /**
+     * State of an instance that was ejected and has not answered since. Its value is the time from which a call may
+     * have the trial: the end of the ejection, then that of the latest trial.
+     */
     private static final class Out extends AtomicLong {
         private final long untilNanos;
 
@@ -161,13 +173,16 @@ final class Health {
             return isOnTrial(now) && now - get() >= 0;
         }
 
-        /** @return false if another call has the trial */
+        /** @return false if the ejection is not over, or another call has the trial */
         boolean take(long now) {
             long last = get();
             return isOnTrial(now) && now - last >= 0 && compareAndSet(last, now + CHOSEN_NANOS);
         }
 
-        /** A trial that has begun is not the one that was taken here. */
+        /**
+         * Gives back a trial whose call is not sent. If more than {@code CHOSEN_NANOS} of the trial are left, it is
+         * that of another call, which has been sent, and stays.
+         */
         void giveBack(long now) {
             long last = get();
             if (last - now > 0 && last - now <= CHOSEN_NANOS) {
@@ -178,37 +193,37 @@ final class Health {
 
     private final Ticker ticker;
 
-    /** Failures in a row. Calls that succeed only look at it. */
+    /** Consecutive failures. Calls that succeed write it only where it is not 0. */
     private final AtomicInteger failures = new AtomicInteger();
 
-    /** Null while no call has failed lately. Two threads that begin one at once lose a call of it, no more. */
+    /** Null while no call has failed lately. If two threads open a window at once, it loses one call, and no more. */
     private volatile @Nullable Window window;
 
     private volatile long lastFailureNanos;
 
-    /** Null for an instance in health, as nearly all are: calls look at it alone. */
+    /** Null for a healthy instance, as nearly all are: the choice of an instance reads this field alone. */
     private final AtomicReference<@Nullable Out> out = new AtomicReference<>();
 
-    /** Under the cluster's lock. */
+    /** End of the latest ejection. Guarded by the cluster. */
     private long outUntilNanos;
 
-    /** How many times {@link #OUT_NANOS} the instance is left out; under the cluster's lock. */
+    /** Length of the latest ejection, as a multiple of {@link #OUT_NANOS}. Guarded by the cluster. */
     private int times;
 
     Health(Ticker ticker) {
         this.ticker = ticker;
     }
 
-    /** The same as {@link #ended(Outcome, long)}, of what is known now alone. */
+    /** Like {@link #ended(Outcome, long)}, as for a call that is sent now. */
     boolean ended(Outcome outcome) {
         return ended(outcome, ticker.nanoTime());
     }
 
     /**
-     * A call has ended.
+     * Records that a call has ended.
      *
-     * @param begunNanos when it was sent: one that was sent before its instance was left out is no trial
-     * @return whether the instance has failed often enough to be left out
+     * @param begunNanos when the call was sent: a call that was sent before the ejection was over is no trial
+     * @return whether the instance has failed often enough to be ejected
      */
     boolean ended(Outcome outcome, long begunNanos) {
         if (outcome.isAnswer()) {
@@ -256,14 +271,14 @@ final class Health {
     private boolean isShareTooLarge(long now) {
         Window open = window;
         if (open == null || now - open.endNanos >= 0) {
-            // the failure that opens a window does not count in it: there would be no window without it
+            // the failure that opens a window does not count in it, since there would be no window without it
             window = new Window(now + WINDOW_NANOS);
             return false;
         }
         return open.failed();
     }
 
-    /** Under the cluster's lock. */
+    /** Ejects the instance. The caller holds the cluster's lock. */
     void leaveOut() {
         long now = ticker.nanoTime();
         long forgiven = times == 0 ? 0 : Math.max(0, now - outUntilNanos) / FORGIVEN_NANOS;
@@ -274,39 +289,45 @@ final class Health {
         window = null;
     }
 
-    /** Compares by the time at which the instances come back. Under the cluster's lock. */
+    /** Compares by the time at which the instances come back. The caller holds the cluster's lock. */
     int comesBackBefore(Health other) {
         return Long.signum(outUntilNanos - other.outUntilNanos);
     }
 
-    /** Whether its time out is not over yet. */
+    /** Whether the instance is ejected, and the ejection is not over yet. */
     boolean isOut() {
         Out left = out.get();
         return left != null && !left.isOnTrial(ticker.nanoTime());
     }
 
-    /** Whether nothing has been answered there since it was left out. */
+    /** Whether the instance was ejected and has answered nothing since. */
     boolean isUnproven() {
         return out.get() != null;
     }
 
-    /** Whether it would be chosen: it is in health, or on trial and no call has that. On the way of every call. */
+    /**
+     * Whether the instance may be chosen: it is healthy, or on trial and no call has the trial. Runs for every call.
+     */
     boolean isFree() {
         Out left = out.get();
         return left == null || left.isFree(ticker.nanoTime());
     }
 
     /**
-     * The same for a call that is about to be sent there. On the way of every call.
+     * Chooses the instance for a call that is about to be sent, and takes the trial if the instance is on trial. Runs
+     * for every call.
      *
-     * @return false if it is left out, or another call has the trial
+     * @return false if the instance is ejected, or another call has the trial
      */
     boolean choose() {
         Out left = out.get();
         return left == null || left.take(ticker.nanoTime());
     }
 
-    /** A call that has chosen it cannot be sent, which says nothing of it: the trial is the next call's. */
+    /**
+     * Called when a call that has chosen the instance cannot be sent. That says nothing of the instance, so the next
+     * call has the trial.
+     */
     void unsent() {
         Out left = out.get();
         if (left != null) {
@@ -315,8 +336,8 @@ final class Health {
     }
 
     /**
-     * A call is about to be sent there, and ends by its deadline: if it is a trial there is no other one until then, or
-     * until it has ended. On the way of every call.
+     * Called when a call is about to be sent to the instance. If the call is a trial, no other trial begins until the
+     * call's deadline, {@code MAX_TRIAL_NANOS} at most, or until the call has ended. Runs for every call.
      */
     void begins(long deadlineNanos) {
         Out left = out.get();

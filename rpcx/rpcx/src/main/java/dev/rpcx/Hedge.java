@@ -8,13 +8,16 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that is made a second time, elsewhere, when the first has not been answered after a while; whichever is
- * answered first counts, the other is cancelled. Both are where the caller ends the result itself. For methods that may
- * be executed twice. Second calls come out of the budget of retries. Source: Dean and Barroso, "The Tail at Scale",
- * 2013.
+ * A call that is made a second time, at another instance if there is one, when the first call has not been answered
+ * after a while. The one that is answered first counts, and the other is cancelled; both are cancelled if the caller
+ * ends the result itself. Only for methods that may be executed twice. Second calls are paid for out of the retry
+ * budget. Source: Dean and Barroso, "The Tail at Scale", 2013.
  */
 final class Hedge extends LoopThread.Untold {
-    /** The two calls have the deadline themselves: whoever has not heard of their ends by then looks for them. */
+    /**
+     * Time after the deadline at which this hedge looks for ends of its calls that it has not heard of, and between
+     * later looks. The calls keep the deadline themselves.
+     */
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final ClientMethod method;
@@ -26,7 +29,7 @@ final class Hedge extends LoopThread.Untold {
     // guarded by this
     private int underWay;
 
-    /** One of the two has failed and may have been executed. */
+    /** One of the two calls has ended and may have been executed. */
     private boolean mayHaveRun;
 
     private @Nullable Leg first;
@@ -40,7 +43,7 @@ final class Hedge extends LoopThread.Untold {
 
     private @Nullable Future<?> timer;
 
-    /** This stands, or has stood, in the list of an event loop. */
+    /** This hedge is in the list of an event loop, or has been. */
     private boolean isUntold;
 
     /** One of the two calls. */
@@ -48,11 +51,11 @@ final class Hedge extends LoopThread.Untold {
         final ClientMethod.Async call;
         final boolean isAgain;
 
-        /** What ends with the call; null until it has begun. */
+        /** Future that ends with the call; null until the call has begun. */
         @Nullable
         CallFuture<@Nullable Object> answered;
 
-        /** Its end is counted. */
+        /** The end of the call has been counted in {@code underWay}. */
         boolean isOver;
 
         @Nullable
@@ -74,7 +77,7 @@ final class Hedge extends LoopThread.Untold {
         this.deadlineNanos = deadlineNanos;
     }
 
-    /** @param beganNanos when its caller made the call, on this thread */
+    /** @param beganNanos time at which the caller made the call, on this thread */
     CallFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
         Leg one = new Leg(new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null, result), false);
         synchronized (this) {
@@ -84,7 +87,8 @@ final class Hedge extends LoopThread.Untold {
         if (!result.isDone()) {
             look(this::again, afterNanos);
         }
-        // whoever ends it, such as its caller: a second call that begins behind this finds the result at its end
+        // This runs whoever ends the result, such as its caller. A second call that begins after that finds the result
+        // ended.
         result.onEnd((value, failure) -> {
             stopLooking();
             giveUpAll();
@@ -94,8 +98,8 @@ final class Hedge extends LoopThread.Untold {
 
     private void look(Runnable task, long nanos) {
         synchronized (this) {
-            // asked for here: a timer that is over before it is stored would be stored over the one that it has asked
-            // for
+            // Asked for under the lock: otherwise a timer whose task has run before the timer is stored would replace
+            // the timer that the task has asked for.
             timer = method.route().timer(task, nanos);
         }
         if (result.isDone()) {
@@ -110,12 +114,12 @@ final class Hedge extends LoopThread.Untold {
             timer = null;
         }
         if (last != null) {
-            // which would keep the arguments and the result until then
+            // until it ran out, the timer would keep the arguments and the result
             last.cancel(false);
         }
     }
 
-    /** On an event loop. Costs a retry if it is sent. */
+    /** Makes the second call, unless the first has ended. It costs a retry if it is sent. On an event loop. */
     private void again() {
         Leg one;
         synchronized (this) {
@@ -149,7 +153,7 @@ final class Hedge extends LoopThread.Untold {
     private void begin(Leg leg, long now) {
         synchronized (this) {
             if (leg.isAgain && (underWay == 0 || result.isDone())) {
-                // the first has ended, or is about to end the result by its own failure
+                // the result has ended, or the first call has, and is about to end the result
                 return;
             }
             if (leg.isAgain && !method.route().budget().spend()) {
@@ -166,7 +170,8 @@ final class Hedge extends LoopThread.Untold {
         } catch (Throwable e) {
             ended(leg, null, e);
         }
-        // what is thrown there goes to a stage that nobody looks at, such as that a caller's stack has ended
+        // What the action above throws, such as that a caller's stack is exhausted, goes to a stage that nobody looks
+        // at. So an end that has come is looked for here.
         tellWhatHasEnded(leg);
     }
 
@@ -181,7 +186,10 @@ final class Hedge extends LoopThread.Untold {
         }
     }
 
-    /** One list has room for this, once: whoever is in none is found by a timer. */
+    /**
+     * Whether this hedge may be put into a list of an event loop: it has the link for one list, once. A hedge that is
+     * in none is found by a timer.
+     */
     private synchronized boolean isFirstToWait() {
         boolean isFirst = !isUntold;
         isUntold = true;
@@ -228,7 +236,7 @@ final class Hedge extends LoopThread.Untold {
         }
     }
 
-    /** A failure counts only when nobody else can still succeed. */
+    /** Counts the end of a call. A failure decides the result only if the other call can no longer succeed. */
     private void ended(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
         boolean isUnsent = leg.isAgain && leg.call.address() == null;
         synchronized (this) {
@@ -244,7 +252,7 @@ final class Hedge extends LoopThread.Untold {
                 mayHaveRun |= !(failure instanceof RPCXException known
                         && known.executed() == RPCXException.Executed.NOT_EXECUTED);
                 if (isUnsent) {
-                    // no server has had anything of it
+                    // no server has had anything of the second call
                     method.route().budget().giveBack();
                 }
             }
@@ -252,7 +260,7 @@ final class Hedge extends LoopThread.Untold {
         tell();
     }
 
-    /** Tells how the call has ended, once that is known; again where that has failed. */
+    /** Tells the caller how the call has ended, once that is known. Called again if it has failed. */
     private void tell() {
         Leg decided;
         boolean other;
@@ -263,7 +271,7 @@ final class Hedge extends LoopThread.Untold {
         if (decided == null) {
             return;
         }
-        // also where the caller has ended the result himself: it lets go of what the call held
+        // Also if the caller has ended the result already: bring() and fail() let go of what the call held.
         if (decided.failure == null) {
             result.bring(decided.value);
         } else {
@@ -271,7 +279,7 @@ final class Hedge extends LoopThread.Untold {
         }
     }
 
-    /** One of the two that has ended stays as it is. */
+    /** Gives both calls up; one that has ended stays as it is. */
     private void giveUpAll() {
         Leg one;
         Leg other;

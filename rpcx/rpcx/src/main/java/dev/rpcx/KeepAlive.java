@@ -5,23 +5,29 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds a peer that is gone without a word: a host that lost power, a firewall that forgot the connection. Looks three times in the
- * keepalive time; a look that finds silence sends a PING, the next one that still finds silence ends the connection. What the calls pay
- * is one flag set for each read.
+ * Finds a peer that is gone without a word, such as a host that lost power, or one that a firewall has cut off because
+ * it forgot the connection. A timer looks three times in the keep-alive time: a look that finds silence sends a PING,
+ * and the next look that still finds silence ends the connection. All that calls pay for this is one counter, which
+ * goes up with each read.
  *
- * <p>A peer that does not read is gone when in a whole keepalive time not one byte of what waits for it has left,
- * whatever it says meanwhile. Where much waits for it, or reading from it has stopped, it is not pinged: the PING would
- * stand behind all that waits, and its answer could not arrive.
+ * <p>A peer that does not read is taken for gone if not one byte of the output that waits for it has left in a whole
+ * keep-alive time, whatever it sends meanwhile. A peer gets no PING while much output waits for it, or while this side
+ * has stopped reading from it: the PING would stand behind the output, and its answer could not arrive.
  *
- * <p>What a look finds against the peer is asked again behind a look at the sockets, and that ends the connection: a
- * loop that was held up runs its timers before it reads the signs of life that have come meanwhile.
+ * <p>What a look finds against the peer is checked again after the event loop has looked at its sockets, and only that
+ * check ends the connection: an event loop that was held up runs its timers before it reads the signs of life that have
+ * come meanwhile.
  *
- * <p>A frame has the keepalive time to come to its end: a peer that sends a byte now and then would be alive for ever.
+ * <p>A frame has to be whole within the keep-alive time: otherwise a peer that sends a byte now and then would be alive
+ * for ever.
  */
 final class KeepAlive implements Runnable {
     private static final int LOOKS = 3;
 
-    /** Least time of a frame, however short the keepalive time is: that of the largest one, at 16 KiB a second. */
+    /**
+     * Shortest time that a frame is given, however short the keep-alive time is: the time of the largest frame at 16
+     * KiB a second.
+     */
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final WireConnection connection;
@@ -41,7 +47,10 @@ final class KeepAlive implements Runnable {
         this.frameLooks = (int) Math.max(LOOKS, MIN_FRAME_NANOS / lookNanos);
     }
 
-    /** A frame, or a record of TLS, that is more than a little has so long to come to its end. */
+    /**
+     * Time in nanoseconds within which a TLS record has to be whole once more than {@code Uncharged.SMALL_BYTES} of it
+     * have come. A frame of any size has about the same time.
+     */
     static long frameNanos(long keepAliveNanos) {
         return Math.max(keepAliveNanos, MIN_FRAME_NANOS);
     }
@@ -65,7 +74,7 @@ final class KeepAlive implements Runnable {
         try {
             look();
         } catch (Throwable t) {
-            // a timer whose task throws comes never again, and nobody would find a peer that is gone
+            // a timer whose task throws never runs again, and nobody would find a peer that is gone
             connection.broken(t);
         }
     }
@@ -88,7 +97,7 @@ final class KeepAlive implements Runnable {
         if (connection.isFrameOverdue(frameLooks)) {
             askBehindSockets(this::endIfFrameIsOverdue);
         } else if (!connection.channel.isWritable()) {
-            // whether the peer takes what waits for it has been asked above
+            // isStandingStill above has checked whether the peer takes what waits for it
             pinged = false;
         } else if (connection.heard()) {
             pinged = false;
@@ -102,7 +111,10 @@ final class KeepAlive implements Runnable {
         }
     }
 
-    /** A timer that is due at once is not run before the sockets are looked at, while a task would be. */
+    /**
+     * Runs {@code end} after the event loop has looked at its sockets. A timer that is due at once is not run before
+     * that look, while a task would be.
+     */
     private void askBehindSockets(Runnable end) {
         connection
                 .loop()

@@ -14,7 +14,10 @@ import java.security.cert.X509Certificate;
 import java.security.spec.InvalidKeySpecException;
 import org.jspecify.annotations.Nullable;
 
-/** Whether a private key is that of a certificate. Without this a server takes both, and then fails every handshake. */
+/**
+ * Checks whether a private key belongs to a certificate. Without the check a server accepts a pair that does not match,
+ * and then every handshake fails.
+ */
 final class KeyPairs {
     private static final byte[] PROBE = "rpcx: does this key fit".getBytes(StandardCharsets.US_ASCII);
 
@@ -23,9 +26,9 @@ final class KeyPairs {
     /**
      * Signs with the key, and verifies with the first certificate.
      *
-     * @param chain PEM, the own certificate first
-     * @param key PEM, unencrypted PKCS#8
-     * @return true also for certificates with a key of a kind that cannot be checked so
+     * @param chain certificates in PEM, the server's or client's own first
+     * @param key private key in PEM, unencrypted PKCS#8
+     * @return true also where the certificate's kind of key cannot be checked in this way
      */
     static boolean fit(byte[] chain, byte[] key) throws GeneralSecurityException, IOException {
         PublicKey known = Pem.certificate(chain).getPublicKey();
@@ -60,7 +63,10 @@ final class KeyPairs {
         };
     }
 
-    /** Reads files as Netty does that makes the context of them: what is checked is what will be used. */
+    /**
+     * Reads the files with Netty's own methods, which also make the TLS context: the pair that is checked is the pair
+     * used.
+     */
     private abstract static class Pem extends SslContext {
         static X509Certificate certificate(byte[] chain) throws CertificateException {
             return toX509Certificates(new ByteArrayInputStream(chain))[0];

@@ -24,72 +24,89 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts what one server or client holds of each {@link Resource}: in all, by peer address and by connection. Whatever
- * is held is charged to an {@link Account} by way of a {@link Charge}, and given back by way of the same; so what a
- * peer can make this side hold has a bound, and a test can see that nothing is left. Thread-safe.
+ * All charges of one server or client: it counts what is held of each {@link Resource}, in all, by peer address and by
+ * connection. Whatever is held is charged to an {@link Account} by way of a {@link Charge}, and released by way of the
+ * same charge; so what a peer can make this side hold has a bound, and a test can see that nothing is left.
+ * Thread-safe.
  *
  * <p><b>Fair share.</b> A fixed part for each peer would have to be tiny to be safe and would waste the rest. Instead
- * what is free decides: a connection may hold as much as is still free then, and all connections of one address
- * together twice as much. A single connection thus comes to a half of the whole, a single address to two thirds, and
- * each greedy one more to a part of what is left: there is always something left, and who holds little gets it while
- * who holds much is refused. Those who fill lose what they hold when they stand still, which is their connection's
- * business. What cannot be refused without ending a connection is shared otherwise: see {@link Claims}. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>,
- * 1998, with α = 1 and 2. Connections have fixed limits, since an administrator sets them by number.
+ * the free amount decides: a connection may hold as much as is still free then, and all connections of one address
+ * together twice as much. So a single connection can hold a half of the whole, a single address two thirds, and each
+ * further greedy one a part of what is left: something is always left, and a peer that holds little gets it while a
+ * peer that holds much is refused. A peer that fills a pool loses what it holds when it stands still; its connection
+ * sees to that. What cannot be refused without ending a connection is shared otherwise: see {@link Claims}. Source:
+ * Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 and
+ * 2. The number of connections has fixed limits, since an administrator sets them by number.
  *
- * <p>An IPv6 address counts with all of its /64: a single host has that many to choose from (RFC 6177).
+ * <p>All IPv6 addresses of one /64 count as one address: a single host has that many to choose from (RFC 6177).
  */
 final class Ledger {
-    /** The connections of one address may together hold so many times what is free. */
+    /** The connections of one address may together hold this many times what is free. */
     private static final int ADDRESS_SHARE = 2;
 
-    /** Room for some messages of the largest size, also where the heap is small. */
+    /**
+     * Each pool of messages has room for at least this many messages of the largest size, also where the heap is small.
+     */
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * A place for a call takes 2 KiB at most that nothing else is charged for: its objects, its buffer of the first
-     * size, and what {@link Uncharged} lets a call hold that is counted nowhere. All places have a 32nd of the heap.
+     * Bytes of heap for each place for a call. A place takes at most 2 KiB that nothing else is charged for: its
+     * objects, its buffer of the first size, and what {@link Uncharged} lets a call hold that is counted nowhere. So
+     * all places together take a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
-    /** A connection's limit of objects in its limit of requests. */
+    /** Ratio of a connection's limit for objects to its limit for the bytes of messages. */
     private static final int MAX_OBJECTS_PER_BYTE = 4;
 
-    /** So many calls have a place also where the heap is tiny. */
+    /** Smallest limit of places for calls, and of streams, also where the heap is tiny. */
     private static final int MIN_CALLS = 2 * 1024;
 
-    /** A client's share for replies, in those of a server: half of the heap, of which one connection gets a half. */
+    /**
+     * Ratio of a client's limit for replies to that of a server. It makes half of the heap, of which one connection
+     * gets a half.
+     */
     private static final int CLIENT_REPLIES = 4;
 
     /**
-     * One connection may keep such a part of what all may keep. On a heap of 3 GiB that is enough for 64 callers of
+     * One connection may keep what all may keep, divided by this. On a heap of 3 GiB that is enough for 64 callers of
      * 100 kB.
      */
     private static final int KEPT_PART = 8;
 
-    /** A connection may keep so much also where the heap is small. */
+    /** Smallest limit, in bytes, for what a connection keeps, also where the heap is small. */
     private static final long MIN_KEPT_BYTES = 4L * 1024 * 1024;
 
     private static final int IPV6_PREFIX_BYTES = 8;
 
-    /** Each call that leaves something gives back what so many others have left that nobody can reach any more. */
+    /**
+     * Each call that leaves a charge gives back at most this many charges that others have left for futures that nobody
+     * can reach any more.
+     */
     private static final int COLLECTED_AT_ONCE = 2;
 
-    /** Who would be refused gives back so many: some 100 µs of an event loop. */
+    /**
+     * Largest number of charges for unreachable futures that are given back before another charge is refused: some 100
+     * µs of an event loop.
+     */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
     private static final int NO_PLACE = -1;
 
     private static final int KINDS = Resource.values().length;
 
-    /** Every server's and client's that is reachable, for tests. */
+    /** Ledgers of all servers and clients that are reachable. For tests. */
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    /** Those that were made since {@link #letGo}, for tests: none is collected with what it holds. Null elsewhere. */
+    /**
+     * Ledgers that were made since {@link #letGo}, held so that none is collected with what it holds. For tests; null
+     * elsewhere.
+     */
     private static volatile @Nullable Set<Ledger> made;
 
     private final String owner;
 
-    /** What calls may hold beside what is charged. */
+    /** What calls may hold without being charged for it. */
     private volatile Uncharged uncharged = Uncharged.MOST;
 
     private final long[] most = new long[KINDS];
@@ -100,23 +117,25 @@ final class Ledger {
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
     private final AddressGroups groups = new AddressGroups();
 
-    /** Connections without an address that there have been. */
+    /** Number of connections without an address that have been opened so far. */
     private final AtomicInteger opened = new AtomicInteger();
 
     private final Set<Account> open = ConcurrentHashMap.newKeySet();
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
-    /** These are charged for futures that have not ended. */
+    /** Charges for futures that have not ended. */
     private final Set<Leftover> leftovers = ConcurrentHashMap.newKeySet();
 
-    /** The collector puts those of {@link #leftovers} here whose futures nobody can reach any more. */
+    /**
+     * Queue into which the garbage collector puts those of {@link #leftovers} whose futures nobody can reach any more.
+     */
     private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
 
     /**
-     * @param owner for messages
-     * @param most of each kind, in all; what is not named has no limit
-     * @param mostOfConnection of each kind, for one connection, however much is free
+     * @param owner name of the server or client, for messages
+     * @param most limit of each kind, in all; a kind that is not named has no limit
+     * @param mostOfConnection limit of each kind for one connection, however much is free
      */
     Ledger(String owner, Map<Resource, Long> most, Map<Resource, Long> mostOfConnection, int mostConnectionsOfAddress) {
         this.owner = owner;
@@ -138,13 +157,15 @@ final class Ledger {
     }
 
     /**
-     * A server's: shares of the heap. All of them together, with what connections and calls hold that is not charged,
-     * come to four fifths of it, and to more with TLS; docs/security.md has the sum.
+     * Creates the ledger of a server. Its limits are shares of the heap. All of them together, with what connections
+     * and calls hold that is not charged, come to four fifths of the heap, and to more with TLS; docs/security.md has
+     * the sum.
      *
-     * @param maxRunning handlers at once
-     * @param maxCalls of one connection: those of an address have so many times their number together, also where some
-     *     belong to connections that are gone
-     * @param maxMessageBytes of one message; the whole has room for some of them, whatever the heap
+     * @param maxRunning largest number of handlers that run at once
+     * @param maxCalls largest number of calls of one connection. All connections of an address together have
+     *     {@code maxConnectionsOfAddress} times as many, including calls of connections that are gone
+     * @param maxMessageBytes largest size of a message; each pool of messages has room for some of them, however small
+     *     the heap is
      */
     static Ledger ofServer(
             String owner,
@@ -156,27 +177,32 @@ final class Ledger {
         Map<Resource, Long> most = ofHeap(maxMessageBytes);
         most.put(Resource.CONNECTIONS, (long) maxConnections);
         Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
-        // a buffer that has grown may be twice what has been written to it, and a server charges the whole of it
+        // a buffer that has grown may be twice as large as what has been written to it, and a server charges all of it
         mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         Ledger made = new Ledger(owner, most, mostOfConnection, maxConnectionsOfAddress);
         made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
-        // each handler has a place, whatever the number says
+        // each handler that runs has a place, so no more run than there are places, whatever maxRunning says
         long running = Math.min(maxRunning, made.most(Resource.CALLS));
         made.uncharged = Uncharged.of(Runtime.getRuntime().maxMemory(), running);
         return live(made);
     }
 
-    /** A client's: it chooses its peers, so their number has no limit. @param maxMessageBytes that a peer may send */
+    /**
+     * Creates the ledger of a client. A client chooses its peers, so the number of its connections has no limit.
+     *
+     * @param maxMessageBytes largest message that a peer may send
+     */
     static Ledger ofClient(String owner, int maxMessageBytes) {
         Map<Resource, Long> most = ofHeap(maxMessageBytes);
         Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
-        // replies come because they were asked for, and are lost when they are refused: more than what a server gives
-        // to strangers
+        // replies come because they were asked for, and are lost when they are refused: they have more room than what a
+        // server gives to strangers
         most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         mostOfConnection.remove(Resource.REPLY_BYTES);
-        // begun frames of replies likewise: where there is no room a connection ends, and its calls as OVERLOADED
+        // frames of replies that have begun to arrive have more room too: where there is none a connection ends, and
+        // its calls end as OVERLOADED
         most.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
-        // as at a server, a buffer that has grown is charged whole; and nobody but its own callers fills it
+        // as at a server, all of a buffer that has grown is charged; and nobody but the client's own callers fills it
         most.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         return live(new Ledger(owner, most, mostOfConnection, Integer.MAX_VALUE));
@@ -192,14 +218,17 @@ final class Ledger {
         return ledger;
     }
 
-    /** From here on every ledger is held until {@link #letGo}. For tests, whose servers nobody holds at their end. */
+    /**
+     * Holds every ledger that is made from here on until {@link #letGo}. For tests, since nobody holds their servers at
+     * the end.
+     */
     static synchronized void keepAll() {
         if (made == null) {
             made = ConcurrentHashMap.newKeySet();
         }
     }
 
-    /** What was made until now has been looked at. For tests. */
+    /** Lets go of the ledgers that were made until now, which have been looked at. For tests. */
     static void letGo() {
         Set<Ledger> kept = made;
         if (kept != null) {
@@ -244,9 +273,9 @@ final class Ledger {
     }
 
     /**
-     * An account for a connection that has come; {@link Account#close} gives the place back.
+     * Opens an account for a new connection, which is counted until {@link Account#close}.
      *
-     * @param remote the peer's address; null, or of another family than the Internet's, belongs to no address
+     * @param remote the peer's address; a connection belongs to no address if this is null or not an Internet address
      * @return null if there is a connection too many
      */
     @Nullable
@@ -289,7 +318,10 @@ final class Ledger {
         }
     }
 
-    /** A connection of an address, which has a place from the first one on. */
+    /**
+     * Returns the number of a new connection of an address. The address gets its place in {@link AddressGroups} with
+     * its first connection.
+     */
     private int numberIn(Address address) {
         synchronized (groups) {
             if (address.place == NO_PLACE) {
@@ -376,11 +408,11 @@ final class Ledger {
     }
 
     /**
-     * Takes over what an account has been charged for objects that stay when a call has been given up, until
-     * {@code holder} ends it or can be reached no more.
+     * Takes over what an account has been charged for objects that stay when a call has been given up. The charge stays
+     * until {@code holder} ends it, or until nobody can reach {@code holder} any more.
      */
     Leftover leave(Account account, Object holder, long objectBytes, int places) {
-        // as many again as can be left by this: what nobody can reach does not wait for somebody who is refused
+        // more such charges are given back than this call leaves, so they do not wait until somebody is refused
         endCollected(COLLECTED_AT_ONCE);
         Leftover left = new Leftover(this, account, holder, collected, objectBytes, places);
         leftovers.add(left);
@@ -391,15 +423,15 @@ final class Ledger {
         leftovers.remove(left);
     }
 
-    /** Charges for futures that have not ended, as far as is known. For tests. */
+    /** Number of charges for futures that have not ended, as far as is known. For tests. */
     int leftovers() {
         return leftovers.size();
     }
 
     /**
-     * Gives back what the collector has found.
+     * Gives back the charges whose futures nobody can reach any more, as the garbage collector has found.
      *
-     * @param most so many at once: whoever asks may be an event loop
+     * @param most largest number that is given back at once, since the caller may be an event loop
      * @return whether there was any
      */
     private boolean endCollected(int most) {
@@ -417,7 +449,7 @@ final class Ledger {
         return Objects.requireNonNull(claims.get(kind), "no claims are made on this");
     }
 
-    /** How much of this is held, in all: what is charged, and what is only watched. */
+    /** Returns how much of {@code kind} is held in all: what is charged, and what is only watched. */
     long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
         for (LongSupplier count : watched(kind)) {
@@ -431,7 +463,7 @@ final class Ledger {
         return held[i].get() > most[i] / 2;
     }
 
-    /** Addresses that have a connection, or from which something is still held. For tests. */
+    /** Number of addresses that have a connection, or for which something is still held. For tests. */
     int addresses() {
         return addresses.size();
     }
@@ -444,16 +476,16 @@ final class Ledger {
         return most[kind.ordinal()];
     }
 
-    /** The same for one connection, where nobody else holds any. */
+    /** Largest amount of {@code kind} that one connection can hold while nobody else holds any. */
     long mostOfConnection(Resource kind) {
         int i = kind.ordinal();
-        // it may hold no more than it leaves
+        // a connection may hold no more than it leaves free
         return Math.min(most[i] / 2, mostOfConnection[i]);
     }
 
     /**
-     * A count that somebody else keeps, and that belongs to this ledger. Racy reads are fine: it is looked at when all
-     * is quiet.
+     * Adds a count that somebody else keeps to what this ledger holds. Racy reads are fine, since the count is looked
+     * at when all is quiet.
      */
     void watch(Resource kind, LongSupplier count) {
         watched(kind).add(count);
@@ -464,9 +496,9 @@ final class Ledger {
     }
 
     /**
-     * All that does not stand at zero, a line each; empty where all does. What a connection in good order holds at rest
-     * is left out while it is open. For tests, and for whoever looks for what is lost; a moment of quiet gives a true
-     * picture.
+     * Returns all amounts that are not zero, one a line; empty if all are zero. What a connection in good order holds
+     * at rest is left out while it is open. For tests, and for whoever looks for what has not been released; the
+     * picture is true in a moment of quiet.
      */
     String audit() {
         endCollected(Integer.MAX_VALUE);
@@ -520,7 +552,8 @@ final class Ledger {
     }
 
     /**
-     * {@link #auditAll} passes over the ledgers of which it has something to say now. For tests: a fault is told once.
+     * Makes {@link #auditAll} pass over the ledgers of which it has something to report now. For tests, so that a fault
+     * is reported once.
      */
     static void forgetHeld() {
         synchronized (LIVE) {
@@ -528,7 +561,7 @@ final class Ledger {
         }
     }
 
-    /** For a simulation whose server has lost its power: {@link #auditAll} passes over what it held. */
+    /** Makes {@link #auditAll} pass over this ledger. For a simulation whose server has lost its power. */
     void forget() {
         LIVE.remove(this);
     }
@@ -538,27 +571,33 @@ final class Ledger {
         return owner;
     }
 
-    /** What the connections of one address hold together, those that are gone and still hold something among them. */
+    /** What the connections of one address hold together, including those that are gone and still hold something. */
     static final class Address {
         private final Object key;
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
-        /** Handlers that are counted, and go on when their connections are gone. */
+        /** Counted handlers that go on when their connections are gone. */
         final LeftBehind handlers = new LeftBehind();
 
-        /** The same of the threads that handlers have of the pool, and of what waits for one. */
+        /** Threads of the pool that handlers have when their connections are gone, and what waits for such a thread. */
         final LeftBehind handlerThreads = new LeftBehind();
 
-        /** The same of the threads that tell streams and calls what they wait for. */
+        /**
+         * Threads that bring streams and calls what they wait for when their connections are gone, and what waits for
+         * such a thread.
+         */
         final LeftBehind signalThreads = new LeftBehind();
 
-        /** Changed while the map's entry is locked. */
+        /** Number of connections that are open. Changed while the map's entry is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
-        /** In {@link AddressGroups}, from before its first account is there until it is forgotten. */
+        /**
+         * Place of the address in {@link AddressGroups}, from before its first account exists until the address is
+         * forgotten.
+         */
         int place = NO_PLACE;
 
-        /** Connections that there have been. */
+        /** Number of connections that have been opened so far. Guarded by {@code groups}. */
         private int opened;
 
         Address(Object key) {

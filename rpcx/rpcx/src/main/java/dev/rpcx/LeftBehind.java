@@ -3,37 +3,39 @@ package dev.rpcx;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What goes on, or waits, when the connections of one address are gone that have begun it: handlers, or their threads.
- * What a connection finds of it when it comes is in its share until that has ended: it may be of the same caller, who
- * would otherwise have a new share each time that it comes again. What is left later is not: the connections that were
- * there before keep what they have beside one that stays, since leaving must be no better a weapon against them.
+ * Counts the work of one address that still runs or waits after the connections that began it are gone: handlers, or
+ * their threads. What a new connection finds left behind is in its share until that has ended: it may be of the same
+ * caller, who would otherwise have a new share with each new connection. What is left behind later is not in the share
+ * of connections that were there before: they keep what they would have beside a connection that stays, since leaving
+ * must be no better a weapon against them.
  *
- * <p>What was left first counts as what ends first, so that a connection is known by a number. Thread-safe.
+ * <p>What was left first counts as what ends first, so that one number, the mark, says what a connection has found.
+ * Thread-safe.
  */
 final class LeftBehind {
-    /** The mark of a connection that is gone: all that runs counts for it, its own too. */
+    /** Mark of a connection that is gone: all that runs counts for it, including its own. */
     static final long ALL = Long.MAX_VALUE;
 
-    /** All that ever was left. */
+    /** Number of all that has ever been left behind. */
     private final AtomicLong left = new AtomicLong();
 
-    /** So much of it has ended, or waits no longer. */
+    /** Number of what has been left behind and has ended, or waits no longer. */
     private final AtomicLong ended = new AtomicLong();
 
     private final AtomicLong running = new AtomicLong();
 
-    /** What a connection that comes now keeps: see {@link #runningOf}. */
+    /** Mark that a connection which comes now keeps: see {@link #runningOf}. */
     long mark() {
         return left.get();
     }
 
-    /** A connection is gone that runs so much and has so much waiting. */
+    /** A connection is gone that has {@code runs} tasks running and {@code waits} tasks waiting. */
     void leave(long runs, long waits) {
         running.addAndGet(runs);
         left.addAndGet(runs + waits);
     }
 
-    /** Something runs that has waited. */
+    /** Something that has waited begins to run. */
     void begin() {
         running.incrementAndGet();
     }
@@ -44,22 +46,25 @@ final class LeftBehind {
         ended.incrementAndGet();
     }
 
-    /** So much waits no longer, and will not run. */
+    /** {@code waited} tasks wait no longer, and will not run. */
     void drop(long waited) {
         ended.addAndGet(waited);
     }
 
-    /** Whoever has a mark up to this has nothing of it in its share. */
+    /**
+     * Largest mark with which a connection has nothing left behind in its share: all that it had found has ended, or
+     * waits no longer.
+     */
     long ended() {
         return ended.get();
     }
 
-    /** Whoever has a mark from this on has all that runs in its share. It never grows less. */
+    /** Smallest mark with which a connection has all that runs in its share. It never decreases. */
     long allFrom() {
         return ended.get() + running.get();
     }
 
-    /** What runs of that which had been left when a connection with this mark came. */
+    /** Returns how much runs of what had been left behind when a connection with this mark came. */
     long runningOf(long mark) {
         if (mark == 0) {
             return 0;

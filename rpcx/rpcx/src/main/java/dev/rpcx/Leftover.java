@@ -4,12 +4,12 @@ import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * A charge that stays when a call has been given up whose handler's future has not ended: the future may hold what the
+ * Charge that stays when a call has been given up and its handler's future has not ended: the future may hold what the
  * request was read into. The charge is given back once, when the future ends, or when nobody can reach the future any
  * more. Thread-safe.
  */
 final class Leftover extends PhantomReference<Object> {
-    /** As many frames as it takes to give back. */
+    /** Number of stack frames that giving back takes. */
     private static final int RESERVED_FRAMES = 50;
 
     private final Ledger ledger;
@@ -18,7 +18,7 @@ final class Leftover extends PhantomReference<Object> {
     private final int places;
     private boolean isOver;
 
-    /** @param holder what the future holds as long as it has not ended, and nothing else does */
+    /** @param holder object that the future alone holds, and only as long as it has not ended */
     Leftover(
             Ledger ledger,
             Account account,
@@ -35,7 +35,8 @@ final class Leftover extends PhantomReference<Object> {
 
     /** Gives back what is held. A second time does nothing. */
     void end() {
-        // a thread whose stack is nearly at its end fails here, where nothing is over: the collector finds it then
+        // a thread whose stack is nearly at its end fails here, where nothing has changed: the garbage collector finds
+        // this leftover later
         ThreadTools.reserveStack(RESERVED_FRAMES);
         synchronized (this) {
             if (isOver) {
@@ -43,7 +44,7 @@ final class Leftover extends PhantomReference<Object> {
             }
             isOver = true;
         }
-        // each of these also where the one before it fails: nobody comes here a second time
+        // each step is taken also where the one before it fails, since nobody comes here a second time
         try {
             ledger.over(this);
         } finally {

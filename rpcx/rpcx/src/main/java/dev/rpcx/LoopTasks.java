@@ -12,44 +12,50 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tasks of one event loop. A task that is given to a loop at its end is run, or whoever gave it is told that it was
- * refused. Netty's own queue loses a task that comes between the loop's last look and its end, and tells nobody: a
- * handler that ended while its server stopped was then counted for ever.
+ * Task queue of one event loop. A task that is given to a loop near the loop's end is either run or refused, and its
+ * giver is told of the refusal. Netty's own queue silently loses a task that comes between the loop's last poll and its
+ * end: with it, a handler that ended while its server stopped would be counted for ever.
  *
- * <p>Netty asks for a task back by {@link #remove} when it has given one to a loop that takes no more. Thread-safe, with
- * one thread that polls.
+ * <p>Netty calls {@link #remove} to take back a task that it has given to a loop that takes no more tasks. Thread-safe,
+ * with one polling thread.
  */
 final class LoopTasks extends AbstractQueue<Runnable> {
-    /** A loop that takes no more tasks is about to end: it runs those that it has. */
+    /** Longest wait for the end of a loop that takes no more tasks, and only runs those that it has. */
     private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Whoever gives a loop its first task starts its thread, which takes fewer frames, though larger ones. */
+    /**
+     * Stack frames that a thread must have left to give a loop its first task. That thread then starts the loop's
+     * thread, which takes fewer frames than these, though larger ones.
+     */
     private static final int START_FRAMES = 500;
 
     /**
-     * A thread whose stack ends within {@code offer} leaves this queue as it was, or with its task in it. Netty's usual
-     * one would have a place without a task then, and the loop would wait for that task for ever.
+     * A thread whose stack overflows within {@code offer} leaves this kind of queue as it was, or with its task in it.
+     * Netty's usual queue would be left with a reserved cell that has no task, and the loop would wait for that task
+     * for ever.
      */
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
 
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    /** What the loop has left. Guarded by this. */
+    /** Tasks that the loop has not run before its end. Guarded by {@code this}. */
     private final List<Runnable> left = new ArrayList<>();
 
     private @Nullable EventExecutor loop;
 
-    /** The loop runs. Whoever does not see it yet takes care in vain. */
+    /**
+     * True once the loop polls. A thread that does not see the write yet reserves stack without need, and nothing else.
+     */
     private boolean isPolled;
 
-    /** Before the first task comes. */
+    /** Names the loop of these tasks. Called before the first task comes. */
     void of(EventExecutor of) {
         loop = of;
     }
 
     /**
-     * Where the stack of whoever gives a loop its first task ends while it starts the loop's thread, Netty takes the
-     * loop for started, and it never is. So such a thread does not come to it.
+     * The thread that gives a loop its first task starts the loop's thread. Where its stack overflows meanwhile, Netty
+     * takes the loop for started although it never runs. So a thread with too little stack fails before that.
      */
     @Override
     public boolean offer(Runnable task) {
@@ -69,7 +75,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
         if (of == null || !of.isTerminated()) {
             return task;
         }
-        // what is polled from here on is thrown away
+        // the loop has ended: Netty throws away what it polls from here on
         synchronized (this) {
             if (task != null) {
                 left.add(task);
@@ -80,7 +86,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
         return null;
     }
 
-    /** The loop polls no more. Under the lock. */
+    /** Keeps the tasks of a loop that polls no more. The caller holds the lock {@code this}. */
     private void keepLeft() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
             left.add(task);
@@ -88,9 +94,9 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * The loop takes no more tasks, and this one may have come too late.
+     * Takes back a task that was given to a loop that takes no more tasks, if the task came too late to be run.
      *
-     * @return true if it has, and will not be run
+     * @return true if the task will not be run; false if it has been run, or if the loop has not ended in time
      */
     @Override
     public boolean remove(Object task) {
@@ -103,7 +109,11 @@ final class LoopTasks extends AbstractQueue<Runnable> {
         }
     }
 
-    /** Waits until the loop has run its last task, which says whether it has run that of the caller. */
+    /**
+     * Waits until the loop has run its last task: only then is it known whether it has run that of the caller.
+     *
+     * @return false if the loop has not ended within {@code MAX_END_NANOS}
+     */
     private boolean hasEnded() {
         boolean isInterrupted = false;
         boolean hasEnded = false;

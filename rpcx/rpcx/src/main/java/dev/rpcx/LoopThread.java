@@ -4,37 +4,48 @@ import io.netty.util.concurrent.FastThreadLocalThread;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
-/** A thread of an event loop, which may not block. Daemon: a client that nobody closed does not keep the process alive. */
+/**
+ * Thread of an event loop, which may not block. A daemon: a client that nobody closed does not keep the process alive.
+ */
 final class LoopThread extends FastThreadLocalThread {
-    /** Of the sockets that this loop serves; null where the loop is not epoll's. */
+    /** Watch on the sockets that this loop serves; null where the loop does not use epoll. */
     @Nullable
     CloseWatch watch;
 
-    /** {@link WriteTurn} puts what it writes here; null before it has written from this loop. */
+    /** Buffer for the bytes that {@link WriteTurn} writes; null before it has written from this loop. */
     @Nullable
     ByteBuffer outgoing;
 
-    /** The {@link CallContext} of the call whose handler runs here. {@code CurrentCall} alone reads and writes this. */
+    /**
+     * {@link CallContext} of the call whose handler runs here. Only {@code CurrentCall} reads and writes this field.
+     */
     @Nullable
     CallContext context;
 
-    /** What runs the handlers of the loop at one server, which alone writes this and the next. */
+    /**
+     * The {@code VirtualWorkers} that run the handlers of this loop at one server. Only {@code Threads}, on this loop,
+     * reads and writes this field and {@code workersOf}.
+     */
     @Nullable
     Object workers;
 
-    /** The owner of {@link #workers}. */
+    /** The server's {@code Threads}, which own {@link #workers}. */
     @Nullable
     Object workersOf;
 
-    /** Calls that are over, and whose callers could not be told for want of memory. */
+    /** First in the list of calls that are over, and whose callers could not be told for want of memory. */
     private @Nullable Untold untold;
 
-    /** A call whose caller may have to be told later of its end. */
+    /** Call whose caller may have to be told of its end later, when there is memory. */
     abstract static class Untold {
-        /** Link of those that could not be told yet. {@link LoopThread} alone writes it. */
+        /** Next in the list of calls whose callers could not be told yet. Only {@link LoopThread} writes this field. */
         private @Nullable Untold nextUntold;
 
-        /** @return false if there is still no memory for it */
+        /**
+         * Tells the caller that its call has ended.
+         *
+         * @return false if there is still too little memory to tell it
+         */
         abstract boolean endUntold();
     }
 
@@ -44,8 +55,8 @@ final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * The code of others has run here, and may have left the flag that says that this thread has been interrupted: what
-     * runs next belongs to somebody else. Does nothing on any other thread, whose flag may be its owner's.
+     * Clears the interrupt flag of an event loop, which foreign code that ran here may have left set: what runs next
+     * belongs to another call. Does nothing on any other thread, whose flag may belong to the thread's owner.
      */
     static void forgetInterrupt() {
         if (Thread.currentThread() instanceof LoopThread) {
@@ -53,7 +64,7 @@ final class LoopThread extends FastThreadLocalThread {
         }
     }
 
-    /** Keeps a call until there is memory to tell its caller of its end. On this thread, as what follows. */
+    /** Keeps a call until there is memory to tell its caller of its end. On this thread, as the next two methods. */
     void tellLater(Untold call) {
         call.nextUntold = untold;
         untold = call;
@@ -63,10 +74,10 @@ final class LoopThread extends FastThreadLocalThread {
         return untold != null;
     }
 
-    /** Tells those who could not be told before, as many as there is memory for. */
+    /** Tells the callers that could not be told before, until memory runs out again. */
     void tellUntold() {
         for (Untold call = untold; call != null; call = untold) {
-            // first: what it is told may end other calls
+            // the call is unlinked first, since telling its caller may end other calls, which may be linked here
             untold = call.nextUntold;
             call.nextUntold = null;
             if (!call.endUntold()) {
@@ -77,7 +88,8 @@ final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * For whatever waits. On an event loop it would hold up every call of the loop, and wait for itself for ever where the loop is its own.
+     * Refuses a method that blocks, if the calling thread is an event loop. There the method would hold up every call
+     * of the loop, and would never return where it waits for its own loop.
      *
      * @throws IllegalStateException this thread is an event loop
      */

@@ -36,18 +36,19 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The event loops of one client or server, and what they listen on and connect to: sockets, on Linux epoll's own and elsewhere Java's; or
- * ports that are numbers of this process only. Threads start when first needed.
+ * Event loops of a server, of one client or of the clients that share them, and the channels on which they listen and
+ * connect: sockets, through epoll on Linux and through Java NIO elsewhere; or in-process channels, whose ports are
+ * numbers of this process only. A thread starts when it is first needed.
  */
 class Loops {
-    /** What the threads of clients are called, before their number. */
+    /** Name of the threads of clients, before their number. */
     static final String CLIENT = "rpcx-client";
 
     /**
-     * Where what goes to sockets and comes from them lies. Netty's own choice, the adaptive allocator, frees a chunk of
-     * direct memory while a loop runs, which on newer JVMs stops that loop until all threads have answered: with
-     * results of 200 kB for ten connections of one address, the PINGs of others took 0.9 to 7.3 s and the heap ran out;
-     * with this one, which keeps its chunks, 13 to 466 ms.
+     * Allocator of the buffers for bytes that go to sockets and come from them. Netty's own choice, the adaptive
+     * allocator, frees a chunk of direct memory while a loop runs, which on newer JVMs stops that loop until all
+     * threads have answered: with results of 200 kB for ten connections of one address, the PINGs of others took 0.9 to
+     * 7.3 s and the heap ran out. With the pooled allocator, which keeps its chunks, the PINGs took 13 to 466 ms.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 
@@ -60,9 +61,10 @@ class Loops {
     }
 
     /**
-     * Netty tells the JDK's Flight Recorder of each chunk, which makes the recorder ready at the first one: some 300
-     * ms, and a second on a busy machine. That is for the thread that builds a client or a server, since no deadline is
-     * looked at while an event loop does it. The chunk is a small one on the heap, and garbage afterwards.
+     * Allocates a first chunk on the thread that builds a client or a server. Netty reports each chunk to the JDK's
+     * Flight Recorder, and the first report initializes the recorder, which takes some 300 ms, and a second on a busy
+     * machine. An event loop that did so would check no deadline meanwhile. The chunk is a small one on the heap, and
+     * garbage afterwards.
      */
     private static void tellOfFirstChunk() {
         new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
@@ -70,7 +72,7 @@ class Loops {
                 .release();
     }
 
-    /** The first port that an in-process server gets which does not ask for one. */
+    /** First port that is tried for an in-process server that asks for no particular port. */
     private static final int FIRST_FREE_PORT = 49_152;
 
     private static final int MOST_PORT = 65_535;
@@ -93,7 +95,7 @@ class Loops {
         names = new DnsAddresses(nameServers);
     }
 
-    /** For sockets, with other name servers than the system's. */
+    /** Makes loops for sockets that ask these name servers in place of the system's. */
     static Loops asking(List<InetSocketAddress> nameServers, int count, String name) {
         return new Loops(group(count, name, false), false, nameServers);
     }
@@ -112,8 +114,9 @@ class Loops {
     }
 
     /**
-     * Loses no task at its end. Sockets are looked at after a millisecond of tasks at the latest: what a stream's
-     * publisher does on the loop gives the loop its next task, and Netty looks after a second otherwise.
+     * Event loop that loses no task at its end. It looks at its sockets after a millisecond of tasks at the latest.
+     * Netty looks after a second otherwise, and tasks may go on without end: each task of a stream's publisher gives
+     * the loop the next one.
      */
     private static final class Loop extends SingleThreadIoEventLoop {
         private static final long TASKS_MILLIS = 1;
@@ -124,23 +127,23 @@ class Loops {
         }
 
         /**
-         * Nothing ends the loop but its end. Where the memory is at its end, Netty fails over telling of what a task or a
-         * connection has thrown, and then the loop would end in silence: its connections would neither be read nor
-         * closed, and no deadline of theirs would be looked at.
+         * Keeps the loop running, whatever is thrown, until it is shut down. Where memory has run out, Netty fails
+         * while it logs what a task or a connection has thrown, and the loop would end in silence: its connections
+         * would neither be read nor closed, and none of their deadlines would be checked.
          */
         @Override
         protected void run() {
             while (!runToEnd()) {
                 try {
-                    // sockets and tasks that are left are told of again
+                    // sockets and tasks that are left are reported again by the next run
                     LockSupport.parkNanos(PAUSE_NANOS);
                 } catch (Throwable stillNoMemory) {
-                    // such as for the class that is called
+                    // such as no memory to load the class that is called
                 }
             }
         }
 
-        /** @return whether the loop has come to its end; otherwise something was thrown, of which nobody can be told */
+        /** @return true if the loop has been shut down; false if something was thrown that cannot be reported */
         private boolean runToEnd() {
             try {
                 super.run();
@@ -150,7 +153,10 @@ class Loops {
             }
         }
 
-        /** Comes after each look at tasks and sockets, also where there are no tasks. */
+        /**
+         * Tells the callers that are left, after a pause. Netty calls this method after each look at sockets and tasks,
+         * also where there are no tasks.
+         */
         @Override
         protected void afterRunningAllTasks() {
             if (Thread.currentThread() instanceof LoopThread loop && loop.hasUntold()) {
@@ -159,7 +165,7 @@ class Loops {
             }
         }
 
-        /** The loop does not wait for sockets while somebody has to be told. */
+        /** True also while callers are left to be told: the loop does not wait for sockets then. */
         @Override
         protected boolean hasTasks() {
             return super.hasTasks() || Thread.currentThread() instanceof LoopThread loop && loop.hasUntold();
@@ -174,9 +180,10 @@ class Loops {
     }
 
     /**
-     * Linux takes more for a socket only while it has less than this that has not been sent; otherwise it takes some
-     * megabytes, and more again only when a third of those have gone. So a peer that reads slowly is seen to read, and
-     * a PING or PONG waits behind little. Source: tcp(7), TCP_NOTSENT_LOWAT.
+     * Bound on the unsent bytes of a socket: Linux takes more bytes for the socket only while fewer than these are
+     * unsent. Without the bound it takes some megabytes, and takes more again only when a third of those have gone.
+     * With it, a peer that reads slowly is seen to read, and a PING or PONG waits behind little. Source: tcp(7),
+     * TCP_NOTSENT_LOWAT.
      */
     private static final long UNSENT_BYTES = 1 << 17;
 
@@ -196,8 +203,8 @@ class Loops {
     }
 
     /**
-     * Where to connect to; a name is not looked up here. In one process a port stands for itself: whatever the host, it
-     * is this process.
+     * Returns the address to connect to; a host name is not looked up here. For an in-process channel the port alone
+     * counts: whatever the host is called, it is this process.
      */
     SocketAddress remote(String host, int port) {
         if (inProcess) {
@@ -207,7 +214,7 @@ class Loops {
         return literal ? new InetSocketAddress(host, port) : InetSocketAddress.createUnresolved(host, port);
     }
 
-    /** Where to listen; blocks while a name is looked up. */
+    /** Returns the address to listen on; blocks while a host name is looked up. */
     private SocketAddress local(String host, int port) {
         return inProcess ? new LocalAddress("rpcx-" + port) : new InetSocketAddress(host, port);
     }
@@ -228,7 +235,7 @@ class Loops {
                 .childOption(ChannelOption.TCP_NODELAY, true);
     }
 
-    /** Listens; blocks until that has worked or failed. Port 0 is any that is free. */
+    /** Listens; blocks until the bind has succeeded or failed. Port 0 stands for any free port. */
     ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
         if (!inProcess || port != 0) {
             return bootstrap.bind(local(host, port)).awaitUninterruptibly();
@@ -242,21 +249,21 @@ class Loops {
         return bound;
     }
 
-    /** Of what {@link #bind} has given. */
+    /** @param bound local address of the channel that {@link #bind} has opened */
     int port(SocketAddress bound) {
         return bound instanceof InetSocketAddress socket
                 ? socket.getPort()
                 : Integer.parseInt(((LocalAddress) bound).id().substring("rpcx-".length()));
     }
 
-    /** The threads end soon. */
+    /** Begins the shutdown and returns at once; the threads end soon afterwards. */
     void end() {
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     }
 
     /**
-     * Ends the threads, and returns when they have ended, or after this time: a thread that is held up by the user's
-     * code ends with that. Not on one of them.
+     * Ends the threads, and returns when they have ended, or after {@code maxNanos}: a thread that runs user code ends
+     * only after that code has returned. Must not be called on one of these threads.
      */
     void close(long maxNanos) {
         end();

@@ -3,34 +3,37 @@ package dev.rpcx;
 import java.util.function.BooleanSupplier;
 
 /**
- * Says that a connection has calls which nobody will end: the thread that was about to has failed, since its stack or the
- * memory was at its end. Such a thread may not be able to call anything any more, so it leaves its word by stores alone:
- * one at the call and then {@link #isAny}. The connection's event loop finds it at its next look, and ends the call.
+ * Flag of a connection that has calls which no thread will end: the thread that was about to end such a call has
+ * failed, since its stack or the memory was at its end. The thread may not be able to call any method any more, so it
+ * marks the call by stores alone: one at the call and then {@link #isAny}. The connection's event loop finds the mark
+ * at its next check, and ends the call.
  */
 final class LostCalls {
-    /** Set behind what is said of a call. */
+    /** Whether there may be lost calls; set after the mark at a call. */
     volatile boolean isAny;
 
     private final Runnable look;
 
-    /** @param look has the event loop look now */
+    /** @param look has the event loop check for lost calls now */
     LostCalls(Runnable look) {
         this.look = look;
     }
 
-    /** Has the event loop look as soon as it can, and not at its next look only. May fail where the thread cannot. */
+    /**
+     * Has the event loop check as soon as it can, and not only at its next check. May fail on a thread that has failed.
+     */
     void tell() {
         look.run();
     }
 
     /**
-     * The event loop looks, where there may be any.
+     * Looks for lost calls. Called by the event loop, if there may be any.
      *
-     * @param ends ends those calls; it gives false where it cannot say yet which they are. Then, and where it throws,
-     *     they are looked for again at the next look
+     * @param ends ends those calls; it returns false if it cannot say yet which calls they are. Then, and if it throws,
+     *     the calls are looked for again at the next check
      */
     void look(BooleanSupplier ends) {
-        // first: who sets it from here on is looked for again
+        // The flag is cleared first, so that a call which is marked from here on is looked for again.
         isAny = false;
         boolean isDone = false;
         try {

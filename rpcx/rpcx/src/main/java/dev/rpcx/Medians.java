@@ -1,6 +1,6 @@
 package dev.rpcx;
 
-/** The value in the middle of a few, each of which has a weight. One thread at a time. */
+/** Weighted median of a few values. Used by one thread at a time. */
 final class Medians {
     private final double[] values;
     private final double[] weights;
@@ -17,7 +17,7 @@ final class Medians {
         all = 0;
     }
 
-    /** @param weight 0 for a value that is not there */
+    /** @param weight 0 for a value that is to be left out */
     void add(double value, double weight) {
         if (weight <= 0) {
             return;
@@ -37,7 +37,7 @@ final class Medians {
         return size;
     }
 
-    /** The first value that reaches half of all weight; 0 where there is none. */
+    /** The smallest value up to which the weights come to half of all weight; 0 if there is no value. */
     double median() {
         double below = 0;
         for (int i = 0; i < size; i++) {

@@ -3,23 +3,23 @@ package dev.rpcx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A little memory that is kept for when there is no other: telling callers that their calls are over takes some bytes
- * for each, and a call whose caller could not be told would never end. One for the process. Thread-safe.
+ * Memory that the process keeps in reserve for when the heap is full: to tell a caller that its call is over takes some
+ * bytes, and a call whose caller could not be told would never end. Thread-safe.
  */
 final class MemoryReserve {
-    /** Enough to end some hundred calls, which give back what they hold meanwhile. */
+    /** Size of the reserve: enough to end some hundred calls, each of which frees memory when it ends. */
     private static final int BYTES = 64 * 1024;
 
     private static volatile byte @Nullable [] reserve = new byte[BYTES];
 
     private MemoryReserve() {}
 
-    /** Memory has run out: from here on there is some more. */
+    /** Frees the reserve. Called when memory has run out. */
     static void use() {
         reserve = null;
     }
 
-    /** Sees to it that there is a reserve from here on. At the begin of each connection. */
+    /** Allocates the reserve anew if it was used. Called at the start of each connection. */
     static void keep() {
         if (reserve == null) {
             reserve = new byte[BYTES];

@@ -6,14 +6,17 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Names and values that travel with a request beside its arguments. Immutable; at most 8 KiB once encoded. A value is fixed, or computed for
- * each attempt of a call.
+ * Names and values that travel with a request beside its arguments. Immutable; at most 8 KiB once encoded. A value is
+ * fixed, or computed for each attempt of a call.
  */
 public final class Metadata {
     /** Most bytes of encoded metadata in a request. Source: gRPC's default limit of header lists. */
     public static final int MAX_BYTES = 8 * 1024;
 
-    /** Most entries in a request. Each costs some hundred bytes of memory, however short: by their bytes alone a peer could send over a thousand. */
+    /**
+     * Most entries in a request. An entry costs some hundred bytes of memory, however short it is: with the limit of
+     * bytes alone a peer could send over a thousand.
+     */
     public static final int MAX_ENTRIES = 64;
 
     /** No entries. */
@@ -21,7 +24,7 @@ public final class Metadata {
 
     private final FrozenMap<String, String> entries;
 
-    /** Entries without a value yet; none of their names is in {@link #entries}. Empty on the server's side. */
+    /** Entries whose value is not computed yet; none of their names is in {@link #entries}. Empty at a server. */
     private final Map<String, Supplier<String>> computed;
 
     private Metadata(FrozenMap<String, String> entries, Map<String, Supplier<String>> computed) {
@@ -36,7 +39,7 @@ public final class Metadata {
      */
     public static Metadata of(Map<String, String> entries) {
         if (entries instanceof FrozenMap<String, String> read) {
-            // a peer's names may be empty
+            // such a map may have been read from a peer, whose names may be empty, so names are not checked
             return new Metadata(read, Map.of());
         }
         LinkedHashMap<String, String> copy = new LinkedHashMap<>();
@@ -52,7 +55,7 @@ public final class Metadata {
         entries.put(name, value);
     }
 
-    /** These entries and one more; a name that is there already gets the new value. */
+    /** Returns these entries and one more; a name that is there already gets the new value. */
     public Metadata with(String name, String value) {
         LinkedHashMap<String, String> copy = entries.copy();
         put(copy, name, value);
@@ -60,11 +63,12 @@ public final class Metadata {
     }
 
     /**
-     * These entries and one whose value is computed each time that a request with it is written: once for a call that is sent once, again
-     * for each retry, each hedge and each subscription of a stream. For what counts once, such as a nonce. A request
-     * that has waited for its socket for more than 10 s until it begins to leave is given another value then,
-     * where that is not much longer. The supplier runs on the caller's thread or on an event loop, so it may not block;
-     * what it throws ends that attempt, or leaves the value that was there.
+     * Returns these entries and one more, whose value is computed each time that a request with it is written: once for
+     * a call that is sent once, and again for each retry, each hedge and each subscription of a stream. It serves
+     * values that count once, such as a nonce. For a request that has waited more than 10 s for its socket when it
+     * begins to leave, the value is computed again, and the new value is used where it is not much longer. The supplier
+     * runs on the caller's thread or on an event loop, so it may not block. If it throws, that attempt ends; if it
+     * throws when the value is computed again, the earlier value is sent.
      */
     public Metadata withEachAttempt(String name, Supplier<String> value) {
         Given.notNull(value, "value", "what gives a text");
@@ -85,8 +89,8 @@ public final class Metadata {
     }
 
     /**
-     * The value of this name, or null without one. Names are told apart by case. An entry that is computed is computed for this look, so its
-     * value is another one than that of any request.
+     * Returns the value of this name, or null if there is none. Names are case-sensitive. A computed entry is computed
+     * for this call of the method, so the value differs from that of any request.
      */
     public @Nullable String get(String name) {
         Supplier<String> value = computed.get(Given.notNull(name, "name", "that of an entry"));
@@ -109,7 +113,7 @@ public final class Metadata {
     }
 
     /**
-     * Same metadata with a value for each entry, as one attempt of a call sends them: no entry is computed any more.
+     * Returns the metadata that one attempt of a call sends: each computed entry has been given a fixed value.
      *
      * @throws RPCXException not executed, if a value cannot be computed
      */
@@ -122,7 +126,9 @@ public final class Metadata {
         return new Metadata(new FrozenMap<>(all), Map.of());
     }
 
-    /** Whatever the user's code throws here, errors included, ends this attempt of this call: nothing of it has left. */
+    /**
+     * Computes a value. Whatever the user's code throws, errors included, ends this attempt, of which nothing has left.
+     */
     private static String computed(String name, Supplier<String> value) {
         RPCXException.Code code = RPCXException.Code.INVALID;
         Throwable why = null;
@@ -158,7 +164,7 @@ public final class Metadata {
         return 31 * entries.hashCode() + computed.hashCode();
     }
 
-    /** Names only: values may be secrets. */
+    /** Shows only the names, since values may be secrets. */
     @Override
     public String toString() {
         return "Metadata" + entries.keySet() + (computed.isEmpty() ? "" : computed.keySet());

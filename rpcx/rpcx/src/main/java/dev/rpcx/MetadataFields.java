@@ -7,9 +7,12 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.BiConsumer;
 
-/** Bytes of {@link Metadata} in a request: their length, and the entries, each a Protobuf map entry of field 1. */
+/**
+ * Encoding of {@link Metadata} in a request: the length in bytes, then the entries, each a Protobuf map entry of field
+ * 1.
+ */
 final class MetadataFields {
-    /** What an entry costs beside its characters: its place in the map and two strings. */
+    /** Memory in bytes that an entry takes in addition to its characters: its node in the map and two strings. */
     private static final int ENTRY_BYTES = 160;
 
     private static final int KEY_TAG = 1 << 3 | 2;
@@ -18,9 +21,11 @@ final class MetadataFields {
     private MetadataFields() {}
 
     /**
-     * Appends the length and the entries, with a value for each that is computed. Once for each attempt of a call.
+     * Appends the length and the entries, with a new value for each computed entry. Called for each attempt of a call,
+     * and again when the request of an attempt leaves late.
      *
-     * @throws RPCXException if they are too many or too large, or one has no bytes: then nothing has been appended
+     * @throws RPCXException if the entries are too many or too large, or one has no UTF-8 form; nothing has been
+     *     appended then
      */
     static void write(ByteBuf out, Metadata metadata) {
         Map<String, String> entries = metadata.forAttempt().entries();
@@ -51,11 +56,14 @@ final class MetadataFields {
         });
     }
 
-    /** Adds up the bytes of entries, and refuses those that have none. */
+    /** Adds up the bytes of the entries, and refuses an entry that has no UTF-8 form. */
     private static final class Size implements BiConsumer<String, String> {
         private int bytes;
 
-        /** Each takes a byte at least. Of too many the bytes are not counted: they may be more than an int holds. */
+        /**
+         * Number of characters, each of which takes at least one byte. Once there are too many, their bytes are not
+         * counted: these may be more than an int holds.
+         */
         private long characters;
 
         @Override
@@ -71,7 +79,10 @@ final class MetadataFields {
         }
     }
 
-    /** A surrogate without its other half has no UTF-8, and would be sent as another character. */
+    /**
+     * Refuses a text with a surrogate that lacks its other half: it has no UTF-8 form, and would be sent as another
+     * character.
+     */
     private static void refuseHalfPair(String text, String name) {
         for (int i = 0; i < text.length(); i++) {
             if (Character.isSurrogate(text.charAt(i))) {
@@ -99,9 +110,10 @@ final class MetadataFields {
     }
 
     /**
-     * Reads what {@link #write} wrote. The length is checked against what is there and against the limit first.
+     * Reads what {@link #write} wrote. The length is first checked against the bytes that are there and against the
+     * limit.
      *
-     * @throws WireFault if it is no metadata, or more of it than the limits allow
+     * @throws WireFault if the bytes are no metadata, or are more metadata than the limits allow
      */
     static Metadata read(ByteBuf in) {
         int bytes = Varint.readLength(in, Metadata.MAX_BYTES, "metadata");
@@ -133,7 +145,10 @@ final class MetadataFields {
         return Metadata.of(new FrozenMap<>(entries));
     }
 
-    /** Bytes of memory that metadata takes once it was read from so many bytes; a character may take two. */
+    /**
+     * Bytes of memory that metadata takes after it was read from {@code encodedBytes} bytes; a character may take two
+     * bytes.
+     */
     static int cost(Metadata metadata, int encodedBytes) {
         return 2 * encodedBytes + ENTRY_BYTES * metadata.entries().size();
     }

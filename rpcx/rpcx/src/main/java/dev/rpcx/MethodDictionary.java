@@ -15,18 +15,18 @@ final class MethodDictionary {
     private static final int SCHEMA = 4;
     private static final int SHAPE = 5;
 
-    /** The {@link MethodShape} of a method of which the other side says nothing. */
+    /** Stands for the {@link MethodShape} of a method for which the other side gives none. */
     static final int UNKNOWN_SHAPE = 0;
 
-    /** Told of each entry. */
+    /** Receives each entry. */
     interface Reader {
-        /** @param shape {@link #UNKNOWN_SHAPE} where the server does not say */
+        /** @param shape {@link #UNKNOWN_SHAPE} if the server gives no shape */
         void entry(String publishedName, int number, int shape);
     }
 
     private MethodDictionary() {}
 
-    /** The key of a method in maps: NUL is in no name. */
+    /** Key of a method in maps. NUL separates the two names, since it is in no name. */
     static String key(String service, String method) {
         return service + '\0' + method;
     }
@@ -57,7 +57,10 @@ final class MethodDictionary {
         }
     }
 
-    /** A name that no request could carry is refused: a client keeps all that a dictionary holds. */
+    /**
+     * Reads a name. A name that is too long for a request ends the connection, since a client keeps all that a
+     * dictionary holds.
+     */
     private static String name(ByteBuf in, int end, String what) {
         int bytes = Varint.readLength(in, Math.min(Wire.MAX_NAME_BYTES, end - in.readerIndex()), what);
         return in.readCharSequence(bytes, StandardCharsets.UTF_8).toString();

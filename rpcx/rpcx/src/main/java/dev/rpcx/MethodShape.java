@@ -7,10 +7,10 @@ import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the bytes of a method's parameters and result are framed, in 32 bits that both sides can hold against each other:
- * which of them is a message of its own and which a field of one, of what kind, and which are streams. What may change
- * from one version to the next, such as a field more in a record or a parameter more at the end, does not change what
- * both have in common. Source: rpcx/spec/wire.md, "Methods".
+ * Says how the bytes of a method's parameters and result are framed, in 32 bits that both sides can compare: which of
+ * them is a message of its own and which is a field of one, of what kind, and which are streams. What may change from
+ * one version to the next, such as one more field in a record or one more parameter at the end, does not change what
+ * both sides have in common. Source: rpcx/spec/wire.md, "Methods".
  */
 final class MethodShape {
     private static final int KNOWN = 1 << 31;
@@ -21,7 +21,7 @@ final class MethodShape {
 
     private static final int ALL_PARAMETERS = (1 << PARAMETERS * Framing.BITS) - 1;
 
-    /** The result's kind stands above those of the parameters. */
+    /** Position of the result's kind, which stands above the kinds of the parameters. */
     private static final int RESULT = PARAMETERS;
 
     private static final int KIND_MASK = (1 << Framing.BITS) - 1;
@@ -45,9 +45,9 @@ final class MethodShape {
     private MethodShape() {}
 
     /**
-     * As the method is declared on this side.
+     * Returns the shape of the method as it is declared on this side.
      *
-     * @param items of the stream that the method takes; null if it takes none
+     * @param items type of the items of the stream that the method takes; null if it takes none
      */
     static int of(Method method, @Nullable Type items, Codecs codecs) {
         int shape = KNOWN;
@@ -63,8 +63,8 @@ final class MethodShape {
     }
 
     /**
-     * What keeps the two sides from reading each other, in words; null where nothing does. What one side does not have
-     * is no difference: it was added or is gone.
+     * Returns in words what keeps the two sides from reading each other's bodies; null if nothing does. What only one
+     * side has is no difference: it has been added or removed.
      *
      * @param looksAtResult false for a call whose result nobody reads
      */

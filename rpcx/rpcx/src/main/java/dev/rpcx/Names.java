@@ -2,7 +2,7 @@ package dev.rpcx;
 
 import java.nio.charset.StandardCharsets;
 
-/** Published names. */
+/** Checks published names. */
 final class Names {
     private Names() {}
 

@@ -3,36 +3,39 @@ package dev.rpcx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The part of a server's call that its event loop alone reads and writes. It is an object of its own, so that the lines
- * of the cache that the loop and the handler's thread hand to each other with each call are few.
+ * Part of a server's call that its event loop alone reads and writes. It is an object of its own, so that few cache
+ * lines pass between the loop and the handler's thread with each call.
  */
 final class OnLoop {
     boolean receiving;
     boolean handling;
 
-    /** Says whether the call is counted among its connection's running handlers. */
+    /** Whether the call is counted among its connection's running handlers. */
     boolean running;
 
-    /** The caller has its final frame already: whatever the handler brings is dropped. */
+    /** Whether the caller has its final frame already, so that whatever the handler brings is dropped. */
     boolean abandoned;
 
-    /** Nothing needs the call any more: its place has been given back, or waits for the next one. */
+    /** Whether nothing needs the call any more: its place has been given back, or waits for the next call. */
     boolean isRecycled;
 
-    /** The call is over but for the threads that {@link CallThreads} runs for it. */
+    /** Whether the call is over but for the threads that {@link CallThreads} runs for it. */
     boolean isOverButThreads;
 
-    /** The place of a call that is over but for its threads does not count for its client. */
+    /** Whether the call's place does not count for its client, as the call is over but for its threads. */
     boolean isPlaceLent;
 
-    /** The request or the item of which the event loop waits for the rest; null where all that has begun is whole. */
+    /** Request or item of which the event loop waits for the rest; null where all that has begun is whole. */
     @Nullable
     UnfinishedMessage unfinished;
 
-    /** The credit was given before there was a sender. */
+    /** Credit that was given before there was a sender. */
     long credit;
 
-    /** These are the list in which the call is, and its neighbours there. {@link CallList} alone writes them. */
+    /**
+     * List in which the call is; the two fields below are its neighbours there. {@link CallList} alone writes the
+     * three.
+     */
     @Nullable
     CallList list;
 
@@ -42,16 +45,19 @@ final class OnLoop {
     @Nullable
     ServerCall following;
 
-    /** Which one of all that were added to the list the call is. */
+    /** Number of the call among all that were added to the list. {@link CallList} alone writes it. */
     long addition;
 
-    /** So long it waits at most, not begun, for its caller to read replies. */
+    /** Time until which the call waits at most, before its handler is started, for its caller to read replies. */
     long waitsUntilNanos;
 
-    /** The connection looks at this call at this time, while it has no slot. */
+    /** Time at which the connection checks the call, while it has no slot. */
     long awayUntilNanos;
 
-    /** A new call. What its connection lists or counts has been undone by the end of the one before. */
+    /**
+     * Resets the fields for a new call. Those for what the connection lists or counts have been reset at the end of the
+     * call before.
+     */
     void begin() {
         receiving = false;
         handling = false;

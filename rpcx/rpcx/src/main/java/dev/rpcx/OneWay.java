@@ -7,20 +7,21 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * On a client's {@code void} method: the call returns as soon as it is handed to the connection. The server acknowledges that it has
- * taken the call, so that a flood of them is bounded; how it ends is not told. Where there is no connection yet the call is kept for it, and
- * {@link Client#close} waits for that.
+ * On a client's {@code void} method: a call returns as soon as it is handed to the connection. The server acknowledges
+ * that it has taken the call, which bounds a flood of such calls; how the call ends is not told. Where there is no
+ * connection yet, the call is kept until there is one, and {@link Client#close} waits for that.
  *
- * <p>What is known before the call returns is thrown. What fails later nobody is told: it is a warning in the log, once
- * a minute with a count. So calls are lost which wait for a connection when the first attempt to make one fails, as
- * where the only server is being started anew; who has to know calls a method with a result.
+ * <p>A failure that is known before the call returns is thrown. The caller is not told of a later failure, which is
+ * only a warning in the log, once a minute with a count. So calls that wait for a connection are lost if the first
+ * attempt to connect fails, such as while the only server is being restarted. A caller that has to know the outcome
+ * calls a method with a result.
  *
- * <p>The arguments are read before the call returns, and never again. A call that is made again, as
- * {@link Method#idempotent} says, is sent as it was read then; one above some 128 KiB is not made again once it has
- * left.
+ * <p>The arguments are read before the call returns, and never again. A call that is retried, as
+ * {@link Method#idempotent} says, is sent with the arguments as they were then. A call above some 128 KiB is not
+ * retried once it has left.
  *
- * <p>On a service's method it says nothing, but that a stream is refused there too: whether anybody waits for the end
- * of a call, its client says, call by call.
+ * <p>On a service's method the annotation has no effect, except that a stream is refused there too: the client decides
+ * for each call whether anybody waits for its end.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

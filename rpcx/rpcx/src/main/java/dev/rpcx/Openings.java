@@ -10,14 +10,21 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Attempts to connect to the instances of a service: so many are under way at once, and so many begin in a second,
- * whatever a registry names. The others wait for their turn in the order in which they came. Thread-safe.
+ * Limits the connection attempts to the instances of a service, whatever a registry names: at most {@code MAX_AT_ONCE}
+ * are in progress at once, and they begin at a rate of at most {@code MAX_A_SECOND}. The others wait in the order in
+ * which they came. Thread-safe.
  */
 final class Openings {
-    /** Each is a socket, which takes the whole time to connect where nothing answers. */
+    /**
+     * Maximum number of connection attempts in progress. Each is a socket, which takes the whole connect time if
+     * nothing answers.
+     */
     static final int MAX_AT_ONCE = 128;
 
-    /** As many may begin together after a second without any. Each may ask a name server, and takes a handshake. */
+    /**
+     * Maximum rate at which connection attempts begin, per second. After a second without any as many may begin
+     * together, and others follow at this rate. Each may ask a name server, and takes a handshake.
+     */
     static final int MAX_A_SECOND = 256;
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -26,15 +33,15 @@ final class Openings {
     private final ClientCore client;
 
     // guarded by this
-    /** What begins each. */
+    /** Waiting connection attempts in the order in which they came, each with the task that begins it. */
     private final Map<CompletableFuture<?>, Runnable> waiting = new LinkedHashMap<>();
 
     private final Set<CompletableFuture<?>> underWay = new LinkedHashSet<>();
 
-    /** Where it lies ahead of now, that much of a second's attempts has begun. */
+    /** The part of a second by which this time lies ahead of now is the part of a second's attempts that has begun. */
     private long spentNanos;
 
-    /** A look is due at {@link #lookNanos} or before. */
+    /** Whether a look is due at {@link #lookNanos} or before. */
     private boolean isTimed;
 
     private long lookNanos;
@@ -49,9 +56,10 @@ final class Openings {
     }
 
     /**
-     * An attempt begins, at once or when it is its turn; not if it ends before.
+     * Begins a connection attempt, at once or as soon as the limits allow it. An attempt that ends before does not
+     * begin.
      *
-     * @param start on an event loop, whose stack is at its begin
+     * @param start begins the attempt; runs on an event loop, at the base of the stack
      */
     void enter(CompletableFuture<?> attempt, Runnable start) {
         attempt.whenComplete((connected, failure) -> leave(attempt));
@@ -68,12 +76,12 @@ final class Openings {
             isTurn = underWay.remove(attempt) && !waiting.isEmpty();
         }
         if (isTurn) {
-            // not here: attempts that end at once would stand on each other's stack
+            // not called here, since attempts that end at once would nest on the stack
             client.execute(this::look);
         }
     }
 
-    /** Begins whatever may begin. */
+    /** Begins the waiting connection attempts that may begin now. */
     private void look() {
         for (Turn turn = next(); turn != null; turn = next()) {
             try {
@@ -81,7 +89,7 @@ final class Openings {
                     turn.attempt.completeExceptionally(new IllegalStateException("the client is closed"));
                 }
             } catch (Throwable e) {
-                // an Error too: others wait behind the attempt
+                // catches an Error too, since others wait behind the attempt
                 turn.attempt.completeExceptionally(e);
             }
         }
@@ -96,7 +104,7 @@ final class Openings {
             Map.Entry<CompletableFuture<?>, Runnable> first = all.next();
             Turn turn = new Turn(first.getKey(), first.getValue());
             if (turn.attempt.isDone()) {
-                // before it was put here
+                // the attempt had ended before it was put here
                 all.remove();
                 continue;
             }
@@ -104,7 +112,8 @@ final class Openings {
             long early = spentNanos + EACH_NANOS - SECOND_NANOS - now;
             boolean isFull = underWay.size() >= MAX_AT_ONCE;
             if (isFull || early > 0) {
-                // also where as many as may be are under way: no turn hangs on the end of one of them alone
+                // a look is timed also while MAX_AT_ONCE are in progress: the next attempt must not depend on the end
+                // of one of them alone
                 lookLater(now, isFull ? SECOND_NANOS : early);
                 return null;
             }
@@ -131,7 +140,7 @@ final class Openings {
         look();
     }
 
-    /** Attempts that wait for their turn: for tests. */
+    /** Number of connection attempts that wait: for tests. */
     synchronized int waiting() {
         return waiting.size();
     }

@@ -8,14 +8,18 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A message on its way out, and a link of the {@link Outbox}: queueing one allocates nothing. The body lies on the heap, so a message
- * dropped on any path leaks nothing; the event loop copies it into the pooled buffer that goes to the socket.
+ * Outgoing message, which is its own link in the {@link Outbox}, so that queueing a message allocates nothing. The body
+ * lies on the heap, so a message that is dropped on any path leaks nothing; whoever writes it copies the body into a
+ * buffer that goes to the socket.
  */
 abstract class Outbound implements WriteTurn.Message {
-    /** A message up to this is not charged while its place is. */
+    /** Largest message in bytes that is not charged while its place is charged. */
     static final int SMALL_BYTES = Uncharged.SMALL_BYTES;
 
-    /** A body above this is not kept for the next call: a burst of large messages must not stay in memory. Fits 100 000 characters. */
+    /**
+     * Largest body in bytes whose buffer is kept for the next call: a burst of large messages must not stay in memory.
+     * 100 000 characters fit.
+     */
     static final int KEPT_BYTES = 128 * 1024;
 
     static final int FIRST_BYTES = 256;
@@ -38,16 +42,21 @@ abstract class Outbound implements WriteTurn.Message {
     int id;
     final ByteBuf body;
 
-    /** Set in {@link #leaving}: stays on the heap, whatever its size, until the socket takes more. */
+    /**
+     * Whether the message stays on the heap, whatever its size, until the socket takes more. Set in {@link #leaving}.
+     */
     boolean waits;
 
-    /** True once the first fragment has left: the next is a {@link Wire#PART}. */
+    /** True once the first fragment has left: the next fragment is a {@link Wire#PART}. */
     boolean begun;
 
-    /** {@link Turns} sets it when the message is added there: which others it takes turns with. */
+    /**
+     * Size class, by which {@link Turns} decides which messages wait for each other. It is set when the message is
+     * added there.
+     */
     byte size;
 
-    /** {@link Turns} sets it while the message waits there: what has not left of it. */
+    /** Bytes that have not left. {@link Turns} sets this while the message waits there. */
     int waitingBytes;
 
     Outbound() {
@@ -61,15 +70,15 @@ abstract class Outbound implements WriteTurn.Message {
     /** Called on the event loop before the first byte leaves; false drops the message. */
     abstract boolean leaving();
 
-    /** Called on the event loop before the first byte of a message leaves that had to wait for the socket. */
+    /** Called on the event loop before the first byte leaves, if the message has waited in {@code Turns}. */
     void begins() {}
 
-    /** Called on the event loop when the last byte stands in the socket's buffer. */
+    /** Called on the event loop when the last byte stands in a buffer that goes to the socket. */
     abstract void left();
 
     /**
-     * Copies the body with its header, as one frame. The length of one that a thread writes itself takes at most two
-     * bytes.
+     * Copies header and body as one frame. The length field takes at most two bytes, since a thread writes only small
+     * frames itself.
      */
     @Override
     public final void copyTo(ByteBuffer frame) {
@@ -84,13 +93,16 @@ abstract class Outbound implements WriteTurn.Message {
         frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
     }
 
-    /** By itself a message goes by the event loop. */
+    /** By default a message has to go by the event loop. */
     @Override
     public boolean leavesHere() {
         return false;
     }
 
-    /** Called on the event loop, or after its end on any thread, when the connection closed before the message began to leave. */
+    /**
+     * Called when the connection closed before the message began to leave. On the event loop, or on any thread after
+     * the end of the loop.
+     */
     abstract void lost();
 
     final void clearBody() {

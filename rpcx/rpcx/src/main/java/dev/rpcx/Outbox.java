@@ -4,13 +4,13 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Queue of many producers and one consumer whose links are the messages themselves. Source: Vyukov, "Intrusive MPSC node-based queue".
- * {@link #add} is one exchange and one store, never a loop.
+ * Queue with many producers and one consumer, whose links are the messages themselves. Source: Vyukov, "Intrusive MPSC
+ * node-based queue". {@link #add} is one exchange and one store, never a loop.
  */
 final class Outbox {
     /**
-     * Not a VarHandle, which in code that is not compiled yet calls another method after its exchange: see
-     * {@link #add}.
+     * Accessor of {@code tail}. It is not a VarHandle, which in code that is not compiled yet calls another method
+     * after its exchange: see {@link #add}.
      */
     private static final AtomicReferenceFieldUpdater<Outbox, Outbound> TAIL =
             AtomicReferenceFieldUpdater.newUpdater(Outbox.class, Outbound.class, "tail");
@@ -24,28 +24,31 @@ final class Outbox {
     private volatile Outbound tail = stub;
 
     /**
-     * From any thread. A message is in the queue at most once at a time. What this throws, where the stack or the
-     * memory is at its end, is thrown before the exchange: no method is called between that and the link, without which
-     * the queue would be cut for ever.
+     * Adds a message. From any thread. A message is in the queue at most once at a time. If stack or memory is
+     * exhausted, this method throws before the exchange: no method is called between the exchange and the store of the
+     * link, without which the queue would be cut for ever.
      */
     void add(Outbound message) {
         Outbound.NEXT.setRelease(message, (Outbound) null);
         Outbound before = TAIL.getAndSet(this, message);
-        // volatile, so that it cannot pass the look at the connection's flag that follows
+        // a volatile store, so that it cannot be reordered with the read of the connection's flag that follows
         before.next = message;
     }
 
-    /** What was added last, or something that {@link #poll} never brings, if that has been taken. */
+    /** Returns the message that was added last, or, if that has been taken, one that {@link #poll} never returns. */
     Outbound last() {
         return tail;
     }
 
-    /** Nothing is queued, nor between the two steps of a producer. The consumer asks. */
+    /** Whether nothing is queued and no producer is between its two steps. Called by the consumer. */
     boolean isEmpty() {
         return head == stub && tail == stub;
     }
 
-    /** The next message, or null if there is none or its producer is between its two steps. The message is free to be added again. */
+    /**
+     * Takes the next message; null if there is none or its producer is between its two steps. The message may be added
+     * again.
+     */
     @Nullable
     Outbound poll() {
         Outbound first = head;
@@ -69,7 +72,10 @@ final class Outbox {
         return second == null ? null : taken(first, second);
     }
 
-    /** Messages of calls are there for long: one that kept its link would keep what came behind it, and so on. */
+    /**
+     * Unlinks a message that is taken. Messages of calls live long: one that kept its link would keep the messages
+     * behind it in memory.
+     */
     private Outbound taken(Outbound first, Outbound second) {
         head = second;
         Outbound.NEXT.set(first, (Outbound) null);

@@ -6,12 +6,12 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Wakes the callers of one connection whose calls are long past their time. The event loop ends such calls; it cannot
- * where it is held up, or failed between a call's end and its caller's.
+ * Wakes the callers of one connection whose calls are long past their deadlines. The event loop ends such calls, but
+ * cannot if it is held up, or has failed after a call's end and before its caller was told.
  *
- * <p>Callers park without a time of their own, as a timer for each call took 6 % of its processor time. While any of
- * them waits, a thread that is no event loop's looks at all of them once a second. It is one daemon thread for all
- * clients of the process, and ends when nobody waits.
+ * <p>Callers park without a timeout, as a timer for each call took 6 % of the call's processor time. While any of them
+ * waits, a thread that is no event loop's looks at all of them once a second. It is one daemon thread for all clients
+ * of the process, and ends when nobody waits.
  */
 final class OverdueCallers implements Runnable {
     private static final long LOOK_MILLIS = 1_000;
@@ -29,7 +29,10 @@ final class OverdueCallers implements Runnable {
 
     private final ClientConnection connection;
 
-    /** A look is due. It is cleared before the last look at who waits, and callers read it after they have a slot. */
+    /**
+     * A look is scheduled. Cleared before the last look at who waits; callers read it after they have taken a slot. So
+     * either the caller sees that it is cleared, or the last look sees the caller.
+     */
     private volatile boolean looking;
 
     OverdueCallers(ClientConnection connection) {
@@ -45,9 +48,9 @@ final class OverdueCallers implements Runnable {
     }
 
     /**
-     * A caller that has a slot is about to park.
+     * Called by a caller that has a slot and is about to park.
      *
-     * @return whether it is looked after; otherwise it has to wake by itself
+     * @return whether the caller is looked after; otherwise it has to park with a timeout
      */
     boolean lookAfterCallers() {
         return looking || !LOOKING.compareAndSet(this, false, true) || lookLater();
@@ -59,11 +62,11 @@ final class OverdueCallers implements Runnable {
             TIMER.schedule(this, LOOK_MILLIS, TimeUnit.MILLISECONDS);
             isDue = true;
         } catch (OutOfMemoryError none) {
-            // no memory, or no thread: whoever asked goes on by itself
+            // no memory, or no thread: the caller that asked parks with a timeout
         } finally {
             if (!isDue) {
                 looking = false;
-                // others may have seen that somebody looks, and wait without a time of their own
+                // other callers may have seen that a look was scheduled, and wait without a timeout
                 connection.slots.wakeCallers();
             }
         }
@@ -77,7 +80,7 @@ final class OverdueCallers implements Runnable {
             long latest = connection.nanoTime() - ClientCall.MARGIN_NANOS;
             if (!connection.slots.wakeOverdue(latest)) {
                 looking = false;
-                // whoever has taken a slot since either sees that or is seen here
+                // a caller that has taken a slot since then either sees this store or is seen by the look below
                 if (!connection.slots.wakeOverdue(latest) || !LOOKING.compareAndSet(this, false, true)) {
                     isDue = true;
                     return;
@@ -86,7 +89,8 @@ final class OverdueCallers implements Runnable {
             isDue = lookLater();
         } finally {
             if (!isDue) {
-                // nobody looks after those who wait: from here on they do it themselves
+                // No look is scheduled: the callers that wait are woken. When they park again they schedule a look, or
+                // park with a timeout.
                 looking = false;
                 connection.slots.wakeCallers();
             }

@@ -7,18 +7,18 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Time that counts against the peer of a connection. It stands still while this side does not read: what the peer owes
- * may have been sent long ago. All that has begun and has to come to its end in time, which is a message in parts, a
- * frame or a record of TLS, goes by this clock, and it alone begins and ends the reading, so that no pause can be
- * missed.
+ * Clock for the time that counts against the peer of a connection. It stands still while this side does not read, since
+ * what the peer owes may have been sent long ago. The deadlines for the end of a message in parts, of a frame and of a
+ * TLS record go by this clock. Only this class starts and stops reading from the channel, so that it misses no pause.
  *
- * <p>There is one for a channel, whoever reads from it. On the event loop.
+ * <p>Each channel has one such clock, which all its handlers share. Event loop only.
  */
 final class OwedTime {
     private static final AttributeKey<OwedTime> KEY = AttributeKey.valueOf(OwedTime.class, "of");
 
     /**
-     * Nothing is due in a pause, and nobody who waits is told of its end: whoever looks then looks again so much later.
+     * Shortest time after which a check that falls into a pause is repeated. Nothing becomes due in a pause, and
+     * whoever waits for a deadline is not told when the pause ends.
      */
     private static final long PAUSE_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -27,7 +27,7 @@ final class OwedTime {
     private boolean isPaused;
     private long pausedSinceNanos;
 
-    /** How long all pauses that are over have been. */
+    /** Total length of all pauses that are over. */
     private long pausesNanos;
 
     private OwedTime(Channel channel) {
@@ -45,7 +45,7 @@ final class OwedTime {
         return time;
     }
 
-    /** Begins or ends a pause: whether what the peer sends is read from here on. */
+    /** Begins or ends a pause. @param reads true if the channel is read from now on, false for a pause */
     void setReading(boolean reads) {
         if (reads == isPaused) {
             long now = ticker.nanoTime();
@@ -59,17 +59,21 @@ final class OwedTime {
         channel.config().setAutoRead(reads);
     }
 
-    /** @param nowNanos the event loop's time, which is now */
+    /**
+     * Converts the present time to this clock.
+     *
+     * @param nowNanos the present time, by the event loop's ticker
+     */
     long at(long nowNanos) {
         return (isPaused ? pausedSinceNanos : nowNanos) - pausesNanos;
     }
 
     /**
-     * Says how long it takes at least until something is due.
+     * Computes how long it takes at least until a deadline.
      *
-     * @param dueNanos by this clock
-     * @param nowNanos as above
-     * @return nanoseconds, of the event loop's; none or less if it is due now, which it never is in a pause
+     * @param dueNanos the deadline, by this clock
+     * @param nowNanos the present time, by the event loop's ticker
+     * @return nanoseconds of the event loop's ticker; 0 or less if the deadline has passed, but never during a pause
      */
     long left(long dueNanos, long nowNanos) {
         long left = dueNanos - at(nowNanos);

@@ -3,24 +3,30 @@ package dev.rpcx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * End of a call of which this side knows by itself, without the server's word: it says nothing of the server, and
- * decides whether the call may go another way. What a server says and a handler throws is never one. Callers are told a
- * plain {@link RPCXException} instead, by {@link #told}.
+ * Error of a call that this side has ended by itself, without the server's word. It says nothing of the server, and
+ * decides whether the call may go another way. An error that a server has sent or a handler has thrown is never of this
+ * class. Callers are told a plain {@link RPCXException} instead, by {@link #told}.
  */
 final class OwnEnd extends RPCXException {
     private static final long serialVersionUID = 1L;
 
-    /** What this side knows. */
+    /** Why this side has ended the call. */
     enum Why {
         /** The connection takes no new calls, or has ended; no byte of the request has left. */
         LEFT,
-        /** As many calls are under way on the connection as its server takes, or this side keeps for it. */
+        /**
+         * As many calls are under way on the connection as its server takes or this side allows, or this side has no
+         * more room for requests that wait there.
+         */
         FULL,
-        /** The server takes no such call: its messages are smaller, or its method has another shape. */
+        /**
+         * The server does not take the call: the request is above the largest message that it takes, or its method has
+         * another shape.
+         */
         UNFIT,
         /** This side has no memory for what the server sends: for the answer to this call, or on its connection. */
         NO_ROOM,
-        /** This side's event loop was held up as the call's time went by, and nobody knows how the call has ended. */
+        /** This side's event loop was held up while the call's time passed, and nobody knows how the call has ended. */
         UNHEARD
     }
 
@@ -46,17 +52,23 @@ final class OwnEnd extends RPCXException {
         return new OwnEnd(Why.UNFIT, code, message, Executed.NOT_EXECUTED);
     }
 
-    /** The server has answered in vain. That says nothing against it, and to ask it once more would not help. */
+    /**
+     * This side has no memory for the answer that the server has given. That says nothing against the server, and
+     * asking once more would not help.
+     */
     static OwnEnd noRoom(String message) {
         return noRoom(message, Executed.EXECUTED);
     }
 
-    /** The same where the connection ends for want of memory, whatever has become of the call there. */
+    /** The same where a connection ends or fails for want of memory, with what is known of the call's execution. */
     static OwnEnd noRoom(String message, Executed executed) {
         return new OwnEnd(Why.NO_ROOM, Code.OVERLOADED, message, executed);
     }
 
-    /** A call whose time has gone by while the event loop was held up, or of whose end the loop has said nothing. */
+    /**
+     * Error of a call whose time has passed while the event loop was held up, or of whose end the loop has said
+     * nothing.
+     */
     static OwnEnd unheard(String message, Executed executed) {
         return new OwnEnd(Why.UNHEARD, Code.DEADLINE_EXCEEDED, message, executed);
     }
@@ -70,8 +82,8 @@ final class OwnEnd extends RPCXException {
     }
 
     /**
-     * The same end as a caller is told of it, whose logs and metrics name classes. Where there is no memory left to say
-     * it so, it stays as it is.
+     * The same error as a plain RPCXException, for callers, whose logs and metrics name classes. Where there is no
+     * memory for that, the error stays as it is.
      */
     static RPCXException told(RPCXException end) {
         if (!(end instanceof OwnEnd)) {

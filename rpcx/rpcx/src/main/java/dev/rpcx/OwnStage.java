@@ -5,10 +5,10 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the interceptors of one call see of the stage that its handler has returned, or that an interceptor behind them
- * has, where it may work when something is hung on it: what they hang on it is held by this, and not by a stage that
- * others may share, or that never ends. It ends with that stage, or as cancelled when the call has ended before that or
- * is given up. Thread-safe.
+ * Stage that the interceptors of one call see instead of the stage that its handler has returned, or instead of one
+ * that a later interceptor has returned and that may do work when a dependent is attached. What interceptors attach is
+ * held by this stage, and not by a stage that others may share, or that never ends. This stage ends with the other one,
+ * its source, or as cancelled when the call has ended before that or is given up. Thread-safe.
  */
 final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
@@ -28,8 +28,8 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
     };
 
     /**
-     * Whether the handler's stage has ended, or has taken nobody. This may have ended before, by an interceptor of the
-     * call.
+     * Whether the source has ended, or could not be waited for. An interceptor of the call may have ended this stage
+     * before that.
      */
     private volatile boolean isBrought;
 
@@ -37,49 +37,51 @@ final class OwnStage extends BoundFuture<@Nullable Object> implements Runnable {
         this(source, null);
     }
 
-    /** @param nullRefused why this fails if the source brings null; null where null can be sent */
+    /** @param nullRefused text with which this stage fails if the source brings null; null where null can be sent */
     OwnStage(CompletionStage<?> source, @Nullable String nullRefused) {
         this.source = source;
         this.nullRefused = nullRefused;
     }
 
     /**
-     * Waits from here on. A stage may take nobody, such as one whose work cannot be begun: then nothing of this is left
-     * there, and nobody is told of it.
+     * Begins to wait for the source. A source may let nobody wait, such as one whose work cannot be started: then
+     * nothing of this stage is left there, and nobody is told of it.
      */
     void begin() {
         try {
             waiter.await(source);
         } catch (Throwable t) {
             waiter.leave();
-            // it has been brought what was thrown, instead of a stage
+            // the interceptor gets what was thrown, instead of a stage
             isBrought = true;
             throw t;
         }
     }
 
-    /** The handler's stage is not waited for any more. What has been hung on this is told by {@link #run}. */
+    /** Stops waiting for the source. What has been attached to this stage is told by {@link #run}. */
     void giveUp() {
         waiter.leave();
     }
 
-    /** Says whether the handler's stage has not ended, and this waits for it. */
+    /** Says whether the source has not ended, as far as this stage knows. */
     boolean isOpen() {
         return !isBrought;
     }
 
-    /** Tells those who have hung something on this that nobody waits for the handler's stage any more. */
+    /**
+     * Completes this stage, to tell those who have attached something to it that nobody waits for the source any more.
+     */
     @Override
     public void run() {
         completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
     }
 
-    /** Passes the cancel of a call on: see {@link Awaited#cancel(HandledContext)}. */
+    /** Passes the cancel of a call on to the source: see {@link Awaited#cancel(HandledContext)}. */
     void cancelSource(HandledContext given) {
         Awaited.cancel(source, waiter, given);
     }
 
-    /** The hook that is on the handler's stage because of this call; null where another call's is there. */
+    /** Hook that is on the source because of this call; null where the hook is another call's. */
     Stages.@Nullable Hook hook() {
         return waiter.hook(source);
     }

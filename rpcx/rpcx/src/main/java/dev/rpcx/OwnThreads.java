@@ -9,20 +9,20 @@ import java.util.concurrent.ThreadFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that inherit nothing of the thread that needs them first, which is as a rule one that serves somebody's
- * request: no value of an {@link InheritableThreadLocal}, such as who that somebody is, no context class loader and no
- * priority. They serve others afterwards.
+ * Makes threads that inherit nothing from the thread that makes them: no value of an {@link InheritableThreadLocal}, no
+ * context class loader and no priority. The thread that makes one serves a request as a rule, whose values, such as its
+ * user, must not pass to the requests that the new thread serves later.
  */
 final class OwnThreads {
-    /** Apart, so that other threads do not depend on it. */
+    /** Class of its own, so that platform threads can be made also where the initialization of this class fails. */
     private static final class Virtual {
-        /** Null before JDK 21. */
+        /** Factory of virtual threads; null before JDK 21. */
         private static final @Nullable ThreadFactory FACTORY = virtual();
     }
 
     private OwnThreads() {}
 
-    /** A daemon thread. @param loader its context class loader */
+    /** Makes a daemon platform thread. @param loader its context class loader */
     static Thread platform(Runnable task, String name, @Nullable ClassLoader loader) {
         Thread made = new Thread(null, task, name, 0, false);
         made.setDaemon(true);
@@ -36,10 +36,10 @@ final class OwnThreads {
     }
 
     /**
-     * A virtual thread.
+     * Makes a virtual thread.
      *
      * @param loader its context class loader
-     * @throws UnsupportedOperationException this JDK has none, see {@link #hasVirtual}
+     * @throws UnsupportedOperationException this JDK has no virtual threads, see {@link #hasVirtual}
      */
     static Thread virtual(Runnable task, @Nullable ClassLoader loader) {
         ThreadFactory factory = Virtual.FACTORY;
@@ -52,8 +52,9 @@ final class OwnThreads {
     }
 
     /**
-     * Netty's class of threads has no constructor that leaves inheritable values out, so a thread that has none calls
-     * it. The context class loader is that of this class.
+     * Makes a thread of an event loop. The constructor of Netty's thread class always inherits the values of its
+     * caller, so a platform thread without such values calls it. The context class loader is that of
+     * {@code OwnThreads}.
      */
     static LoopThread loop(Runnable task, String name) {
         FutureTask<LoopThread> made = new FutureTask<>(() -> new LoopThread(task, name));

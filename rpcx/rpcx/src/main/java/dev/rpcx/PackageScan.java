@@ -14,13 +14,16 @@ import java.util.TreeSet;
 import java.util.jar.JarFile;
 import java.util.stream.Stream;
 
-/** Finds the classes of a package that are services. Loads each class of the package without initialising it. */
+/**
+ * Finds the services among the classes of a package and of the packages below it. Loads each of these classes without
+ * initialising it.
+ */
 final class PackageScan {
     private PackageScan() {}
 
     static List<Class<?>> services(String packageName) {
         if (packageName.isEmpty()) {
-            // every class stands below it, and jars do not say that they have some of it
+            // Every class stands below the default package, and jars do not say that they have classes of it.
             throw new IllegalArgumentException(
                     "package \"\": the default package is not scanned (expected: the name of a package, or its classes"
                             + " one by one, as in RegistryServer.registry(new Greetings()))");
@@ -32,7 +35,7 @@ final class PackageScan {
             for (URL place : Collections.list(loader.getResources(folder))) {
                 URLConnection connection = place.openConnection();
                 if (connection instanceof JarURLConnection jar) {
-                    // the JDK would keep the jar open, and read it as it was when another stands in its place
+                    // With a cache the JDK would keep the jar open, and read the old one when another has replaced it.
                     jar.setUseCaches(false);
                     try (JarFile all = jar.getJarFile()) {
                         all.stream().map(entry -> entry.getName()).forEach(names::add);

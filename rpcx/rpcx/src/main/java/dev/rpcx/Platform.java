@@ -5,12 +5,12 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 
 /**
- * What a client or a server takes from the machine it runs on: event loops, time and chance; a server also the threads
- * of {@code ServerPlatform}. Nothing else of that kind is used on connections and calls, so that a simulation that
- * stands in for these four decides every interleaving.
+ * Sources of nondeterminism that a client or a server takes from its machine: event loops, time and random numbers; a
+ * server also takes the threads of {@code ServerPlatform}. Connections and calls use no other such source, so a
+ * simulation that replaces these four decides every interleaving.
  */
 interface Platform {
-    /** The machine itself. */
+    /** Platform of the real machine. */
     Platform MACHINE = new Platform() {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {
@@ -31,11 +31,11 @@ interface Platform {
     Loops loops(int count, String name, boolean inProcess);
 
     /**
-     * The same as that of the loops. Its times count from its own beginning: they do not compare with
+     * Returns the ticker that the loops use too. Its times count from an origin of its own and cannot be compared with
      * {@code System.nanoTime()}.
      */
     Ticker ticker();
 
-    /** For this thread, now: not to be kept. */
+    /** Returns a generator for immediate use by the calling thread, which must not keep it. */
     RandomGenerator random();
 }

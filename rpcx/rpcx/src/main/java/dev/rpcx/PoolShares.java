@@ -21,40 +21,46 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Shares the threads of a pool among connections, as {@link AdmissionLimit} shares handlers: a connection may hold as
- * many as are still free then, and one more, so some are always left for who holds few. What may not begin yet waits in
- * the order in which it came. Connections have their turns one after the other, however much each of them has waiting.
- * What goes on when its connection is gone is in the share of those connections of its address that come later: see
- * {@link LeftBehind}. Thread-safe.
+ * many threads as are still free then, and one more, so some are always left for connections that hold few. Tasks that
+ * may not begin yet wait in the order in which they came. Waiting connections begin one task each in rotation, however
+ * many tasks each of them has waiting. A task that goes on when its connection has gone is in the share of those
+ * connections of its address that come later: see {@link LeftBehind}. Thread-safe.
  *
- * <p>Whether a connection may begin something depends on two numbers alone: how many threads are free, and how many it
- * holds with what it has found left behind. So those that wait stand in one queue for each number that they hold, and
- * the next is the first of the queues whose number is small enough, of which there are few however many connections
- * wait. Those of one address that hold equally many, and have found as many, stand there together. So do those that
- * have found all that runs there of what was left: the end of some of it, or of a connection, moves them as one. Those
- * that have found less of it differ by what runs, so that there are fewer of them than threads.
+ * <p>Whether a connection may begin a task depends on two numbers alone: how many threads are free, and how many
+ * threads the connection holds, with those it has found left behind. So waiting connections stand in one queue for each
+ * number of threads that they hold. The next connection is the earliest in those queues whose number is small enough;
+ * there are few queues, however many connections wait. Connections of one address that hold equally many threads, and
+ * have found the same tasks left behind, stand in a queue together as one entry. So do connections that have found all
+ * that still runs of what was left behind at the address: when a task that was left behind or a connection ends, they
+ * move as one. Connections that have found less differ by the running tasks that they have found, so there are fewer
+ * such entries than threads.
  *
- * <p>Nothing that may begin waits while a thread is free, but where no thread can be started. Then it waits for the end
- * of what runs, and where nothing does it is refused, or waits until a thread is tried again: see {@link #patient}. The
- * same holds where there is no memory: what takes some comes before what counts and before what moves from one queue to
- * another.
+ * <p>A task that may begin does not wait while a thread is free, unless no thread can be started. Then the task waits
+ * for the end of a running task. If no task runs, the waiting task is refused, or waits until the pool tries again to
+ * start a thread: see {@link #patient}. The same holds if there is no memory: whatever takes memory comes before the
+ * counting, and before an entry moves from one queue to another.
  */
 final class PoolShares {
     /** The threads that are shared. */
     @FunctionalInterface
     interface Pool {
-        /** Has a thread run this now, or throws. There are never more at once than are shared. */
+        /**
+         * Has a thread run the turn now, or throws. There are never more turns at once than threads that are shared.
+         */
         void run(EventLoop loop, Runnable turn);
     }
 
-    /** What wants a thread. */
+    /** Task that wants a thread. */
     interface Task extends Runnable {
         /**
-         * It has waited, and is not run: no thread can be started, and none runs that would come to it. On any thread.
+         * Called if {@code Share.run} has taken the task and the task will not run: no thread can be started, and
+         * either no thread of the pool runs that would come to the task, or there is no memory for the task to wait.
+         * Any thread.
          */
         void refused(Throwable noThread);
     }
 
-    /** A set of tasks that has held more is not kept when few are left. */
+    /** A set of waiting tasks that has held more than this is not kept when few are left. */
     private static final int MOST_KEPT = 64;
 
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -68,42 +74,44 @@ final class PoolShares {
     private int running;
 
     /**
-     * Those of which tasks wait, by what is left behind at their address, or by itself who has none.
+     * Connections with waiting tasks, grouped by address. The key is what is left behind at the address, or the share
+     * of the connection itself if it has no address.
      */
     private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
-    /** The index is what they hold with what they have found, in threads. */
+    /** Queues of waiting connections; the index is the threads that each holds, with those it has found left behind. */
     private final List<TurnHeap<Stand>> byHeld = new ArrayList<>();
 
-    /** The queues of {@link #byHeld} in which somebody stands. */
+    /** Indexes of the queues of {@link #byHeld} that are not empty. */
     private final BitSet waitingAt = new BitSet();
 
     private int waitingConnections;
     private long placesTaken;
 
-    /** The next turn. */
+    /** Next value for the {@code turn} of a share; a smaller one comes first. */
     private long turns;
 
-    /** Something waits although it may begin: no thread could be started for it. */
+    /** A task waits although it may begin: no thread could be started for it. */
     private boolean isShortOfThreads;
 
-    /** A timer is set to try a thread again. */
+    /** A timer is set to try again to start a thread. */
     private boolean isRetryPlanned;
 
     private boolean isClosed;
 
     /**
-     * @param most threads at once
-     * @param leftAt what is left behind of these threads at an address: nobody else changes it, since a change moves
-     *     what waits here
+     * @param most maximum number of threads at once
+     * @param leftAt returns what is left behind of these threads at an address: nobody else changes it, since a change
+     *     moves what waits here
      */
     PoolShares(int most, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
         this(most, false, pool, leftAt);
     }
 
     /**
-     * One whose tasks cannot be refused, and that may be waited for. What finds no thread waits also where nothing
-     * runs, and a thread is tried again each time that a moment has passed. Parameters as above.
+     * Makes shares of a pool for tasks that cannot be refused, and for which others may wait. A task that finds no
+     * thread waits even if no other task runs, and the pool tries to start a thread again after each
+     * {@code RETRY_NANOS}. The parameters are those of the constructor.
      */
     static PoolShares patient(int most, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
         return new PoolShares(most, true, pool, leftAt);
@@ -116,22 +124,22 @@ final class PoolShares {
         this.leftAt = leftAt;
     }
 
-    /** The part of a connection. */
+    /** Makes the share of a connection. */
     Share share(EventLoop loop, Account account) {
         return new Share(loop, account.address == null ? null : leftAt.apply(account.address));
     }
 
-    /** Connections whose tasks wait: for tests. */
+    /** Number of connections with waiting tasks, for tests. */
     synchronized int waitingConnections() {
         return waitingConnections;
     }
 
-    /** How often something has taken its place in a queue of turns, which is what a change costs: for tests. */
+    /** How often an entry has joined a queue or a crowd, which is what a change costs; for tests. */
     synchronized long placesTaken() {
         return placesTaken;
     }
 
-    /** Nothing begins by itself any more. @return what waits */
+    /** Closes the pool: no waiting task begins by itself any more. @return the tasks that waited */
     synchronized List<Task> close() {
         isClosed = true;
         return takeAll();
@@ -141,7 +149,7 @@ final class PoolShares {
         List<Task> left = new ArrayList<>();
         List<Share> all = new ArrayList<>();
         neighbours.values().forEach(ofAddress -> ofAddress.byMark.values().forEach(each -> each.addShares(all)));
-        // nothing is taken before all is noted
+        // No task is taken before all tasks are in the list, since there may be no memory for it.
         all.forEach(share -> left.addAll(share.waiting()));
         for (Share share : all) {
             share.dropped(share.waiting().size());
@@ -151,7 +159,7 @@ final class PoolShares {
         return left;
     }
 
-    /** Under the lock. @return whose turn it is to begin something; null if nobody may */
+    /** Called under the lock. @return the share that is next to begin a task; null if none may */
     private @Nullable Share next() {
         int free = most - running;
         if (free <= 0) {
@@ -169,7 +177,7 @@ final class PoolShares {
 
     private TurnHeap<Stand> queue(int held) {
         while (held >= byHeld.size()) {
-            // there is room for it from here on
+            // From here on the bit set has room for the index, so that setting the bit takes no memory.
             waitingAt.set(byHeld.size());
             waitingAt.clear(byHeld.size());
             byHeld.add(new TurnHeap<>());
@@ -182,16 +190,17 @@ final class PoolShares {
         if (next == null) {
             return null;
         }
-        // made first: what has been taken from its queue is run
+        // The turn is made first, since a task that has been taken from its queue has to run.
         Turn turn = new Turn(next);
         turn.task = next.take();
         return turn;
     }
 
     /**
-     * All begin that may, each on a thread of its own. What fails is told to nobody here: those tasks are of others.
+     * Begins all waiting tasks that may begin, each on a thread of its own. No failure is thrown to the caller, since
+     * those tasks belong to others.
      *
-     * @param first null if that is to be found
+     * @param first the first turn to begin; null if it is to be found
      */
     private void beginWaiting(@Nullable Turn first) {
         Turn turn = first;
@@ -234,7 +243,11 @@ final class PoolShares {
         }
     }
 
-    /** Also where something runs, which may block for long. @return false if there is nothing that would try again */
+    /**
+     * Sets a timer to try again, even if a task runs, since that task may block for long.
+     *
+     * @return false if nothing will try again
+     */
     private boolean retryLater(EventLoop loop) {
         synchronized (this) {
             isShortOfThreads = true;
@@ -264,7 +277,10 @@ final class PoolShares {
         beginWaiting(null);
     }
 
-    /** Whoever runs comes to what waits and has found no thread; where nobody does, nobody would. */
+    /**
+     * Leaves waiting tasks that have found no thread to the threads that run. If none runs, no thread would come to
+     * those tasks, so they are refused.
+     */
     private void beginLater(Throwable noThread) {
         List<Task> refused = List.of();
         try {
@@ -276,7 +292,7 @@ final class PoolShares {
                 }
             }
         } catch (Throwable noMemory) {
-            // all that waits is there still, for whoever comes next
+            // All waiting tasks are still in their queues, for the next thread that looks.
             ThreadTools.report(noMemory);
         }
         for (Task task : refused) {
@@ -292,7 +308,7 @@ final class PoolShares {
         }
     }
 
-    /** What is left behind at this address changes, and with it what those hold that have found some of it. */
+    /** Changes what is left behind at an address, and moves the waiting connections that have found some of it. */
     private void changeLeft(LeftBehind left, Consumer<LeftBehind> change) {
         Neighbours all = neighbours.get(left);
         if (all == null) {
@@ -302,20 +318,20 @@ final class PoolShares {
         }
     }
 
-    /** What stands in one of the queues of {@link #byHeld}, and all in it may begin something, or none. */
+    /** Entry in one of the queues of {@link #byHeld}: connections that all may begin a task, or none of them may. */
     private abstract class Stand extends TurnHeap.Entry {
         private static final int NOWHERE = -1;
 
-        /** The number of the queue in which it stands: it leaves that one, whatever it holds by then. */
+        /** Index of the queue that the entry stands in, and has to leave whatever {@code held()} is by then. */
         private int standsAt = NOWHERE;
 
-        /** What each of them holds with what it has found left behind. */
+        /** Number of threads that each of the connections holds, with those it has found left behind. */
         abstract int held();
 
-        /** Whose turn is first; null if nobody waits here. */
+        /** The share with the earliest turn; null if no connection waits here. */
         abstract @Nullable Share first();
 
-        /** Before anything changes that its place depends on. */
+        /** Leaves the queue. Called before anything changes that the position in the queues depends on. */
         final void leaveQueue() {
             if (standsAt != NOWHERE) {
                 TurnHeap<Stand> queue = queue(standsAt);
@@ -327,7 +343,7 @@ final class PoolShares {
             }
         }
 
-        /** To join the queue takes no memory, until something changes that its place depends on. */
+        /** Makes room: to join the queue then takes no memory, until something changes that the position depends on. */
         final void makeRoomInQueue() {
             queue(held()).makeRoom();
         }
@@ -345,14 +361,14 @@ final class PoolShares {
         }
     }
 
-    /** The connections of one address of which tasks wait. */
+    /** The connections of one address that have waiting tasks. */
     private final class Neighbours {
-        /** The connections of the address, by the mark of what was left behind there when they came. */
+        /** The connections, by their marks: how much had been left behind when they came, or {@code LeftBehind.ALL}. */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**
-         * Those that have found all that runs, and maybe more that waits. The index is the number of threads that each
-         * of them holds; null where none has waited with so many.
+         * Connections that have found all that runs of what was left behind, and maybe more that waits. The index is
+         * the number of threads that each of them holds; null where none has waited with so many.
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
@@ -374,7 +390,11 @@ final class PoolShares {
             return found;
         }
 
-        /** The end of what is in every share only grows: who has found less once never has found all again. */
+        /**
+         * Changes what is left behind, and moves the connections that the change concerns. The mark from which on a
+         * connection has all in its share never shrinks, so a connection that has once found less than all that runs
+         * never has found all again.
+         */
         private void change(LeftBehind of, Consumer<LeftBehind> change) {
             long before = of.allFrom();
             Collection<Peers> moved = before <= of.ended()
@@ -401,7 +421,8 @@ final class PoolShares {
     }
 
     /**
-     * Those of one address that hold equally many threads and have found all that runs of what was left behind there.
+     * Waiting connections of one address that hold equally many threads and have found all that runs of what was left
+     * behind there.
      */
     private final class Crowd extends Stand {
         private final LeftBehind left;
@@ -413,7 +434,7 @@ final class PoolShares {
             this.own = own;
         }
 
-        /** To add one takes no memory. */
+        /** Makes room: to add one level then takes no memory. */
         void makeRoom() {
             levels.makeRoom();
             makeRoomInQueue();
@@ -444,21 +465,21 @@ final class PoolShares {
         }
     }
 
-    /** The connections of one address that have found as much left behind, as far as their tasks wait. */
+    /** The connections of one address that have found the same tasks left behind, and have waiting tasks. */
     private final class Peers {
         private final Object key;
         private final Neighbours among;
 
-        /** An object, as which it is looked for: to be gone takes no memory. */
+        /** Key in {@code byMark}. It is an object, so that removing the entry takes no memory. */
         private final Long mark;
 
-        /** The index is the number of threads that each of them holds; null where none has waited with so many. */
+        /** The index is the number of threads that each connection holds; null where none has waited with so many. */
         private @Nullable Level[] byOwn = new Level[1];
 
-        /** They stand in the crowds of their address. */
+        /** The levels stand in the crowds of their address, and not in queues of {@code byHeld}. */
         private boolean isOfCrowds;
 
-        /** Connections that wait. */
+        /** Number of connections that wait. */
         private int waiting;
 
         Peers(Share one, Neighbours among) {
@@ -499,7 +520,7 @@ final class PoolShares {
             }
         }
 
-        /** More runs now than they have found. */
+        /** Moves the levels out of the crowds, since more tasks left behind run now than the connections have found. */
         void leaveCrowds() {
             leaveTurns();
             isOfCrowds = false;
@@ -526,7 +547,7 @@ final class PoolShares {
         }
     }
 
-    /** Those of some peers that wait and hold equally many threads. */
+    /** Those connections of a {@code Peers} that wait and hold equally many threads. */
     private final class Level extends Stand {
         private final Peers of;
         private final int own;
@@ -537,7 +558,7 @@ final class PoolShares {
             this.own = own;
         }
 
-        /** To add one takes no memory. */
+        /** Makes room: to add one share then takes no memory. */
         void makeRoom() {
             shares.makeRoom();
             if (of.isOfCrowds) {
@@ -570,7 +591,7 @@ final class PoolShares {
             return shares.first();
         }
 
-        /** Before anything changes that its place depends on. */
+        /** Leaves its queue or crowd. Called before anything changes that the position there depends on. */
         private void leaveTurn() {
             if (!of.isOfCrowds) {
                 leaveQueue();
@@ -595,22 +616,22 @@ final class PoolShares {
     final class Share extends TurnHeap.Entry {
         private final EventLoop loop;
 
-        /** What is left behind at its address; null if it has none. */
+        /** What is left behind at the connection's address; null if it has no address. */
         private final @Nullable LeftBehind left;
 
-        // guarded by the pool
+        // Guarded by PoolShares.this.
         private int own;
         private @Nullable LinkedHashSet<Task> waiting;
 
-        /** Most that waited at once since the set was made. */
+        /** Largest number of tasks that waited at once since {@code waiting} was made. */
         private int mostWaiting;
 
         private boolean isGone;
 
-        /** What of {@link #left} is in the share of this connection. */
+        /** Mark that says which part of {@link #left} is in the share of this connection. */
         private long mark;
 
-        /** Where it stands while something waits. */
+        /** Level in which the share stands while a task waits. */
         private @Nullable Level among;
 
         private Share(EventLoop loop, @Nullable LeftBehind left) {
@@ -620,11 +641,12 @@ final class PoolShares {
         }
 
         /**
-         * Runs a task on a thread of the pool, now or when there is one for it. A task waits once at a time.
+         * Runs a task on a thread of the pool, now or when there is a thread for it. One task must not wait twice at
+         * the same time.
          *
          * @throws RejectedExecutionException the pool is closed
-         * @throws OutOfMemoryError no thread can be started now, where this is not {@link #patient}; or what else the
-         *     pool throws
+         * @throws OutOfMemoryError no thread can be started now, and the pool is not {@link #patient}; the method
+         *     passes on whatever else the pool throws
          */
         void run(Task task) {
             Turn turn = null;
@@ -649,7 +671,7 @@ final class PoolShares {
                 return;
             }
             if (noThread != null || isShort) {
-                // what has come to wait for this thread, or could not be begun before
+                // Other tasks may have come to wait for this thread, or could not begin before.
                 beginWaiting(null);
             }
             if (noThread instanceof RuntimeException e) {
@@ -659,7 +681,7 @@ final class PoolShares {
             }
         }
 
-        /** Takes back a task. @return false if it does not wait: it has begun, or is about to */
+        /** Takes back a task. @return false if the task does not wait: it has begun, or is about to */
         boolean withdraw(Task task) {
             boolean isOfOthers;
             synchronized (PoolShares.this) {
@@ -669,26 +691,26 @@ final class PoolShares {
                 shrink();
                 dropped(1);
                 if (!isWaiting()) {
-                    // a connection that is gone is held by nothing else
+                    // Nothing but the queue holds the share of a connection that has gone.
                     leaveTurn();
                 }
                 isOfOthers = isGone && left != null;
             }
             if (isOfOthers) {
-                // it was before what others have found left behind: they may have less in their shares now
+                // Others may have found the task left behind, and may have less in their shares now.
                 beginWaiting(null);
             }
             return true;
         }
 
-        /** Whether a task waits although a thread is free: what its own connection holds keeps it waiting. */
+        /** Whether a task waits although a thread is free, because of what its own connection holds. */
         boolean isBeyond(Task task) {
             synchronized (PoolShares.this) {
                 return running < most && isWaiting() && waiting().contains(task);
             }
         }
 
-        /** Once. What waits is run all the same, unless it is withdrawn. */
+        /** Called once, when the connection has gone. Waiting tasks run all the same, unless they are withdrawn. */
         void connectionGone() {
             synchronized (PoolShares.this) {
                 boolean waits = isWaiting();
@@ -707,14 +729,14 @@ final class PoolShares {
             }
         }
 
-        /** A task has come. */
+        /** Counts a task that has come, if the connection has gone already. */
         private void came() {
             if (isGone && left != null) {
                 changeLeft(left, all -> all.leave(0, 1));
             }
         }
 
-        /** So many tasks wait no longer, and are not run. */
+        /** Counts tasks that wait no longer and will not run, if the connection has gone. */
         private void dropped(int tasks) {
             if (isGone && left != null) {
                 changeLeft(left, all -> all.drop(tasks));
@@ -725,7 +747,7 @@ final class PoolShares {
             return waiting != null && !waiting.isEmpty();
         }
 
-        /** A set that has grown is not kept for the few that wait, or for none. */
+        /** Replaces a set of tasks that has grown, and is no longer needed for the few that wait, or for none. */
         private void shrink() {
             LinkedHashSet<Task> grown = waiting;
             if (grown != null && mostWaiting > MOST_KEPT && grown.size() <= MOST_KEPT / 4) {
@@ -733,7 +755,7 @@ final class PoolShares {
                     waiting = grown.isEmpty() ? null : new LinkedHashSet<>(grown);
                     mostWaiting = grown.size();
                 } catch (OutOfMemoryError none) {
-                    // it is looked at again when the next one has gone
+                    // The set is looked at again when the next task leaves it.
                 }
             }
         }
@@ -746,7 +768,8 @@ final class PoolShares {
         }
 
         /**
-         * Behind what waits of its connection, which keeps its turn. What it throws means that the task does not wait.
+         * Adds a task behind the waiting tasks of its connection, which keeps its turn. If the method throws, the task
+         * does not wait.
          */
         private void add(Task task) {
             came();
@@ -794,7 +817,7 @@ final class PoolShares {
             }
         }
 
-        /** Threads that are not among those which are left behind. */
+        /** Number of threads that the connection holds and that do not count as left behind. */
         private int ofItself() {
             return isGone && left != null ? 0 : own;
         }
@@ -804,7 +827,7 @@ final class PoolShares {
             return free > 0 && ofItself() + (left == null ? 0 : left.runningOf(mark)) <= free;
         }
 
-        /** The first that waits begins, and the next has its turn behind all others that wait now. */
+        /** Takes the first waiting task to begin it. The next one has its turn behind all others that wait now. */
         private Task take() {
             Iterator<Task> first = waiting().iterator();
             Task task = first.next();
@@ -818,18 +841,20 @@ final class PoolShares {
             return task;
         }
 
-        /** A thread is free again. Where there is no memory to say so, what waits does so as if it held one more. */
+        /**
+         * Counts a thread as free again. Without memory to move the share, tasks wait as if it held one thread more.
+         */
         private void ended() {
             Level now = among;
             try {
                 now = levelAfter(-1);
             } catch (Throwable noMemory) {
-                // next time
+                // The share moves the next time its number of threads changes.
             }
             count(-1, turn, now);
         }
 
-        /** Where it stands when so many more have begun: to go there takes no memory. */
+        /** The level in which the share stands when so many more tasks have begun; to move there takes no memory. */
         private @Nullable Level levelAfter(int begun) {
             Level before = among;
             if (before == null) {
@@ -842,8 +867,9 @@ final class PoolShares {
         }
 
         /**
-         * @param newTurn which it has from now on, if something waits
-         * @param now where it stands then
+         * @param begun by how many more tasks run; negative for tasks that have ended
+         * @param newTurn the turn of the share from now on, if a task waits
+         * @param now the level in which the share stands from now on; null if no task waits
          */
         private void count(int begun, long newTurn, @Nullable Level now) {
             running += begun;
@@ -864,25 +890,27 @@ final class PoolShares {
     }
 
     /**
-     * A thread of the pool, as long as it finds something to run. Whoever sets it runs the task, or says that it cannot
-     * be run.
+     * Use of one thread of the pool, as long as the thread finds tasks to run. Whoever sets the boolean runs the first
+     * task, or reports that it cannot be run.
      */
     private final class Turn extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
-        /** Null once it has found nothing more: its thread may keep it for long. */
+        /**
+         * Share of the running task. Null once no task is left: the thread may keep a reference to the turn for long.
+         */
         private transient @Nullable Share share;
 
         private transient @Nullable Task task;
 
-        /** Made with this: between the start of a thread and its first task nothing may fail. */
+        /** Made with the turn: nothing may fail between the start of a thread and its first task. */
         private final transient Threads.Shared shared = new Threads.Shared();
 
         Turn(Share share) {
             this.share = share;
         }
 
-        /** @return why the task is not run, and holds no thread any more; null if a thread has it */
+        /** @return why the task is not run and holds no thread any more; null if a thread runs it */
         @Nullable
         Throwable begin() {
             try {
@@ -890,7 +918,7 @@ final class PoolShares {
                 return null;
             } catch (Throwable noThread) {
                 if (!compareAndSet(false, true)) {
-                    // a thread has it all the same
+                    // A thread runs the task all the same.
                     return null;
                 }
                 synchronized (PoolShares.this) {
@@ -911,7 +939,7 @@ final class PoolShares {
             } while (goesOn());
         }
 
-        /** The task has ended, and another has its turn on this thread, if there is one. */
+        /** Ends the task, and takes the next one for this thread. @return false if there is none */
         private boolean goesOn() {
             Turn other = null;
             try {
@@ -926,7 +954,7 @@ final class PoolShares {
                     }
                     task = next.take();
                     share = next;
-                    // whose task has ended holds one less, so that two may begin
+                    // The connection whose task has ended holds one thread less, so two tasks may begin.
                     other = nextTurn();
                 }
             } catch (Throwable noMemory) {

@@ -4,23 +4,24 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
- * Calls of one connection that are whole and not begun, because what goes to their caller waits to be read. They have no
- * place of a running handler, and are begun in the order in which they came, as the caller reads. A connection has one
- * of these for calls with one reply, whose replies wait, and one for streams, whose items wait too. Event loop only,
- * where nothing else is said.
+ * Calls of one connection whose requests are whole and whose handlers have not been started, because what goes to their
+ * caller waits to be read. They are not counted among the running handlers, and are started in the order in which they
+ * came, as the caller reads. A connection has one such object for calls with one reply, whose replies wait, and one for
+ * streams, whose items wait too. Event loop only, where nothing else is said.
  */
 final class PostponedCalls {
     /**
-     * Calls wait while more than this is unread: a caller that does not read has no more made for it. It is several
-     * times what a socket's queue takes, so a caller that reads does not notice, but behind a reply that is larger than
-     * this by itself and leaves slowly.
+     * Maximum number of unread bytes with which calls are started: a caller that does not read has no more made for it.
+     * It is several times what a socket's queue takes, so a caller that reads does not notice it, except behind a reply
+     * that is larger than this by itself and leaves slowly.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * So many calls that have waited are under way at most while their caller still has much to read. And so many wait
-     * for their handlers' threads at most, whatever it has read: what the first bring holds back the others, and those
-     * that had to wait again would have been begun for nothing.
+     * Maximum number of calls under way that have waited, while their caller still has much to read. Nor does
+     * {@code resume} start more while this many such calls wait for their handlers' threads, whatever their caller has
+     * read: what the first calls bring holds back the others, and those that had to wait again would have been started
+     * for nothing.
      */
     private static final int MAX_AT_ONCE = 16;
 
@@ -28,35 +29,35 @@ final class PostponedCalls {
     private final LongSupplier unreadBytes;
     private final CallList waiting = new CallList();
 
-    /** Calls under way that were begun after they had waited, while their caller still had much to read. */
+    /** Number of calls under way that were started after they had waited, while their caller still had much to read. */
     private int resumed;
 
     /**
-     * Calls that were begun after they had waited, and to which no thread of a handler has come. Any thread counts
-     * back.
+     * Number of calls that were started after they had waited, and to which no thread of a handler has come. The event
+     * loop counts up, any thread counts back.
      */
     private final AtomicInteger starting = new AtomicInteger();
 
     private boolean resuming;
 
     /**
-     * The flag says that more than {@link #MAX_UNREAD_BYTES} are unread, or that calls wait for that to end. Any thread
-     * sets it, the event loop clears it.
+     * Whether more than {@link #MAX_UNREAD_BYTES} are unread, or calls wait for that to end. Any thread sets it, the
+     * event loop clears it.
      */
     private volatile boolean congested;
 
-    /** @param unreadBytes what is to be looked at, on any thread: bytes that the caller has not read */
+    /** @param unreadBytes gives the number of bytes that the caller has not read, on any thread */
     PostponedCalls(ServerConnection connection, LongSupplier unreadBytes) {
         this.connection = connection;
         this.unreadBytes = unreadBytes;
     }
 
-    /** Says whether a call has to wait before it is begun. Any thread may ask. */
+    /** Says whether a call has to wait before it is started. Any thread may ask. */
     boolean isCongested() {
         return congested;
     }
 
-    /** More is unread than before. Any thread may say so. */
+    /** Called when more is unread than before. Any thread. */
     void unreadHasGrown() {
         if (unreadBytes.getAsLong() > MAX_UNREAD_BYTES) {
             congested = true;
@@ -68,20 +69,23 @@ final class PostponedCalls {
         return waiting.contains(call);
     }
 
-    /** A call waits, instead of being begun. */
+    /** Makes a call wait, instead of starting it. */
     void add(ServerCall call) {
         congested = true;
         waiting.add(call);
         resume();
     }
 
-    /** A call that was begun after it had waited is over, or its stream is open: what it brings is counted elsewhere. */
+    /**
+     * Notes that a call which was started after it had waited is over, or that its stream is open: what it brings is
+     * counted elsewhere.
+     */
     void resumedHasEnded(ServerCall call) {
         call.resumed = false;
         resumed--;
     }
 
-    /** Begins what has waited, where a handler has ended or the caller has read. */
+    /** Starts calls that have waited, where a handler has ended or the caller has read. */
     void resumeIfWaiting() {
         if (congested || !waiting.isEmpty()) {
             resume();
@@ -89,8 +93,8 @@ final class PostponedCalls {
     }
 
     /**
-     * The caller has read a part of what is unread, and one call is begun for that, however much is left: others that
-     * always have more to send than the caller can read do not keep it from beginning for ever.
+     * Starts one call because the caller has read a part of what is unread, however much is left: other calls that
+     * always have more to send than the caller can read do not keep the call from starting for ever.
      */
     void resumeOne() {
         ServerCall call = waiting.first();
@@ -100,8 +104,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Begins what has waited, as far as the caller has read. What is begun makes it read more first, and comes back
-     * here at its end.
+     * Starts calls that have waited, as far as the caller has read. A call that is started gives the caller more to
+     * read, and comes back here at its end.
      */
     private void resume() {
         if (resuming) {
@@ -109,10 +113,10 @@ final class PostponedCalls {
         }
         resuming = true;
         try {
-            // a caller that has read nearly all is none to be held back; what begins now may wait again
+            // a caller that has read nearly all is not to be held back; a call that is started now may wait again
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
-            // before the next look at what is unread: what another thread makes less is seen by it, or that thread sees
-            // the flag
+            // set before the next look at what is unread: where another thread makes that less, the look sees it, or
+            // that thread sees the flag
             if (isRead) {
                 congested = false;
             } else if (!waiting.isEmpty()) {
@@ -138,15 +142,15 @@ final class PostponedCalls {
                 && (isRead || resumed < MAX_AT_ONCE && unreadBytes.getAsLong() <= MAX_UNREAD_BYTES);
     }
 
-    /** @return false if the call waits on, for a place of a handler */
+    /** @return false if the call waits on, until it is admitted */
     private boolean begin(ServerCall call, boolean isRead) {
-        // made first: a call that waits no longer is begun
+        // made first: a call that waits no longer has to be started
         Begun begun = new Begun(call);
         if (!connection.enterPostponed(call)) {
             return false;
         }
         if (!waiting.contains(call)) {
-            // it has been refused
+            // the call has been refused
             return true;
         }
         waiting.remove(call);
@@ -160,14 +164,14 @@ final class PostponedCalls {
         return true;
     }
 
-    /** One that was about to start has been taken back, or starts. Any thread. */
+    /** Notes that a call which was about to start has been taken back, or starts. Any thread. */
     void notStarted() {
-        // first: also where the loop cannot be told
+        // done first, so that it is done also where the loop cannot be told
         starting.decrementAndGet();
         connection.inLoopOrHere(this::resumeIfWaiting);
     }
 
-    /** What runs a call that has waited, and counts among those that start until then. */
+    /** Task that runs a call which has waited; until then the call counts among those that start. */
     private final class Begun implements PoolShares.Task {
         private final ServerCall call;
 

@@ -3,11 +3,14 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
-/** The few Protobuf forms that the wire's own messages use. Bounds are checked before anything is read or allocated. */
+/**
+ * Reads and writes the few Protobuf forms that the messages of the wire use. Bounds are checked before anything is read
+ * or allocated.
+ */
 final class ProtoFields {
     private ProtoFields() {}
 
-    /** @param what the text is, for the fault */
+    /** @param what names the text in the message of a {@code WireFault} */
     static String text(ByteBuf in, int end, String what) {
         int length = Varint.readLength(in, end - in.readerIndex(), what);
         return in.readCharSequence(length, StandardCharsets.UTF_8).toString();
@@ -29,7 +32,10 @@ final class ProtoFields {
         }
     }
 
-    /** A field's number and wire type, which have 32 bits together: of a longer one no part may pass for another field. */
+    /**
+     * Reads a tag: a field's number and wire type, which have 32 bits together. A longer tag is a fault and not cut
+     * off, since its low bits would pass for the tag of another field.
+     */
     static int tag(ByteBuf in) {
         long tag = Varint.read(in);
         if (tag >>> 32 != 0) {
@@ -38,7 +44,7 @@ final class ProtoFields {
         return (int) tag;
     }
 
-    /** Reads the tags of a message and of its parts, no more than so many together. */
+    /** Reads the tags of a message and of the messages within it, and limits their total number. */
     static final class Counted {
         private final int most;
         private int read;
@@ -47,7 +53,7 @@ final class ProtoFields {
             this.most = most;
         }
 
-        /** As {@link ProtoFields#tag}. @throws WireFault also where it is one too many */
+        /** As {@link ProtoFields#tag}. @throws WireFault also where the message has too many fields */
         int tag(ByteBuf in) {
             if (read == most) {
                 throw new WireFault("more than " + most + " fields");
@@ -57,7 +63,7 @@ final class ProtoFields {
         }
     }
 
-    /** Steps over a field that this version does not know. */
+    /** Passes over a field that this version does not know. */
     static void skip(ByteBuf in, int tag, int end) {
         switch (tag & 7) {
             case 0 -> Varint.read(in);

@@ -16,10 +16,11 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * A method that is called from another process, and the name by which it is. Client, server and
- * {@link dev.rpcx.tool.SchemaTool} find them here, so that all three have the same methods under the same names.
+ * Method that is called from another process, and the name by which it is called. Client, server and
+ * {@link dev.rpcx.tool.SchemaTool} find published methods here, so that all three have the same methods under the same
+ * names.
  *
- * @param name from {@link dev.rpcx.Method#value}, or the method's own
+ * @param name value of {@link dev.rpcx.Method#value}, or the method's own name where there is none
  */
 public record PublishedMethod(String name, Method method) {
     public PublishedMethod {
@@ -28,14 +29,13 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * All of a type: the abstract methods of an interface; the methods of a class and its superclasses that are
-     * annotated with {@link dev.rpcx.Method}, whatever their access. The order is the same in every process. A class
-     * has each name once. An interface may have one method in several forms, such as one that waits and one that
-     * gives a
-     * future: their parameters are the same.
+     * Returns all published methods of a type: the abstract methods of an interface; the methods of a class and its
+     * superclasses that are annotated with {@link dev.rpcx.Method}, whatever their access. The order is the same in
+     * every process. A class has each name once. An interface may have one method in several forms with the same
+     * parameters, such as one that blocks and one that returns a future.
      *
-     * @throws IllegalArgumentException two methods of a class have one name, or two of an interface that differ in
-     *     their parameters; a name is not 1 to 255 bytes without NUL; a static method is annotated; or a class
+     * @throws IllegalArgumentException if two methods of a class have one name, or two of an interface that differ in
+     *     their parameters; if a name is not 1 to 255 bytes without NUL; if a static method is annotated; or if a class
      *     gives parameters other numbers than an interface that it implements
      */
     public static List<PublishedMethod> of(Class<?> type) {
@@ -81,7 +81,8 @@ public record PublishedMethod(String name, Method method) {
                     methods.add(method);
                 }
             }
-            // a subclass's method stands for the one that it overrides; of a generic one its bridge says so
+            // a subclass's method takes the place of the one that it overrides; where that one is generic, a bridge in
+            // the subclass has its signature
             marked.stream()
                     .filter(method -> !method.isBridge() || isOfOwn(method, marked))
                     .forEach(method -> overriding.add(signature(method)));
@@ -89,7 +90,10 @@ public record PublishedMethod(String name, Method method) {
         return methods;
     }
 
-    /** No method has the annotations of the one that it overrides, and the interface's are those of clients. */
+    /**
+     * Refuses a method that numbers its parameters otherwise than an interface that it implements. A method does not
+     * inherit the annotations of the one that it overrides, and clients go by those of the interface.
+     */
     private static void refuseOtherNumbers(Class<?> type, Method method) {
         Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());
         for (Class<?> each : interfaces) {
@@ -112,7 +116,10 @@ public record PublishedMethod(String name, Method method) {
         }
     }
 
-    /** What has nothing to do with calls may name classes that are not there. */
+    /**
+     * Returns the methods of an interface. One that has nothing to do with calls may name classes that are missing: it
+     * counts as one without methods.
+     */
     private static Method[] methods(Class<?> type, boolean isOfClient) {
         try {
             return type.getDeclaredMethods();
@@ -133,7 +140,10 @@ public record PublishedMethod(String name, Method method) {
         return type.getSuperclass() == null ? found : interfaces(type.getSuperclass(), found);
     }
 
-    /** A generic interface's method has other types; of those that may be it there has to be one. */
+    /**
+     * Says whether {@code method} implements {@code declared} in {@code type}. The method of a generic interface has
+     * other types; then there has to be exactly one method that can implement it.
+     */
     private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
         if (Modifier.isStatic(declared.getModifiers()) || !isLike(method, declared)) {
             return false;
@@ -154,7 +164,10 @@ public record PublishedMethod(String name, Method method) {
                 && others.stream().map(PublishedMethod::signature).distinct().count() == 1;
     }
 
-    /** Whether the one may override the other: it has the same name, and takes nothing that the other does not. */
+    /**
+     * Says whether {@code method} may override {@code declared}: it has the same name and as many parameters, and each
+     * type is that of {@code declared} or a subtype.
+     */
     private static boolean isLike(Method method, Method declared) {
         if (!method.getName().equals(declared.getName())
                 || method.getParameterCount() != declared.getParameterCount()) {
@@ -173,8 +186,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * The same types under the same numbers and names: what changes places in one form would be seen by no lock, which
-     * has the names of one.
+     * Says whether both methods take the same types under the same numbers and names. Two parameters that change places
+     * in one form only would escape the lock of the schema, which has the names of one form.
      */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
@@ -186,7 +199,10 @@ public record PublishedMethod(String name, Method method) {
         return ParameterNumbers.of(Arrays.asList(method.getParameters()), each -> each.getAnnotation(Field.class));
     }
 
-    /** Of several; or one of the two was compiled without names. */
+    /**
+     * Says whether several parameters have the same names on both methods, unless one of the methods was compiled
+     * without names. A single parameter may have any name.
+     */
     private static boolean haveTheSameNames(Method one, Method other) {
         Parameter[] ofOne = one.getParameters();
         Parameter[] ofOther = other.getParameters();
@@ -200,14 +216,17 @@ public record PublishedMethod(String name, Method method) {
         return true;
     }
 
-    /** The virtual machine gives methods in no order: numbers are to be the same in every process. */
+    /**
+     * Returns an order of methods, since the virtual machine lists them in none, and their numbers have to be the same
+     * in every process.
+     */
     private static Comparator<Method> order() {
         return Comparator.comparing(Method::getName).thenComparing(Method::toString);
     }
 
     /**
-     * Whether a bridge stands for a method of its own class, with other types. A public class has bridges to what it
-     * inherits from one that is not public, too.
+     * Says whether a bridge stands for a method of its own class, with other types. A public class has bridges also to
+     * methods that it inherits from a class that is not public.
      */
     private static boolean isOfOwn(Method bridge, List<Method> marked) {
         return marked.stream()
@@ -216,7 +235,7 @@ public record PublishedMethod(String name, Method method) {
                         && method.getParameterCount() == bridge.getParameterCount());
     }
 
-    /** Equal for a method and the one that it overrides. A private method overrides none. */
+    /** Returns what is equal for a method and the one that it overrides. A private method overrides none. */
     private static List<Object> signature(Method method) {
         Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";
         return List.of(own, method.getName(), List.of(method.getParameterTypes()));

@@ -18,9 +18,9 @@ public @interface RPCXClient {
     /** The name under which the server publishes the service. */
     String remoteServerName();
 
-    /** Host name or address; empty where {@link Client#create(Class, String, int)} gives it. */
+    /** Host name or address of the server; empty where {@link Client#create(Class, String, int)} gives it. */
     String remoteServerAddress() default "";
 
-    /** The server's port, which the paper calls its domain; 0 where {@link Client#create(Class, String, int)} gives it. */
+    /** The server's port, its domain in the paper; 0 where {@link Client#create(Class, String, int)} gives it. */
     int remoteServerDomain() default 0;
 }

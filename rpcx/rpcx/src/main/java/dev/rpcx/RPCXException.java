@@ -4,51 +4,54 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that brought no result: what went wrong, and whether the handler was executed. Thrown by proxies; a handler
- * may throw it to choose the code that its caller sees. Carries no stack trace of the connection's threads, which would
- * say nothing about the call. Others have no reason to extend it: of a handler's exception its caller is told the code
- * and the message alone.
+ * Tells why a call brought no result, and whether the handler was executed. Proxies throw it; a handler may throw it to
+ * choose the code that its caller sees. It carries no stack trace, since that of a connection's thread would say
+ * nothing about the call. Applications have no reason to extend it: only the code and the message of a handler's
+ * exception reach the caller.
  */
 public class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** Stages that hang on each other wrap an exception once, so a few are all that there ever are. */
+    /** Most causes to unwrap. Stages that depend on each other wrap an exception only once, so there are but a few. */
     private static final int MAX_CAUSES = 32;
 
     /**
-     * What went wrong. New codes are added at the end: their order is that of their numbers on the wire, which never
-     * change.
+     * What went wrong. New codes are added at the end: the order of the constants is that of their numbers on the wire,
+     * which never change.
      */
     public enum Code {
         /** The caller gave the call up. */
         CANCELLED,
-        /** No result within the time given. */
+        /** No result has come within the time of the call. */
         DEADLINE_EXCEEDED,
         /** The server cannot be reached, is closing, or the connection ended with the call under way. */
         UNAVAILABLE,
-        /** No such service or method; the two look alike. */
+        /** The server has no such service or no such method; the code does not tell which of the two. */
         NOT_FOUND,
         /** The request cannot be understood, or breaks a rule of the service. */
         INVALID,
-        /** The handler threw something that is not an {@link RPCXException}: the message is its message. */
+        /** The handler threw an exception that is not an {@link RPCXException}; the message is that exception's. */
         HANDLER_FAILED,
-        /** Request, result or metadata above a limit. */
+        /** The request, the result or the metadata are above a limit. */
         TOO_LARGE,
-        /** Too many calls or bytes under way. */
+        /** Too many calls or bytes are under way. */
         OVERLOADED,
-        /** Who calls is not known, or may not call. */
+        /** The caller is not known, or may not make this call. */
         UNAUTHENTICATED,
         /** The peer broke the rules of the wire. */
         PROTOCOL
     }
 
-    /** Whether the handler ran: what a caller has to know before it tries again. Their order is that of the wire's. */
+    /**
+     * Whether the handler was started, which a caller has to know before it tries again. The order of the constants is
+     * that of their numbers on the wire.
+     */
     public enum Executed {
         /** The handler was never started: trying again is safe. */
         NOT_EXECUTED,
         /** The handler was started. */
         EXECUTED,
-        /** The request left this process, and no word came back. */
+        /** The request has left this process, and no answer has come that tells whether the handler was started. */
         MAYBE
     }
 
@@ -58,7 +61,7 @@ public class RPCXException extends RuntimeException {
     /**
      * For a handler: ends the call with this code and message.
      *
-     * @param message what the caller is told; null for the name of the code
+     * @param message the text that the caller is told; null for the name of the code
      */
     public RPCXException(Code code, @Nullable String message) {
         this(code, message, Executed.EXECUTED, null);
@@ -66,21 +69,21 @@ public class RPCXException extends RuntimeException {
 
     /**
      * For a server's interceptor, before it proceeds: ends the call with this code and message, and tells the caller
-     * that the handler was not executed. Once the handler has been entered it arrives as {@link Executed#EXECUTED},
-     * whoever throws it.
+     * that the handler was not executed. If it is thrown after the handler has been entered, the caller is told
+     * {@link Executed#EXECUTED}, whoever throws it.
      */
     public static RPCXException refused(Code code, @Nullable String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED, null);
     }
 
     /**
-     * For a client's interceptor, or a test: a call that has ended in this way.
+     * For a client's interceptor, or a test: stands for a call that has ended in this way.
      *
      * @param message null for the name of the code
-     * @param cause for whoever logs this; never sent
+     * @param cause cause for a log of this process; never sent
      */
     public RPCXException(Code code, @Nullable String message, Executed executed, @Nullable Throwable cause) {
-        // a text that is missing would be sent as the word null
+        // a null message would be sent as the text "null"
         super(message == null && code != null ? code.name() : message, cause, false, false);
         this.code = Given.notNull(code, "code", "one of RPCXException.Code");
         this.executed = Given.notNull(executed, "executed", "one of RPCXException.Executed");
@@ -91,14 +94,14 @@ public class RPCXException extends RuntimeException {
         return code;
     }
 
-    /** Whether the handler ran: what to know before the call is sent again. */
+    /** Whether the handler was started, which a caller has to know before it sends the call again. */
     public final Executed executed() {
         return executed;
     }
 
     /**
-     * What a stage has failed with, without the {@link CompletionException}s that stages which hang on it have put
-     * around it: 32 at most, since causes may go round in a circle.
+     * Returns the exception with which a stage has failed, without the {@link CompletionException}s that dependent
+     * stages have wrapped around it. At most 32 of them are removed, since causes may form a cycle.
      */
     public static Throwable cause(Throwable thrown) {
         Throwable t = Given.notNull(thrown, "thrown", "what a stage has failed with");

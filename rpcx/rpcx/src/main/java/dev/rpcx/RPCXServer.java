@@ -8,8 +8,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks a class whose {@link Method} methods are published under the given name. The class's own name never leaves the process. Holds for
- * subclasses too, such as the proxies that a framework makes.
+ * Marks a class whose {@link Method} methods are published under the given name. The name of the class itself never
+ * leaves the process. The annotation holds for subclasses too, such as the proxies that a framework makes.
  *
  * @see RegistryServer
  */

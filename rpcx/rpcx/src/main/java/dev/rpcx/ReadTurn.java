@@ -24,57 +24,63 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whose turn it is to read a connection's socket: the event loop's, or that of a caller who waits for its reply and is alone on the
- * connection. Where the loop reads, it is woken, and then wakes the caller; a caller that reads is woken by the socket, and the loop sleeps.
+ * Turn to read from a connection's socket. The event loop has it, or the thread of a caller that waits for its reply
+ * and is alone on the connection. If the event loop reads, the socket wakes the loop, which then wakes the caller. A
+ * caller that reads is woken by the socket itself, and the event loop sleeps.
  *
- * <p>The loop lends the socket out after a row of calls that were alone, and takes it back for whatever a lone caller does not do: a second
- * call, a deadline, the connection's end. A caller takes nothing but its own whole reply; all else that it reads goes to the loop, and the
- * turn with it. Outcomes are still decided by one thread at a time: whoever has the turn. Nobody reads while the socket is lent and no
- * call is under way; the loop looks after it every {@link #TICK_MILLIS}.
+ * <p>The event loop lends the socket after {@code LONE_REPLIES} consecutive replies to lone callers, and takes it back
+ * for whatever a lone caller does not do: a second call, a deadline, the end of the connection. A caller takes nothing
+ * but its own whole reply; everything else that it reads goes to the event loop, together with the turn. So how calls
+ * end is still decided by one thread at a time: the thread that has the turn. While the socket is lent and no call is
+ * in flight, nobody reads; the event loop looks after the socket every {@link #TICK_MILLIS}.
  */
 final class ReadTurn implements CloseWatch.SocketUser {
-    /** The connection whose socket is lent out: the first of its channel's handlers. */
+    /** The connection whose socket is lent. It is the first handler of its channel. */
     interface Connection extends ChannelHandler {
-        /** Calls under way, as of a moment ago. From any thread. */
+        /** Number of calls in flight, as of a moment ago. From any thread. */
         int load();
 
-        /** Runs a task on the event loop; when that has ended, here. From any thread. */
+        /** Runs a task on the event loop, or on the calling thread if the event loop has ended. From any thread. */
         void inLoopOrHere(Runnable task);
 
-        /** The loop has the socket back, and a row of replies to lone callers begins anew. On the event loop. */
+        /**
+         * Called when the event loop has the socket back: consecutive replies to lone callers are counted anew. On the
+         * event loop.
+         */
         void isNotAlone();
 
-        /** A caller has heard of the peer. On the event loop. */
+        /** Counts a sign of life: a caller has read something from the peer. On the event loop. */
         void hear();
 
-        /** Ends the connection here and now. On the event loop. */
+        /** Ends the connection at once. On the event loop. */
         void abort(String why);
     }
 
     /** A call whose caller reads the reply itself. */
     interface Reader {
-        /** Whether its end is there to be read. From any thread. */
+        /** Whether the call has ended and its outcome can be read. From any thread. */
         boolean isCompleted();
 
         /**
-         * Completes the call if what has arrived begins with its whole reply, and reads that to its end and no further.
-         * By the caller, who has the turn.
+         * Completes the call if {@code arrived} begins with the whole reply to it, and reads that reply to its end and
+         * no further. Called by the caller, which has the turn.
          *
          * @param arrived begins where a message of the peer begins
-         * @return false if all of it is for the event loop; its indices mean nothing then
+         * @return false if all bytes are for the event loop; the indices of {@code arrived} mean nothing then
          */
         boolean takes(ByteBuf arrived);
     }
 
-    /** Replies in a row to callers that were alone, after which the socket is lent to them. */
+    /** Number of consecutive replies to lone callers after which the socket is lent to them. */
     static final int LONE_REPLIES = 32;
 
-    /** A reply above this is for the loop to read. */
+    /** Most bytes that a caller reads at once; a larger reply is left to the event loop. */
     static final int MAX_BYTES = 4 * 1024;
 
     /**
-     * A caller waits no longer at the socket, and then leaves it to the loop: it does not notice an interrupt before. Above Netty's
-     * {@code epollWaitThreshold} of 10 ms, up to which a timer would be set for each call.
+     * Longest wait of a caller at the socket, which it then leaves to the event loop. Before that it does not notice an
+     * interrupt. The value is above Netty's {@code epollWaitThreshold} of 10 ms, up to which a timer would be set for
+     * each call.
      */
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
 
@@ -82,17 +88,17 @@ final class ReadTurn implements CloseWatch.SocketUser {
 
     private static final int LOOP = 0;
 
-    /** Lent out: the loop does not look at the socket, and a caller may take it. */
+    /** The socket is lent: the event loop does not look at it, and a caller may take it. */
     private static final int FREE = 1;
 
     private static final int CALLER = 2;
 
-    /** A caller has read what is not for it: the loop takes over. */
+    /** A caller has read bytes that are not for it: the event loop takes over. */
     private static final int LEFT_TO_LOOP = 3;
 
     private static final int ENDED = 4;
 
-    /** A caller failed, and what it had read is lost: the loop ends the connection. */
+    /** A caller failed, and the bytes that it had read are lost: the event loop ends the connection. */
     private static final int BROKEN = 5;
 
     private static final VarHandle OWNER;
@@ -109,20 +115,22 @@ final class ReadTurn implements CloseWatch.SocketUser {
     private final Connection connection;
     private volatile int owner = LOOP;
 
-    /** The loop found a caller at the socket, and wants it back. Cleared when it has it. */
+    /**
+     * True if the event loop has found a caller at the socket and wants the socket back. Cleared when the loop has it.
+     */
     private volatile boolean wanted;
 
     /** Set up when the socket is lent for the first time; null before. */
     private @Nullable Loan loan;
 
-    /** It could not be set up: the loop reads for good. */
+    /** True if {@code loan} could not be set up, or the socket closes: the event loop then reads for good. */
     private boolean refused;
 
-    // of whoever has the turn
+    // written only by the thread that has the turn
     private int taken;
     private @Nullable ByteBuf rest;
 
-    // the loop's alone
+    // event loop only
     private int seen;
     private boolean ticking;
 
@@ -131,7 +139,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
         this.connection = connection;
     }
 
-    /** What a caller reads with: a list of one descriptor to wait on, and where the bytes go. */
+    /** What a caller needs to read: an epoll instance with one descriptor to wait on, and buffers for the bytes. */
     private static final class Loan implements EpollIoHandle, IoHandlerContext, ThreadAwareExecutor {
         final CloseWatch.Registration loop;
         final Socket socket;
@@ -140,7 +148,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
         private final ReadTurn turn;
         private final IoHandler epoll;
 
-        // of whoever has the turn
+        // used only by the thread that has the turn
         private long untilNanos;
         private boolean readable;
         private volatile @Nullable Thread reader;
@@ -160,7 +168,12 @@ final class ReadTurn implements CloseWatch.SocketUser {
             }
         }
 
-        /** @return whether there is something to read; otherwise the loop wants the socket, or it took too long */
+        /**
+         * Waits at the socket.
+         *
+         * @return whether there is something to read; if not, the event loop wants the socket, or the wait took too
+         *     long
+         */
         boolean await() {
             readable = false;
             untilNanos = System.nanoTime() + PATIENCE_NANOS;
@@ -191,7 +204,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
 
         @Override
         public void close() {
-            // the socket is the channel's
+            // the socket belongs to the channel, which closes it
         }
 
         @Override
@@ -227,7 +240,10 @@ final class ReadTurn implements CloseWatch.SocketUser {
 
     // ---- a caller
 
-    /** Waits for the reply to a call that this thread has sent itself. When it returns, the call is over or the loop's to end. */
+    /**
+     * Waits for the reply to a call that this thread has sent itself. When this method returns, the call is over or the
+     * event loop has to end it.
+     */
     void read(Reader call) {
         if (owner != FREE || !OWNER.compareAndSet(this, FREE, CALLER)) {
             return;
@@ -237,18 +253,20 @@ final class ReadTurn implements CloseWatch.SocketUser {
         try {
             Loan lent = Objects.requireNonNull(loan);
             try {
-                // behind the exchange: the loop may have read the reply, and lent the socket after that
+                // the call is looked at after the exchange: the event loop may have read the reply, and lent the socket
+                // after that
                 isOver = call.isCompleted() || lent.await() && take(lent, call);
             } catch (IOException broken) {
-                // the loop's own attempt tells it the same, and ends the connection
+                // the event loop meets the same error when it reads, and ends the connection
             }
             after = rest != null ? LEFT_TO_LOOP : FREE;
         } finally {
-            // by stores: where the stack is at its end nothing can be called
+            // only stores: at the end of the stack no method can be called
             taken++;
             owner = after;
         }
-        // after the turn: either this sees the other call, or whoever sends it finds the turn free
+        // looked at after the turn has been given up: either this thread sees another call, or the sender of that call
+        // finds the turn free
         if (after != FREE || !isOver || wanted || connection.load() > 0) {
             connection.inLoopOrHere(this::takeOver);
         }
@@ -272,7 +290,10 @@ final class ReadTurn implements CloseWatch.SocketUser {
         return isOver;
     }
 
-    /** Nobody may be reading: sees to it that the loop does. From any thread that has sent a call itself and does not read. */
+    /**
+     * Has the event loop read if the socket is lent and nobody reads. From any thread that has sent a call itself and
+     * does not read.
+     */
     void leaveToLoop() {
         if (owner == FREE) {
             connection.inLoopOrHere(this::takeOver);
@@ -281,7 +302,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
 
     // ---- the event loop
 
-    /** The caller who has just been answered was alone: lets the next one read itself. */
+    /** Lends the socket after a lone caller has been answered, so that the next caller reads its reply itself. */
     void lend() {
         if (owner != LOOP || !isSetUp()) {
             return;
@@ -289,7 +310,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
         Objects.requireNonNull(loan).loop.pause(this);
         wanted = false;
         owner = FREE;
-        // a call that was sent before the socket was free waits for the loop
+        // a call that was sent before the socket was lent waits for the event loop
         if (connection.load() > 0 && owner == FREE) {
             takeForLoop();
         } else if (!ticking) {
@@ -310,27 +331,32 @@ final class ReadTurn implements CloseWatch.SocketUser {
             loan = new Loan(this, registration, socket);
             registration.reading = this;
         } catch (Exception | OutOfMemoryError none) {
-            // no descriptor or no memory left: the loop goes on as before
+            // there is no descriptor or no memory left: the event loop reads as before
             refused = true;
         }
         return loan != null;
     }
 
-    /** @return whether the loop reads now; otherwise a caller is at the socket, which has been told to leave it */
+    /**
+     * Takes the turn for the event loop.
+     *
+     * @return whether the event loop reads now; if not, a caller is at the socket and has been asked to leave it, or a
+     *     task of the loop takes over from a caller or ends the connection
+     */
     boolean takeForLoop() {
         int now = owner;
         if (now == LOOP || now == ENDED) {
             return true;
         }
         if (now == BROKEN) {
-            // not here: whoever asks has the connection in hand
+            // not at once: the code that calls this method is using the connection
             connection.inLoopOrHere(this::breakOff);
             return false;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
             Objects.requireNonNull(loan).wake();
-            // once more: whoever had it may have given it back before he could see that it is wanted
+            // tried once more: the caller may have given the socket back before it could see that it is wanted
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -345,12 +371,15 @@ final class ReadTurn implements CloseWatch.SocketUser {
         Objects.requireNonNull(loan).loop.resume();
     }
 
-    /** The place in the stream is lost, such as where there was no memory for what had been read. */
+    /**
+     * Ends the connection because the position in the stream is lost, for example when there was no memory for what had
+     * been read.
+     */
     private void breakOff() {
         connection.abort("a caller failed while it read its reply");
     }
 
-    /** From a caller that does not go on; or for one that could not say so. */
+    /** Takes the socket over from a caller that does not go on, or that could not say so. */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
             takeForLoop();
@@ -383,12 +412,15 @@ final class ReadTurn implements CloseWatch.SocketUser {
         } else if (now == CALLER) {
             tickLater();
         } else {
-            // nobody calls: what the server says by itself is for the loop
+            // nobody has called since the last tick: what the server sends unasked is for the event loop
             takeForLoop();
         }
     }
 
-    /** No caller is at the socket when this returns, and none comes after. Waits for one that has been woken, and never blocks then. */
+    /**
+     * Ends reading by callers: when this method returns, no caller is at the socket, and none comes later. It waits for
+     * a caller that has been woken and never blocks after that.
+     */
     void end() {
         while (owner != ENDED) {
             if (OWNER.compareAndSet(this, LOOP, ENDED)
@@ -406,7 +438,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
         }
     }
 
-    /** Ends as {@link #end} does, and has the loop read what still arrives. On the event loop. */
+    /** Does what {@link #end} does, and has the event loop read what still arrives. On the event loop. */
     void endToLoop() {
         end();
         Loan lent = loan;

@@ -4,19 +4,20 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How many calls of a method that one instance of a service has refused may be tried once more at another, which is to
- * find an instance that refuses what the others take. A try that finds one costs nothing in the end: it gives back what
- * it has spent. One that is refused there too has told nothing new, and is spent. What is spent comes back by itself,
- * ten a second, up to {@link #MOST}.
+ * Budget of a method for retries, at another instance, of calls that one instance of a service has refused. Such
+ * retries find an instance that refuses what the others take. A retry that finds one costs nothing in the end: it gives
+ * back what it has spent. A retry that is refused too has shown nothing new, and stays spent. The budget refills by
+ * itself, by ten retries a second, up to {@link #MOST}.
  *
- * <p>Apart from the {@link RetryBudget}, so that calls which every instance refuses (a caller without a valid token, a
- * method that is nowhere) leave the retries and hedges of all others as they are. Each method has its own: so callers
- * of what is nowhere leave those alone whom one instance refuses what another has. By time and not by calls: only calls
- * that are refused come here.
+ * <p>The budget is separate from the {@link RetryBudget}, so that calls which every instance refuses (a caller without
+ * a valid token, a method that no instance has) leave the retries and hedges of all other calls as they are. Each
+ * method has its own budget: so calls of a method that no instance has take nothing from calls which one instance
+ * refuses and another takes. The budget refills by time and not by calls, since only refused calls come here.
  */
 final class RefusalBudget {
     /**
-     * As many as a {@link RetryBudget} saves: that many calls may be under way to an instance that begins to refuse.
+     * Largest budget. It is as large as that of a {@link RetryBudget}: so many calls may be in flight to an instance
+     * that begins to refuse.
      */
     static final int MOST = 100;
 
@@ -45,7 +46,7 @@ final class RefusalBudget {
         return true;
     }
 
-    /** Another instance has taken the call. */
+    /** Gives a retry back, since another instance has taken the call. */
     synchronized void giveBack() {
         left = Math.min(MOST, left + 1);
     }

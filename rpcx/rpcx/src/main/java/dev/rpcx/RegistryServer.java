@@ -17,8 +17,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * What a server publishes: the annotated methods of some objects. Everything that reflection has to say is found here, before the first
- * call.
+ * Set of the methods that a server publishes: the annotated methods of some objects. All reflection on them is done
+ * here, before the first call.
  *
  * <pre>{@code
  * RegistryServer registry = RegistryServer.registry(new Greetings());
@@ -26,12 +26,15 @@ import java.util.concurrent.atomic.AtomicInteger;
  * }</pre>
  */
 public final class RegistryServer {
-    /** A method handle has 255 arguments at most, itself and the object among them. */
+    /**
+     * Most parameters of a published method, of which a {@code long} or a {@code double} counts twice: a method handle
+     * has at most 255 arguments, itself and the object among them.
+     */
     private static final int MAX_SLOTS = 253;
 
     private final Map<String, Published> methods = new LinkedHashMap<>();
 
-    /** A method before a server gives it interceptors. */
+    /** Published method, before a server has put its interceptors around it. */
     private record Published(
             String service,
             String name,
@@ -44,12 +47,15 @@ public final class RegistryServer {
     private RegistryServer() {}
 
     /**
-     * Of these services; without any, of all that RPCX's annotation processor found when the jars and folders of the class path were
-     * compiled. The class path is not scanned for that: the processor wrote an index.
+     * Makes a registry of these services. If none is given, it has all services that RPCX's annotation processor found
+     * when the jars and folders of the class path were compiled. The class path is not scanned for these, since the
+     * processor has written an index.
      *
-     * @param services objects whose class has {@link RPCXServer}, or such classes, which are made with their constructor without parameters
-     * @throws IllegalArgumentException no annotation, nothing published, a name published twice, a class that cannot be
-     *     made, a static method, times below 0, or no services and no index
+     * @param services objects whose class has {@link RPCXServer}, or such classes, of which an instance is made by the
+     *     constructor without parameters
+     * @throws IllegalArgumentException a class has no annotation, publishes nothing, cannot be instantiated, or
+     *     publishes a static method or a method with times below 0; a name is published twice; or there are neither
+     *     services nor an index
      */
     public static RegistryServer registry(Object... services) {
         Given.noneNull(services, "services", "objects or classes with @RPCXServer");
@@ -61,10 +67,11 @@ public final class RegistryServer {
     }
 
     /**
-     * Of every class with {@link RPCXServer} in this package and those below it, found on the class path.
+     * Makes a registry of every class with {@link RPCXServer} that the class path has in this package and those below
+     * it.
      *
-     * @param packageName not that of the default package, below which all classes are
-     * @throws IllegalArgumentException no such class, one that cannot be loaded, or as in {@link #registry}
+     * @param packageName name of the package; not that of the default package, below which all classes are
+     * @throws IllegalArgumentException there is no such class, a class cannot be loaded, or as in {@link #registry}
      */
     public static RegistryServer scan(String packageName) {
         return registry(PackageScan.services(Given.notNull(packageName, "packageName", "that of a package"))
@@ -158,10 +165,10 @@ public final class RegistryServer {
     }
 
     /**
-     * The published methods, numbered from 1 in the order of registration.
+     * Makes the published methods of one server, numbered from 1 in the order of registration.
      *
-     * @param running counts the handlers of all of them, off the event loops
-     * @param groups of who calls them
+     * @param running counter of the running handlers of all these methods, except those on event loops
+     * @param groups groups into which the connections of the callers are divided
      */
     List<ServerMethod> methods(
             List<Interceptor> interceptors,
@@ -201,14 +208,15 @@ public final class RegistryServer {
                                     maxRunning,
                                     running,
                                     nowNanos,
-                                    // how long a stream takes that comes from a caller, that caller decides
+                                    // the duration of a call that takes a stream is up to its caller, and says
+                                    // nothing of the load
                                     !entry.isLongPoll && items == null,
                                     groups::each)));
         }
         return numbered;
     }
 
-    /** What is published, as {@code service/method}. */
+    /** Returns the published methods, as {@code service/method}. */
     public List<String> published() {
         return methods.values().stream().map(m -> m.service + "/" + m.name).toList();
     }

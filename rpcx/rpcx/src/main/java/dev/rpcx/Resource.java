@@ -1,11 +1,14 @@
 package dev.rpcx;
 
-/** What a peer can make a server or a client hold. Every one of it is counted by a {@link Ledger}. */
+/** Kinds of what a peer can make a server or a client hold. Each of them is counted by a {@link Ledger}. */
 enum Resource {
     /** Bytes of requests that are not whole, or whose handlers have not ended. */
     REQUEST_BYTES,
 
-    /** Memory of what large requests and items have been read into, estimated, until their handlers have ended. */
+    /**
+     * Bytes of memory that the objects take which large requests and items have been read into, estimated, until their
+     * handlers have ended.
+     */
     OBJECT_BYTES,
 
     /** Bytes of replies that wait for a reader. At a client, replies that no caller has taken. */
@@ -15,13 +18,13 @@ enum Resource {
     QUEUE_BYTES,
 
     /**
-     * The part of {@link #REPLY_BYTES} that belongs to connections whose peers let their queues stand: no memory beside
-     * it, but a pool of its own, which is full before that of all replies is. So those who do not read push each other
-     * out, and leave room for those who do.
+     * Part of {@link #REPLY_BYTES} that belongs to connections whose peers do not read. It is no additional memory, but
+     * it has a pool of its own, which is full before that of all replies is. So peers that do not read push each other
+     * out, and leave room for those that do.
      */
     UNREAD_REPLY_BYTES,
 
-    /** Bytes of stream items that have arrived and that nobody has taken. */
+    /** Bytes of stream items that have arrived and that no subscriber has taken. */
     ITEM_BYTES_IN,
 
     /** Bytes of stream items that go out and have not reached the socket's queue. */
@@ -42,16 +45,16 @@ enum Resource {
      */
     FRAME_BYTES,
 
-    /** Connections that have been taken. */
+    /** Connections that have an account. */
     CONNECTIONS,
 
-    /** Places for calls that a connection has made; a place is used again and again. */
+    /** Places for calls that connections have created; a place is used again and again. */
     CALLS,
 
-    /** Calls under way: not whole, with a handler, or with a reply that has not left. */
+    /** Calls under way: those whose request is not whole, whose handler has not ended, or whose reply has not left. */
     HANDLERS,
 
-    /** Handlers that run, and are counted, though their connections have ended. */
+    /** Counted handlers that still run though their connections have ended. */
     ORPHANS,
 
     /** Streams that have not ended, in either direction. */
@@ -61,14 +64,14 @@ enum Resource {
     TIMERS;
 
     /**
-     * Whether a pool that is full pushes out the greediest instead of refusing the next: where a peer lets this side
-     * wait, and nothing smaller than a connection can be refused. See {@link Claim}.
+     * Says whether a full pool pushes out the greediest instead of refusing the next. It does so where a peer delays
+     * this side, and nothing smaller than a connection can be refused. See {@link Claim}.
      */
     boolean isClaimed() {
         return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;
     }
 
-    /** Whether a connection in good order holds some of it while no call is under way. */
+    /** Says whether a connection in good order holds some of this kind while no call is under way. */
     boolean isHeldAtRest() {
         return this == KEPT_BYTES || this == TABLE_BYTES || this == CONNECTIONS || this == CALLS || this == TIMERS;
     }

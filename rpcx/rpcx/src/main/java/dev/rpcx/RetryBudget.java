@@ -3,8 +3,8 @@ package dev.rpcx;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * How many calls may be made a second time: one for ten that were made a first time, so that in an outage the servers get at most 1.1 times
- * the calls. What was not used is kept, up to {@link #MOST}: it hides the loss of one instance with many calls under way.
+ * Budget for further attempts of calls: one for ten calls, so that in an outage the servers get at most 1.1 times the
+ * calls. What is not used is kept, up to {@link #MOST}: it hides the loss of one instance with many calls in flight.
  * Source: Finagle's retry budget.
  */
 final class RetryBudget {
@@ -14,14 +14,14 @@ final class RetryBudget {
 
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 
-    /** A call is made. When nothing has failed lately this is one look. */
+    /** Adds a tenth of an attempt for a call that is made. While nothing has failed lately this is a single read. */
     void called() {
         if (tenths.get() < MOST) {
             tenths.incrementAndGet();
         }
     }
 
-    /** What was to be made a second time has not been sent. */
+    /** Gives back a further attempt that has not been sent. */
     void giveBack() {
         tenths.getAndUpdate(left -> Math.min(MOST, left + RETRY));
     }

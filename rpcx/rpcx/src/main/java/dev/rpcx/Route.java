@@ -15,23 +15,23 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Where the calls of a proxy go: one address, or whichever of several instances is chosen for each. */
+/** Where the calls of a proxy go: one address, or one of several instances, which is chosen for each call. */
 abstract class Route {
     private final ClientCore client;
     private final RetryBudget budget = new RetryBudget();
 
     /**
-     * By {@link ClientMethod#index}: as many as there are methods of the client's interfaces that an instance has
-     * refused.
+     * Refusal budgets by {@link ClientMethod#index}, one for each method of the client's interfaces that an instance
+     * has refused.
      */
     private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
 
     private final @Nullable CircuitBreaker breaker;
 
-    /** Calls that nobody blocks for and that have no connection yet. */
+    /** Number of calls that no thread blocks for and that have no connection yet. */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** What calls are told of the latest failure. */
+    /** Latest failure to connect, with the text that calls are told of it. */
     private volatile @Nullable FailureLine failureLine;
 
     Route(ClientCore client) {
@@ -39,7 +39,7 @@ abstract class Route {
         this.breaker = client.newBreaker();
     }
 
-    /** The time that deadlines of calls are measured by. */
+    /** Clock by which deadlines of calls are measured. */
     final Ticker ticker() {
         return client.platform().ticker();
     }
@@ -49,34 +49,36 @@ abstract class Route {
     }
 
     /**
-     * Of calls that one instance has refused, apart from all others, and of each method by itself: what is nowhere
-     * takes nothing from calls of what some instances have.
+     * Budget for further attempts of calls that one instance has refused. It is separate from the budget of all other
+     * retries, and each method has its own: calls of a method that no instance has take nothing from calls of a method
+     * that some instances have.
      *
-     * @param method its {@link ClientMethod#index}
+     * @param method {@link ClientMethod#index} of the method
      */
     final RefusalBudget refusals(int method) {
         return refusals.computeIfAbsent(method, first -> new RefusalBudget(ticker()));
     }
 
-    /** A one-way call has failed. Its text is not logged, since a peer may have a part in it. Any thread. */
+    /** Logs the failure of a one-way call, without its text, since a peer may have a part in that. Any thread. */
     final void oneWayFailed(Object method, Throwable thrown) {
         client.oneWayFailed("a one-way call of " + method + " at " + this, thrown);
     }
 
-    /** A task that can be cancelled; null if the client is closed, and it will not run. */
+    /** Schedules a task that can be cancelled. Returns null if the client is closed, and the task will not run. */
     final @Nullable Future<?> timer(Runnable task, long nanos) {
         return client.timer(task, nanos);
     }
 
     /**
-     * For what a call keeps of its request while it waits for a connection. Whoever gives it back has to know it before
-     * anything is charged: where the caller's stack ends in that, nothing is held that nobody gives back.
+     * Charge for what a call keeps of its request while it waits for a connection; nothing is charged yet. Whatever
+     * releases the charge has to have this object before anything is charged: if the caller's stack ends in between, no
+     * charge is left that nobody releases.
      */
     final WaitingBytes waitingBytes() {
         return new WaitingBytes(this);
     }
 
-    /** What a waiting call holds: nothing yet, so many bytes, or {@link #ENDED}. */
+    /** Bytes that are charged for a waiting call: 0 at first, then their number, and {@link #ENDED} once released. */
     static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
         private static final int ENDED = -1;
 
@@ -89,9 +91,11 @@ abstract class Route {
         }
 
         /**
-         * Charges so many bytes, until they are given back; where they have been already, not at all.
+         * Charges {@code bytes} until {@code giveBack}. Leaves nothing charged if {@code giveBack} has been called
+         * already.
          *
-         * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too much of that
+         * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if the waiting requests of this client hold too
+         *     much
          */
         void hold(int bytes) {
             if (!account.take(Resource.REQUEST_BYTES, bytes)) {
@@ -110,7 +114,7 @@ abstract class Route {
             giveBack();
         }
 
-        /** A second time does nothing. */
+        /** Releases the charge. A second call does nothing. */
         void giveBack() {
             int held = getAndSet(ENDED);
             if (held > 0) {
@@ -119,12 +123,12 @@ abstract class Route {
         }
     }
 
-    /** The end of the client waits for the end of this call, which has been accepted. */
+    /** Makes the end of the client wait for the end of this call, which has been accepted. */
     final void closesBehind(CallFuture<?> call) {
         client.closesBehind(call);
     }
 
-    /** A call begins. As {@link #calledAgain}, and it earns a part of a retry. */
+    /** Notes that a call begins, as {@link #calledAgain} does, and adds the call's part of a retry to the budget. */
     final long called() {
         long permit = calledAgain();
         budget.called();
@@ -132,10 +136,10 @@ abstract class Route {
     }
 
     /**
-     * A call begins that has been made once already.
+     * Notes that a call begins that has been made once already.
      *
-     * @return what its circuit says of it, to be told to {@link #counted} with how it ends, and to {@link #over} in any
-     *     case: see {@link CircuitBreaker#permit}
+     * @return permit of the circuit, which has to be passed to {@link #counted} with how the call ends, and to
+     *     {@link #over} in any case: see {@link CircuitBreaker#permit}
      */
     final long calledAgain() {
         if (breaker == null) {
@@ -150,7 +154,10 @@ abstract class Route {
         return permit;
     }
 
-    /** A call has ended, or could not be sent: once, with its last attempt, since its caller hears of no other. */
+    /**
+     * Records how a call has ended, or that it could not be sent: for its last attempt alone, since the caller is told
+     * of no other. A trial that sends a stream is also recorded as answered when the server first gives credit.
+     */
     final void counted(Health.Outcome outcome, long permit) {
         if (breaker != null) {
             breaker.ended(outcome, permit);
@@ -158,16 +165,17 @@ abstract class Route {
     }
 
     /**
-     * Whether a call may find another instance than the one that has refused it, which may be none of the service's by
-     * now.
+     * Whether a call may find an instance other than the one that has refused it, which may no longer belong to the
+     * service.
      *
-     * @param used null where the call does not say
+     * @param used instance that has refused the call; null if that is not known
      */
     abstract boolean hasOthers(@Nullable ClientAddress used);
 
     /**
-     * The call that was told this has ended, in whatever way. Where it was a trial of the circuit and nobody has said
-     * how it ended, since it never left, it says nothing, and the next call is the trial. Does nothing otherwise.
+     * Called when the call that got this permit has ended, in whatever way. If the call was a trial of the circuit and
+     * its outcome has not been recorded, since it never left, the trial says nothing, and the next call is the trial.
+     * Does nothing otherwise.
      */
     final void over(long permit) {
         if (permit != CircuitBreaker.GIVEN) {
@@ -175,33 +183,39 @@ abstract class Route {
         }
     }
 
-    /** Whether an instance in health other than this one is there now. May look at all of them. */
+    /**
+     * Whether an instance other than {@code asked} is connected now, and is healthy or free for a trial. May look at
+     * all instances.
+     */
     boolean hasFreeBeside(ClientAddress asked) {
         return false;
     }
 
-    /** A connection that is there, of an instance in health that is not among these; null if there is none. */
+    /**
+     * Existing connection that is not full, of an instance that is not among {@code asked}, and is healthy or free for
+     * a trial; null if there is none. Takes the trial.
+     */
     abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
 
-    /** As {@link #ready(int)}, another instance than this one where there is one. */
+    /** As {@link #ready(int)}, but of an instance other than {@code than} if there is one. */
     final @Nullable ClientConnection readyElsewhere(int key, @Nullable ClientAddress than) {
         ClientConnection other = than == null ? null : readyBeside(List.of(than));
         return other == null ? ready(key) : other;
     }
 
     /**
-     * A connection that is there, or null. On the way of every call: allocates nothing.
+     * An existing connection for a call, or null. Runs for every call, so it allocates nothing.
      *
-     * @param key of the argument that decides, or 0
+     * @param key number of the argument that decides which instance is called, by {@code RouteKey}; 0 for none
      */
     abstract @Nullable ClientConnection ready(int key);
 
-    /** One that is there or will be. Ends with an exception when there is none to be had. */
+    /** A connection that is established or being attempted. It ends with an exception when no connection can be had. */
     abstract Coming<ClientConnection> connect(int key);
 
     abstract Coming<ClassicClientConnection> connectClassic();
 
-    /** Waits for a connection, at most until the deadline. Not on an event loop, which would wait for itself. */
+    /** Waits for a connection, at most until the deadline. Refuses on an event loop, which would wait for itself. */
     final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
         refuseBlocking();
         ClientConnection ready = ready(key);
@@ -213,8 +227,9 @@ abstract class Route {
     }
 
     /**
-     * What a call takes that has waited for this connection. Others that have waited too may have filled it: then that
-     * is another one, or this one, which refuses it; or null, where one more is coming.
+     * Connection for a call that has waited for {@code connected}. Other calls that waited too may have filled that
+     * one. Then the call gets another connection, or a full one, which refuses the call; or null, if one more
+     * connection is being attempted.
      */
     private @Nullable ClientConnection taken(int key, ClientConnection connected) {
         return connected.isFull() ? ready(key) : connected;
@@ -261,7 +276,7 @@ abstract class Route {
         }
     }
 
-    /** The call waits no longer; it may have been told meanwhile. */
+    /** Removes a call that waits no longer. The call may have been told meanwhile. */
     private static <C> void leave(Coming<C> coming, Coming.Waiter<C> call) {
         if (coming.remove(call)) {
             coming.abandon();
@@ -269,10 +284,11 @@ abstract class Route {
     }
 
     /**
-     * The same for a call that nobody blocks for: {@code then} is told of a connection, or at the deadline at the
-     * latest that there is none, unless the call is given up before. As many may wait as a connection takes.
+     * Waits for a connection on behalf of a call that no thread blocks for: {@code then} is told of a connection, or at
+     * the deadline at the latest that there is none, unless the call is given up before. As many calls may wait as a
+     * connection has slots at most.
      *
-     * @return null if {@code then} has been told
+     * @return the wait; null if {@code then} has been told already
      */
     final @Nullable Wait await(
             int key, long deadlineNanos, AnswerTimes times, long permit, Then<ClientConnection> then) {
@@ -299,10 +315,10 @@ abstract class Route {
     /** Where calls get their connections. */
     @FunctionalInterface
     private interface Source<C> {
-        /** One that is there or will be. */
+        /** A connection that is established or being attempted. */
         Coming<C> connect();
 
-        /** What a call takes that has been told of this one; null if it waits for one more. */
+        /** Connection for a call that has been told of {@code connected}; null if the call waits for one more. */
         default @Nullable C taken(C connected) {
             return connected;
         }
@@ -310,7 +326,7 @@ abstract class Route {
 
     private <C> @Nullable Wait await(
             Source<C> source, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
-        // only what is counted behind it has a place: whatever fails before leaves none taken
+        // the call is counted as waiting only after this, so that whatever fails before leaves nothing counted
         Coming<C> coming = source.connect();
         Waiting<C> call = new Waiting<>(source, coming, deadlineNanos, times, permit, then);
         call.waitFor(coming);
@@ -321,12 +337,12 @@ abstract class Route {
             call.refuse();
             return null;
         }
-        // also of a call that has not been told since there was no memory for it
+        // the timer also ends a call that could not be told for want of memory
         call.startTimer();
         return call;
     }
 
-    /** Calls that nobody blocks for and that wait for a connection: for tests. */
+    /** Number of calls that no thread blocks for and that wait for a connection: for tests. */
     final int waitingCalls() {
         return waiting.get();
     }
@@ -336,7 +352,7 @@ abstract class Route {
         /**
          * Ends the wait. From any thread.
          *
-         * @return false if the call has been told how its wait has ended, or is about to be; otherwise it will not be
+         * @return false if the call has been told how its wait has ended, or is about to be; true if it never will be
          */
         boolean giveUp();
 
@@ -344,7 +360,7 @@ abstract class Route {
         boolean isOver();
     }
 
-    /** A call that waits for a connection, until there is one, its time is over or nobody wants it any more. */
+    /** A call that waits for a connection, until there is one, the call's time is over or the call is given up. */
     private final class Waiting<C> implements Coming.Waiter<C>, Wait, Runnable {
         private final Source<C> source;
         private final long deadlineNanos;
@@ -354,13 +370,15 @@ abstract class Route {
         private volatile Coming<C> coming;
 
         // guarded by this
-        /** Null once the wait is over: whoever has this object left holds nothing of the call. */
+        /**
+         * Receiver of the result. Null once the wait is over, so that this object then keeps nothing of the call alive.
+         */
         private @Nullable Then<C> then;
 
         private @Nullable Future<?> timer;
         private boolean isOver;
 
-        /** The call is counted by {@link #waiting}. */
+        /** Whether the call is counted by {@link #waiting}. */
         private boolean hasPlace;
 
         Waiting(Source<C> source, Coming<C> coming, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
@@ -373,7 +391,7 @@ abstract class Route {
             this.then = then;
         }
 
-        /** It may be there already, or the call be over: then there is no wait. */
+        /** Waits for {@code next}, unless that has ended already or the call is over. */
         void waitFor(Coming<C> next) {
             coming = next;
             if (!next.add(this)) {
@@ -384,10 +402,10 @@ abstract class Route {
         }
 
         /**
-         * The call may have been told meanwhile. Nothing is called between the count and what is stored of it, here as
-         * in {@link #leavePlace}.
+         * Counts the call as waiting, unless it has been told meanwhile. No method is called between the change of the
+         * count and the store of {@code hasPlace}, here as in {@link #leavePlace}.
          *
-         * @return false if too many wait
+         * @return false if too many calls wait
          */
         synchronized boolean takePlace() {
             if (isOver) {
@@ -398,13 +416,13 @@ abstract class Route {
             return all <= Wire.MAX_SLOTS;
         }
 
-        /** Too many wait. */
+        /** Refuses the call, since too many calls wait. */
         void refuse() {
             RPCXException refused = RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
             leave(coming, this);
-            // also where it is about to wait for another one
+            // this ends the wait also if the call is about to wait for another connection
             end(null, refused);
         }
 
@@ -420,7 +438,7 @@ abstract class Route {
             }
         }
 
-        /** The call may have been told meanwhile. */
+        /** Sets the timer that ends the wait at the deadline. The call may have been told meanwhile. */
         void startTimer() {
             Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));
             if (started == null) {
@@ -441,7 +459,7 @@ abstract class Route {
             }
         }
 
-        /** The call's time is over. Also for a call that somebody was about to tell, and could not go on. */
+        /** Ends the wait when the call's time is over, also of a call that a thread had begun to tell and could not. */
         @Override
         public void run() {
             RPCXException late = late();
@@ -450,7 +468,9 @@ abstract class Route {
             leavePlace();
         }
 
-        /** The wait is over first: whoever is about to have the call wait for another connection looks at that. */
+        /**
+         * The wait is marked as over first: a thread that is about to wait for another connection for the call sees it.
+         */
         @Override
         public boolean giveUp() {
             boolean isFirst = over() != null;
@@ -458,7 +478,9 @@ abstract class Route {
             return isFirst;
         }
 
-        /** What the call is told is made before the wait is over: where there is no memory for it, the timer tells. */
+        /**
+         * The error for the call is made before the wait is over: if there is no memory for it, the timer tells later.
+         */
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
             C found = connected == null ? coming.instead() : connected;
@@ -474,7 +496,7 @@ abstract class Route {
             }
         }
 
-        /** A failure that may count against the service, if it is the one that ends the wait. */
+        /** Ends the wait with a failure, which may count against the service if it is the first to end the wait. */
         private void endFailed(RPCXException failure) {
             Then<C> told = over();
             if (told == null) {
@@ -494,7 +516,7 @@ abstract class Route {
             }
         }
 
-        /** @return what to tell, to the first one who ends the wait; null to the others */
+        /** @return the receiver, to the first caller that ends the wait; null to the others */
         private @Nullable Then<C> over() {
             Future<?> started;
             Then<C> told;
@@ -512,12 +534,12 @@ abstract class Route {
         }
     }
 
-    /** Told once how the wait for a connection has ended: with one or with an error. */
+    /** Told once how the wait for a connection has ended: with a connection or with an error. */
     interface Then<C> {
         void ended(@Nullable C connected, @Nullable RPCXException failure);
     }
 
-    /** A blocking call by a thread that has been interrupted is not sent: its caller would not wait for the reply. */
+    /** Refuses a blocking call by a thread that has been interrupted, which would not wait for the reply. */
     static void refuseInterrupted() {
         if (Thread.currentThread().isInterrupted()) {
             throw interrupted();
@@ -525,8 +547,8 @@ abstract class Route {
     }
 
     /**
-     * Blocks until the call is over. Event loops end calls whose time is over; should this one's not, since it is held
-     * up, the caller gives the call up a while later.
+     * Blocks until the call is over. The event loop of a call ends it when its time is over; if the loop does not,
+     * since it is held up, the caller gives the call up a while later.
      */
     final <T> T await(CallFuture<T> call, long deadlineNanos) {
         try {
@@ -560,11 +582,11 @@ abstract class Route {
         FailureLine said = cause == null ? null : line(cause);
         String why = said == null ? "no connection" : said.line;
         if (client.isClosed()) {
-            // how its connections and attempts end is not what a caller has to look for
+            // a caller has no use for how the connections and connection attempts have ended
             why = "the client is closed";
         }
         if (OwnEnd.isNoRoom(cause)) {
-            // nothing of the service: this side has no memory to hear what it says
+            // this says nothing of the service: this side has no memory for what the service sends
             return OwnEnd.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
@@ -575,8 +597,9 @@ abstract class Route {
     }
 
     /**
-     * Somebody else's text, which goes to logs, as one visible line. It is made once for all calls that wait for the
-     * same attempt, which hear of its failure in one turn of the event loop.
+     * Text of a failure as one visible line, since it goes to logs and a peer may have written it. The line is made
+     * once for all calls that wait for the same connection attempt, which hear of its failure in one pass of the event
+     * loop.
      */
     private FailureLine line(Throwable cause) {
         FailureLine before = failureLine;
@@ -588,11 +611,11 @@ abstract class Route {
         return made;
     }
 
-    /** A failure, which this does not keep, and its line. */
+    /** A failure, by a weak reference, and its text as one line. */
     private static final class FailureLine extends WeakReference<Throwable> {
         private final String line;
 
-        /** Only then do errors have it as their cause. */
+        /** Whether the whole text of the failure is visible; only then do errors have the failure as their cause. */
         private final boolean isVisible;
 
         FailureLine(Throwable failure) {
@@ -602,7 +625,9 @@ abstract class Route {
         }
     }
 
-    /** What calls that fail name. Each makes a text of it, so it is short however many instances there are. */
+    /**
+     * Name of the route in the errors of calls. Each error copies it, so it is short however many instances there are.
+     */
     @Override
     public abstract String toString();
 }

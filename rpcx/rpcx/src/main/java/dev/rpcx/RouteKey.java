@@ -12,16 +12,17 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The parameter that decides which instance a call goes to, and a number for its argument that is the same in every
- * process. Not {@code hashCode()}, which for an enum, an array and whatever contains one is another in each.
+ * process. The number is not {@code hashCode()}, which differs from process to process for an enum, an array and
+ * whatever contains one.
  */
 final class RouteKey {
-    /** Types whose {@code hashCode()} is laid down by their documentation, and costs no bytes. */
+    /** Types whose {@code hashCode()} is specified by their documentation, and needs no encoding. */
     private static final Set<Class<?>> STABLE =
             Set.of(String.class, int.class, long.class, short.class, Integer.class, Long.class, Short.class);
 
     private final int parameter;
 
-    /** Null for a type with a hash code of its own that is the same everywhere. */
+    /** Codec whose bytes are hashed; null for a type whose own hash code is the same in every process. */
     private final @Nullable Codec<Object> codec;
 
     private RouteKey(int parameter, @Nullable Codec<Object> codec) {
@@ -55,14 +56,14 @@ final class RouteKey {
         return new RouteKey(found, codecs.value(type, method));
     }
 
-    /** Never 0, which stands for a method without such a parameter. */
+    /** Number for the argument of a call. Never 0, which stands for a method without such a parameter. */
     int of(Object[] arguments) {
         Object argument = arguments[parameter];
         int hash = argument == null ? 0 : codec == null ? argument.hashCode() : hash(codec, argument);
         return hash == 0 ? 1 : hash;
     }
 
-    /** FNV-1a of what would be sent. */
+    /** FNV-1a hash of the bytes that would be sent. */
     private static int hash(Codec<Object> codec, Object argument) {
         ByteBuf bytes = Unpooled.buffer();
         codec.write(argument, bytes);

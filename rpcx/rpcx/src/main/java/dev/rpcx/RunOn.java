@@ -7,35 +7,41 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** On a service's class or method: the thread its handlers run on. The method's word goes before the class's. */
+/**
+ * On a service's class or method: kind of thread on which its handlers run. The annotation of a method takes precedence
+ * over that of its class.
+ */
 @Documented
 @Inherited
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.TYPE, ElementType.METHOD})
 public @interface RunOn {
-    /** Where handlers run. */
+    /** Kind of thread on which the handlers run. */
     Place value();
 
-    /** Where a handler runs. */
+    /** Kind of thread on which a handler runs. */
     enum Place {
         /**
-         * A virtual thread, which serves other calls afterwards; on a JDK without them the pool. The default. A handler
-         * may block. What it leaves in thread-locals meets other callers' handlers, so it has to clear them; the
-         * interrupt flag, the context class loader, the name and the priority of its thread are put right for it. The
-         * context class loader is that of the thread which has built the server, and nothing is inherited of a thread
-         * that serves others (see {@link InheritableThreadLocal}).
+         * A virtual thread, which serves other calls afterwards; on a JDK without virtual threads, the pool. This is
+         * the default. A handler may block. It has to clear its thread-locals, since handlers of other callers would
+         * find their values. RPCX resets the interrupt flag, the context class loader, the name and the priority of the
+         * thread. The context class loader is that of the thread that has built the server, and no values are inherited
+         * from a thread that serves other callers (see {@link InheritableThreadLocal}).
          */
         VIRTUAL_THREAD,
-        /** The connection's event loop: only for handlers that are quick and never block, since every call of the loop waits for them. */
+        /**
+         * The connection's event loop: only for handlers that are quick and never block, since all calls of the loop
+         * wait for them.
+         */
         EVENT_LOOP,
         /**
-         * The server's pool of platform threads: for handlers that keep a processor busy. A handler may block. It waits
-         * for a thread while all are taken, or while its connection holds its share of them (see
-         * {@link Server.Builder#poolSize}); a connection that holds few always finds one as soon as one is free.
+         * The server's pool of platform threads: for handlers that keep a processor busy. A handler may block. A call
+         * waits for a thread while all threads are taken, or while its connection holds its share of them (see
+         * {@link Server.Builder#poolSize}). A connection that holds few threads gets one as soon as one is free.
          *
-         * <p>What belongs to a stream, and what a handler has given to {@link CallContext#onCancel}, never waits for a
-         * handler: it has threads beside those of {@code poolSize}, made as they are needed, one at a time for each
-         * stream. So a handler may keep its thread until the items of its stream have come.
+         * <p>The signals of a stream, and the tasks that a handler has given to {@link CallContext#onCancel}, never
+         * wait for a handler: they run on threads beyond those of {@code poolSize}, which are made as they are needed,
+         * one at a time for each stream. So a handler may keep its thread until the items of its stream have come.
          */
         POOL
     }

@@ -4,13 +4,13 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * The handlers of one connection that run and are counted by their methods' limits, as its event loop knows it: in all
- * and of each method, since a connection has a share of both. Those that go on when the connection is gone are in
+ * Handlers of one connection that run and are counted by their methods' limits, as its event loop knows them: in all,
+ * and of each method, since a connection has a share of both. Handlers that run on when the connection is gone are in
  * the shares of those connections of its address that come later: see {@link LeftBehind}. Event loop only; after the
- * loop's end, whoever holds the connection's lock.
+ * loop's end, only with the connection's lock held.
  */
 final class RunningHandlers {
-    /** Room for so many methods is kept though none runs. */
+    /** Number of methods for which room is kept even if no handler runs. */
     private static final int KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;
@@ -19,23 +19,24 @@ final class RunningHandlers {
     private final Charge orphans;
     private final LeftBehind behind;
 
-    /** What of {@link #behind} is in the share of this connection. */
+    /** Mark that says what part of {@link #behind} is in the share of this connection. */
     private long mark;
 
     private boolean isConnectionGone;
     private int all;
 
     /**
-     * In pairs, in no order: the number of a method of which handlers run, and how many. Each of these handlers is
-     * charged for, its call or itself, at far more than it takes here; so what a connection has called before keeps
-     * nothing, and no handler is refused for it. Most connections run handlers of few methods at once.
+     * Pairs, in no order: the number of a method of which handlers run, and how many of them run. Each of these
+     * handlers, or its call, is charged for, at far more than its entry takes here; so no handler is refused for want
+     * of room here, and methods that the connection called before keep no entry. Most connections run handlers of few
+     * methods at once.
      */
     private int[] ofMethods = new int[2 * FIRST_METHODS];
 
-    /** The length of what {@link #ofMethods} holds. */
+    /** Number of elements of {@link #ofMethods} that are in use. */
     private int end;
 
-    /** @param clock in nanoseconds, as calls are timed by */
+    /** @param clock gives the nanoseconds that calls are timed by */
     RunningHandlers(Account account, LongSupplier clock) {
         this.clock = clock;
         this.orphans = account.charge(Resource.ORPHANS);
@@ -43,13 +44,17 @@ final class RunningHandlers {
         this.mark = behind.mark();
     }
 
-    /** Takes a place for a handler of this method. @return false if the connection, or the server, has none */
+    /**
+     * Admits and counts a handler of this method.
+     *
+     * @return false if the connection's share, or the limit, has no room for it
+     */
     boolean enter(ServerMethod method, AdmissionLimit.Group limit) {
         int at = find(method);
         if (at == ofMethods.length) {
             ofMethods = Arrays.copyOf(ofMethods, 2 * at);
         }
-        // those of a connection that is gone are among what it has left
+        // the handlers of a connection that is gone are among what it has left behind
         long own = behind.runningOf(mark) + (isConnectionGone ? 0 : all);
         if (!limit.enter((int) own, at < end ? ofMethods[at + 1] : 0)) {
             limit.refused(clock.getAsLong());
@@ -69,7 +74,7 @@ final class RunningHandlers {
         return true;
     }
 
-    /** @return where the method stands; the end if none of its handlers runs */
+    /** @return index of the method's pair; {@code end} if none of its handlers runs */
     private int find(ServerMethod method) {
         int number = method.number();
         int at = 0;
@@ -79,7 +84,7 @@ final class RunningHandlers {
         return at;
     }
 
-    /** One that has entered counts no more. */
+    /** Stops counting a handler that has entered. */
     void left(ServerMethod method) {
         int at = find(method);
         all--;
@@ -103,19 +108,19 @@ final class RunningHandlers {
         try {
             ofMethods = Arrays.copyOf(ofMethods, ofMethods.length / 2);
         } catch (OutOfMemoryError noMemory) {
-            // with the next method of which no handler runs any more
+            // it is tried again with the next method of which no handler runs any more
         }
     }
 
-    /** Methods that there is room for: for tests. */
+    /** Number of methods that there is room for. For tests. */
     int room() {
         return ofMethods.length / 2;
     }
 
-    /** Once. */
+    /** Notes that the connection is gone; called once. */
     void connectionGone() {
         isConnectionGone = true;
-        // there is no limit to these: they run already
+        // there is no limit to handlers that are left behind: they run already
         orphans.add(all);
         behind.leave(all, 0);
         mark = LeftBehind.ALL;

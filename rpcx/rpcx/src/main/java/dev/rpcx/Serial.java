@@ -8,19 +8,20 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the signals of one stream one after the other, in order, wherever a method's handlers run (Reactive Streams,
- * rules 1.3 and 2.7). Any thread may hand signals over. A signal that throws does not keep the next from running. No
- * thread is kept while signals come again and again: after some of them the rest has its turn behind what others want.
+ * Runs the signals of one stream one after the other, in order, wherever they belong, such as where a method's handlers
+ * run (Reactive Streams, rules 1.3 and 2.7). Any thread may hand signals over. A signal that throws does not keep the
+ * next from running. No thread is kept while signals come again and again: after {@code AT_ONCE} of them the rest has
+ * its turn behind other work.
  */
 final class Serial implements Executor, Runnable {
     private static final int IDLE = 0;
 
-    /** Handed to its place. */
+    /** This object has been handed to {@code place} or {@code rest}, and has not begun to run. */
     private static final int AWAITED = 1;
 
     private static final int RUNNING = 2;
 
-    /** Signals that one stream has run before others have their turn of its place. */
+    /** Number of signals that one stream runs before other work at its place has its turn. */
     private static final int AT_ONCE = 128;
 
     private static final AtomicIntegerFieldUpdater<Serial> STATE =
@@ -28,7 +29,7 @@ final class Serial implements Executor, Runnable {
 
     private final @Nullable Executor place;
 
-    /** Where the rest runs once a thread has run {@link #AT_ONCE}. */
+    /** Runs the remaining signals once a thread has run {@link #AT_ONCE}. */
     private final Executor rest;
 
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
@@ -40,15 +41,15 @@ final class Serial implements Executor, Runnable {
     }
 
     /**
-     * @param place null for whoever gives a signal
-     * @param rest where what comes again and again runs after a while
+     * @param place runs the signals; null for the thread that hands a signal over
+     * @param rest runs the remaining signals when signals have come again and again for a while
      */
     Serial(@Nullable Executor place, Executor rest) {
         this.place = place;
         this.rest = rest;
     }
 
-    /** What it throws means that the signal has not run: it comes before the next one. */
+    /** Hands a signal over. An exception means that it has not run: if it is queued, it runs before the next signal. */
     @Override
     public void execute(Runnable signal) {
         signals.add(signal);
@@ -58,13 +59,16 @@ final class Serial implements Executor, Runnable {
         try {
             handOver(place);
         } catch (Throwable e) {
-            // by a store: where the stack is at its end nothing can be called
+            // a store and no call: where the stack is at its end nothing can be called
             state = IDLE;
             throw e;
         }
     }
 
-    /** Runs this once no signal runs or waits; here, where that is so or nothing else can be done. It has to be quick. */
+    /**
+     * Runs {@code last} once no signal runs or waits. It runs on this thread if that is so now, or if it cannot be
+     * handed over; in the latter case it may run again, before the next signal. It has to be quick.
+     */
     void atEnd(Runnable last) {
         if (state == IDLE && signals.isEmpty()) {
             last.run();
@@ -77,7 +81,7 @@ final class Serial implements Executor, Runnable {
         }
     }
 
-    /** Gives what is awaited to this place. */
+    /** Hands this object to {@code to}, or runs it on this thread if {@code to} is null. */
     private void handOver(@Nullable Executor to) {
         if (to == null) {
             run();
@@ -86,14 +90,14 @@ final class Serial implements Executor, Runnable {
         try {
             to.execute(this);
         } catch (RejectedExecutionException stopped) {
-            // the handlers' threads have ended: what is left only ends the stream, and is quick
+            // the handlers' threads have ended: the remaining signals only end the stream, and are quick
             run();
         }
     }
 
     /**
-     * Once for each time that it was handed to its place, and at most once more: by a place that took it and threw all
-     * the same.
+     * Runs the signals that wait. Called once for each time that this object was handed to its place, and at most once
+     * more, by a place that took it and threw all the same.
      */
     @Override
     public void run() {
@@ -117,7 +121,8 @@ final class Serial implements Executor, Runnable {
                 }
                 runs = false;
                 state = IDLE;
-                // once more: who added meanwhile may have seen it run
+                // the queue is looked at once more: a thread that added a signal meanwhile may have seen this one
+                // running
             } while (!signals.isEmpty() && STATE.compareAndSet(this, IDLE, RUNNING));
         } finally {
             if (runs) {
@@ -126,14 +131,14 @@ final class Serial implements Executor, Runnable {
         }
     }
 
-    /** @return false if the place takes it no more, so that the rest is run here */
+    /** @return false if {@code rest} does not take this object, so the remaining signals are run here */
     private boolean isHandedOn() {
         state = AWAITED;
         try {
             handOver(rest);
             return true;
         } catch (Throwable e) {
-            // whoever took it and threw all the same may run it already
+            // an executor that took this object and threw all the same may run it already
             return !STATE.compareAndSet(this, AWAITED, RUNNING);
         }
     }

@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves what a {@link RegistryServer} publishes, on one port: the native wire, and the classic one where asked to.
- * Starts and stops once.
+ * Serves the methods that a {@link RegistryServer} publishes, on one port: on the native wire, and on the classic wire
+ * where asked to. A server starts and stops once.
  *
  * <pre>{@code
  * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
@@ -22,7 +22,7 @@ public final class Server implements AutoCloseable {
     private final ServerCore core;
     private final List<String> published;
 
-    /** With the standard settings. */
+    /** Makes a server with the standard settings. */
     public Server(int port, RegistryServer registry) {
         this(builder(registry).port(port));
     }
@@ -32,17 +32,17 @@ public final class Server implements AutoCloseable {
         published = builder.registry.published();
     }
 
-    /** With settings of one's own; each has a standard value. */
+    /** Returns a builder for a server with settings of your own; each setting has a standard value. */
     public static Builder builder(RegistryServer registry) {
         return new Builder(registry);
     }
 
     /**
-     * Listens, and returns when it can be reached. Where that fails nothing is left of it, and the server is one that
-     * was stopped. Any thread may call it; one of an event loop is blocked until the port is had, and while the name of
-     * the host is looked up.
+     * Listens, and returns when the server can be reached. If this method fails, nothing of the server is left, and
+     * the server counts as stopped. Any thread may call it. A thread of an event loop is blocked until the port is
+     * bound, and while the name of the host is looked up.
      *
-     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be had, the host does not
+     * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the host does not
      *     resolve, or no event loops can be made
      * @throws IllegalStateException the server has been started or stopped before
      */
@@ -52,7 +52,8 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * The port it listens on: the one given, or for 0 the one the system chose. Until a stop has ended.
+     * Returns the port on which the server listens: the given port, or for 0 the port that the system has chosen. It
+     * can be asked for until a stop has ended.
      *
      * @throws IllegalStateException the server has not been started, or has stopped
      */
@@ -60,7 +61,7 @@ public final class Server implements AutoCloseable {
         return core.port();
     }
 
-    /** What it publishes, as {@code service/method}. */
+    /** Returns the published methods, as {@code service/method}. */
     public List<String> services() {
         return published;
     }
@@ -76,32 +77,32 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Takes no new connections, asks clients to send no more calls, finishes those under way, closes. One-way calls
-     * that it has acknowledged are under way until their handlers have ended, and so are calls whose callers are gone.
-     * After {@code time} what is still under way is cut off: its handlers are interrupted, those that have not begun
-     * never do. The log says how many one-way calls that were.
+     * Takes no new connections, asks clients to send no more calls, finishes the calls under way, and closes. One-way
+     * calls that the server has acknowledged are under way until their handlers have ended, and so are calls whose
+     * callers are gone. When {@code time} is over, calls that are still under way are cut off: running handlers are
+     * interrupted, and handlers that have not begun never begin. The log says how many one-way calls were cut off.
      *
      * <p>Returns when no socket and no thread is left, at the latest 5 s after {@code time}. What may be left then is
-     * the thread of a handler that goes on though it has been interrupted, and, where that is an event loop, the
-     * sockets of this loop until the handler returns. All of them are daemon threads. A handler that calls this waits
-     * for itself until the time is over.
+     * the thread of a handler that goes on though it has been interrupted, and, where that thread is an event loop, the
+     * sockets of this loop until the handler returns. All threads of a server are daemon threads. A handler that calls
+     * this method waits for itself until the time is over.
      *
-     * <p>A client that has no calls closes its connections when it is asked to send no more. A peer that passes over
-     * that, and answers PINGs, keeps its connection until {@code time} is over, also where it does nothing.
+     * <p>A client without calls closes its connections when it is asked to send no more calls. A peer that ignores this
+     * request, and answers PINGs, keeps its connection until {@code time} is over, even if it does nothing else.
      *
-     * <p>Any thread may call it, once or more, also while another one does: the shorter time counts. Before
-     * {@link #start} it has nothing to wait for, and the server can be started no more.
+     * <p>Any thread may call this method, once or more, also while another thread does: the shorter time counts. Before
+     * {@link #start} there is nothing to wait for, and the server cannot be started afterwards.
      *
-     * @param time from 0, which a negative one is; more than 365 days are 365 days
-     * @throws IllegalStateException on an event loop, which it would have to wait for
+     * @param time from 0; a negative time counts as 0, and more than 365 days as 365 days
+     * @throws IllegalStateException the calling thread is an event loop, which this method would have to wait for
      */
     public void stop(Duration time) {
         core.stop(time);
     }
 
     /**
-     * Waits until the server has stopped: for a {@code main} with nothing else to do. A server's threads do not keep a
-     * process alive.
+     * Waits until the server has stopped. For a {@code main} with nothing else to do, since a server's threads do not
+     * keep a process alive.
      *
      * @throws IllegalStateException the server has not been started, so there is nothing to wait for
      */
@@ -109,7 +110,7 @@ public final class Server implements AutoCloseable {
         core.awaitStop();
     }
 
-    /** For tests. */
+    /** The core of this server, for tests. */
     ServerCore core() {
         return core;
     }
@@ -119,18 +120,22 @@ public final class Server implements AutoCloseable {
         private static final int MOST_CONNECTIONS = 10_000;
 
         /**
-         * Heap for each connection of the standard. One with TLS holds up to 13 KiB while its handshake waits for the
-         * client, which nobody charges; so all of them hold a fifth at most.
+         * Bytes of heap for each connection in the standard limit of connections. A connection with TLS holds up to
+         * 13 KiB while its handshake waits for the client, and is not charged for them; so all of these connections
+         * together hold at most a fifth of the heap.
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
-        /** One address has one in so many of all connections. */
+        /** Divisor of the standard limit of one address: an address may have one in this many of all connections. */
         private static final int PART_OF_ADDRESS = 5;
 
-        /** A few clients behind one address need so many, however few a server takes. */
+        /** Smallest standard limit of one address: a few clients behind one address need as many connections. */
         private static final int LEAST_OF_ADDRESS = 64;
 
-        /** Every share of the heap has room for four of the largest messages then. */
+        /**
+         * Divisor of the heap for the standard limit of a message. With it every share of the heap has room for four of
+         * the largest messages.
+         */
         private static final long HEAP_OF_MESSAGE = 64;
 
         private final RegistryServer registry;
@@ -155,22 +160,22 @@ public final class Server implements AutoCloseable {
             this.registry = Given.notNull(registry, "registry", "a RegistryServer");
         }
 
-        /** Address to listen on; standard all. */
+        /** Address to listen on; standard: all addresses of the machine. */
         public Builder host(String address) {
             host = Given.notNull(address, "host", "an address to listen on");
             return this;
         }
 
-        /** 0 to 65535; standard 0, which lets the system choose. */
+        /** Port to listen on: 0 to 65535; standard 0, which lets the system choose. */
         public Builder port(int number) {
             port = checked("port", number, 0, 65_535);
             return this;
         }
 
         /**
-         * Is reached by clients of this process that are {@linkplain Client.Builder#inProcess in process} too, and by
-         * no others: no socket is opened, the port is a number of this process. All else is as with sockets, but for
-         * their buffers' limits: for tests.
+         * Lets the server be reached only by clients of this process that are
+         * {@linkplain Client.Builder#inProcess in process} too: no socket is opened, and the port is a number of this
+         * process. All else is as with sockets, except the limits of the sockets' buffers. For tests.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -191,9 +196,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Connections at once; standard 10 000, or one for each 64 KiB of heap where that is less. One more is closed
-         * as it comes. At rest one holds 4 KiB of heap, with TLS 9, and 13 in the middle of a handshake; more where a
-         * client's certificates are large.
+         * Most connections at once; standard 10 000, or one for each 64 KiB of heap where that is less. A connection
+         * beyond the limit is closed as it comes. An idle connection holds 4 KiB of heap, with TLS 9 KiB, and 13 KiB
+         * during a handshake, or more where a client's certificates are large.
          */
         public Builder maxConnections(int count) {
             maxConnections = checked("maxConnections", count, 1, 1_000_000);
@@ -201,8 +206,8 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Connections at once from one address; standard a fifth of all, or 64 where that is more. One more is closed
-         * as it comes.
+         * Most connections at once from one address; standard a fifth of {@code maxConnections}, or 64 where that is
+         * more. A connection beyond the limit is closed as it comes.
          */
         public Builder maxConnectionsPerAddress(int count) {
             maxConnectionsPerAddress = checked("maxConnectionsPerAddress", count, 1, 1_000_000);
@@ -217,33 +222,34 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Handlers running at once, those on event loops not counted: 4 to 1 000 000; standard 10 000. One more call is
-         * refused as overload, not executed. One connection may run as many as are still free of them, and one more:
-         * about a half while it is alone, and less beside others that run many. A method whose calls wait for each
-         * other longer than their callers' time allows has a lower limit, which the server finds by itself: as many as
-         * it can finish in some half of that time, 4 at least. Connections share that limit in the same way, once a
-         * second one is there.
+         * Most handlers running at once, not counting those on event loops: 4 to 1 000 000; standard 10 000. A call
+         * beyond the limit is refused as overload, not executed. One connection may run as many handlers as the limit
+         * still leaves, and one more: about half of all while it is alone, and less beside connections that run many.
+         * The server itself finds a lower limit for a method whose calls wait for each other longer than their callers'
+         * time allows: as many handlers as end in about half of that time, at least 4. Connections share that limit in
+         * the same way, once there is a second connection.
          *
-         * <p>Any number is safe for the heap, but for what handlers make themselves: what a handler may be given
-         * without being charged for it is the less, the more of them may run (24 KiB at most, all of them a 16th of the
-         * heap). Each call has a place too, of which there is one for each 64 KiB of heap, 2 048 at least: on a heap of
-         * 256 MiB no more than 4 096 handlers run, whatever is set here.
+         * <p>Any number is safe for the heap, except for what handlers allocate themselves. The memory that a handler
+         * is given without a charge is the smaller, the more handlers may run: at most 24 KiB for each, and a 16th of
+         * the heap for all. Each call needs a place too. There is one place for each 64 KiB of heap, at least 2 048: on
+         * a heap of 256 MiB no more than 4 096 handlers run, whatever is set here.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.LEAST, 1_000_000);
             return this;
         }
 
-        /** Speaks TLS and nothing else; standard: plain. */
+        /** Uses TLS for all connections; standard: plain connections. */
         public Builder tls(Tls server) {
             tls = Tls.checked(server, true);
             return this;
         }
 
         /**
-         * Whether clients of the classic wire are served beside those of the native one; standard: no. A classic client
-         * has no tokens, no cancel and no deadline of its own, so a server takes it only where it is asked to.
-         * Otherwise it is told why, and closed. A server that requires tokens cannot serve it: {@link #build} says so.
+         * Whether clients of the classic wire are served beside those of the native wire; standard: no. A classic
+         * client has no tokens, no cancel and no deadline of its own, so a server takes it only where this is set.
+         * Otherwise the client is told why, and its connection is closed. A server that requires tokens cannot serve
+         * classic clients: {@link #build} throws then.
          */
         public Builder classic(boolean isServed) {
             classic = isServed;
@@ -251,8 +257,8 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * A client that is gone without a word is noticed within this time, one that reads nothing within a third more:
-         * 100 ms to 1 h; standard 60 s.
+         * Time within which a client that has vanished is noticed; a client that does not read is noticed within a
+         * third more. 100 ms to 1 h; standard 60 s.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h");
@@ -260,10 +266,11 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Largest time of a call: 1 ms to 365 days; standard 1 h, which is the most that a client of ours asks for. A
-         * request that asks for more has this time, and is not told. It bounds how long the handler of a one-way call
-         * goes on when its caller is gone. A call that takes or brings a stream has the time that it asks for: its
-         * handler is told when the connection ends. A classic call has 60 s, or this time where it is less.
+         * Largest time of a call: 1 ms to 365 days; standard 1 h, which is the most that a Java client of RPCX asks
+         * for. A request that asks for more has this time, and its client is not told so. The limit bounds how long the
+         * handler of a one-way call goes on when its caller is gone. A call that takes or brings a stream has the time
+         * that it asks for: its handler is told when the connection ends. A classic call has 60 s, or this time where
+         * it is less.
          */
         public Builder maxCallTime(Duration time) {
             maxCallTime =
@@ -272,9 +279,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Calls under way on one connection: 1 to 4096, the standard. All connections of an address together have so
-         * many for each connection that the address may have; handlers that go on when their connections are gone are
-         * among them.
+         * Most calls under way on one connection: 1 to 4096; standard 4096. All connections of an address together may
+         * have this number times the number of connections that the address may have; handlers that go on after their
+         * connections have ended are counted too.
          */
         public Builder maxCalls(int count) {
             maxCalls = checked("maxCalls", count, 1, Wire.MAX_SLOTS);
@@ -282,44 +289,43 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Bytes of a request, from 1 to 4 MiB, which is the most that the wire has; standard 4 MiB, or a 64th of the
-         * heap where that is less. The server has room for four such messages, of each kind, also where a share of its
-         * heap would be less: with more than a 64th of the heap it may be too small for what its peers send. Larger
-         * data goes as a stream.
+         * Most bytes of a request: 1 byte to 4 MiB, the largest message of the wire; standard 4 MiB, or a 64th of
+         * the heap where that is less. The server has room for four such messages of each kind even where a share of
+         * its heap would be less: with more than a 64th of the heap, the heap may be too small for what peers send.
+         * Larger data is sent as a stream.
          */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = checked("maxMessageBytes", bytes, 1, Wire.MAX_MESSAGE_BYTES);
             return this;
         }
 
-        /** Threads that serve the connections; standard one a processor, at most four. */
+        /** Number of event loop threads that serve the connections; standard one for each processor, at most four. */
         public Builder eventLoops(int count) {
             eventLoops = checked("eventLoops", count, 1, 1024);
             return this;
         }
 
         /**
-         * Threads of the pool, 1 to 10 000; standard eight a processor, at least 64. One connection may hold as many as
-         * are still free of them, and one more: about a half while it is alone. Its other calls wait, and connections
-         * have their turns one after the other. See {@link RunOn.Place#POOL}.
+         * Number of threads of the pool: 1 to 10 000; standard eight for each processor, at least 64. One connection
+         * may hold as many threads as are still free, and one more: about half of all while it is alone. Its other
+         * calls wait, and connections are served in turn. See {@link RunOn.Place#POOL}.
          */
         public Builder poolSize(int threads) {
             poolSize = checked("poolSize", threads, 1, 10_000);
             return this;
         }
 
-        /** Adds one around every handler, inside those added before. */
+        /** Adds an interceptor around every handler, inside the interceptors that were added before. */
         public Builder interceptor(Interceptor interceptor) {
             interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 
         /**
-         * Does not listen: {@link Server#start} does.
+         * Makes the server, which does not listen before {@link Server#start}.
          *
-         * @throws IllegalStateException if the server is to serve the classic wire and to require tokens, which no
-         *     classic request can carry; if it is to require tokens twice, where the second look would find each token
-         *     used
+         * @throws IllegalStateException the server is to serve the classic wire and to require tokens, which no classic
+         *     request can carry; or it is to require tokens twice, where the second check would find each token used
          */
         public Server build() {
             long requiring = interceptors.stream()

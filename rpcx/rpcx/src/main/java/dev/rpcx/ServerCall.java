@@ -31,7 +31,7 @@ final class ServerCall extends Outbound
         }
     }
 
-    // these are set on the event loop before the handler starts
+    // fields that are set on the event loop before the handler starts
     private @Nullable ServerMethod method;
     private Metadata metadata = Metadata.EMPTY;
     private long beganNanos;
@@ -40,62 +40,71 @@ final class ServerCall extends Outbound
     private @Nullable HandledContext context;
     private @Nullable Thread runner;
 
-    /** Takes the result of a handler that has returned before it had one. It is written under this object's lock. */
+    /** Receives the result of a handler that has returned before it had one. It is written under this object's lock. */
     private volatile @Nullable Awaited awaited;
 
     /**
-     * Says whether the handler has begun: a call whose time was over before that says nothing about how long handlers
-     * take.
+     * Whether the handler, or an interceptor before it, has started. A call whose time was over before that says
+     * nothing about how long handlers take.
      */
     private boolean entered;
 
-    /** What was given to a thread to run this call: it may do something else first. Event loop only. */
+    /**
+     * Task that was handed to a thread to run this call; the task may do something else first. Written by the event
+     * loop alone.
+     */
     PoolShares.@Nullable Task handed;
 
     boolean notice;
 
     /**
-     * Says that the call goes back to the event loop, to wait until what goes to its caller has been read. It is set where
-     * the handler would have run.
+     * Whether the call goes back to the event loop, to wait until its caller has read what is sent to it. It is set on
+     * the thread that would have run the handler.
      */
     private boolean asksToWait;
 
-    /** Says that the handler was begun after the call had waited, while its caller still had much to read. */
+    /** Whether the handler was started after the call had waited, while its caller still had much to read. */
     boolean resumed;
 
-    /** What the handler's arguments were read into takes so much beside what is charged. */
+    /** Estimated bytes that the handler's arguments take beside those that are charged. */
     private int uncharged;
 
-    /** The request's metadata take so many bytes of memory. */
+    /** Bytes of memory that the request's metadata take. */
     int metadataCost;
 
     /**
-     * The id of the call that its handler's thread could not end. A thread whose stack is at its end stores it, and then
-     * that the connection has such a call: see {@link LostCalls}.
+     * Id of the call which the thread that was about to end it could not end; 0 for none. A thread whose stack is at
+     * its end stores it here, and then stores at the connection that there is such a call: see {@link LostCalls}.
      */
     private int orphan;
 
-    /** Says that a future which was given up keeps this call's place. */
+    /** Whether this call's place stays charged for a future that was given up. */
     boolean isPlaceLeft;
 
     /** What the call is charged for; null for as long as no call with this object has been charged for anything. */
     private @Nullable CallCharges charges;
 
     /**
-     * The limit counts the handler; it is null where the handler is not counted. It is set before the handler starts
-     * and cleared by whoever ends it, under this object's lock where the handler has not begun, and by the last of its
-     * threads where {@link CallThreads} runs some.
+     * Group of the limit that counts the handler; null where the handler is not counted. It is set before the handler
+     * starts. Whoever ends the handler clears it: under this object's lock where the handler has not started, and the
+     * last of its threads where {@link CallThreads} runs some.
      */
     AdmissionLimit.@Nullable Group admitted;
 
-    /** The two take the items that come with the call, and send those that go back. */
+    /**
+     * Receiver of the items that come with the call, and sender of those that go back; null where there is no such
+     * stream.
+     */
     @Nullable
     StreamReceiver receiver;
 
     @Nullable
     StreamSender sender;
 
-    /** The flag is set by who sends the final frame, where a handler's thread may be first to do it. */
+    /**
+     * Whether the right to send the final frame has been taken, by a handler's thread that sends its reply itself or by
+     * the event loop that ends the call otherwise.
+     */
     private volatile boolean ended;
 
     ServerCall(ServerConnection connection) {
@@ -118,7 +127,7 @@ final class ServerCall extends Outbound
         handed = null;
         waits = false;
         begun = false;
-        // seen by the handler's thread, which is told of the call behind this
+        // a release store is enough: the handler's thread is handed the call after it
         ENDED.setRelease(this, false);
         entered = false;
         asksToWait = false;
@@ -131,16 +140,16 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The last part of the request is there. How long its caller took to send it says nothing about how long handlers
-     * take, so what counts for admission begins here.
+     * Begins the time that counts for admission: the last part of the request is there, or a call that has waited is
+     * admitted. How long its caller took to send or to read says nothing about how long handlers take.
      */
     void isWhole(long now) {
         beganNanos = now;
     }
 
     /**
-     * The call is over: a place without a call refers to nothing that its caller sent or its handler made. On the event
-     * loop.
+     * Drops what the call refers to, when it is over: a place without a call refers to nothing that its caller sent or
+     * its handler made. Event loop only.
      */
     void forget() {
         metadata = Metadata.EMPTY;
@@ -162,7 +171,7 @@ final class ServerCall extends Outbound
         return deadlineNanos;
     }
 
-    /** What is charged for this call, to be added to. */
+    /** Charges of this call, made when they are first needed. */
     CallCharges charges() {
         CallCharges made = charges;
         if (made == null) {
@@ -171,7 +180,10 @@ final class ServerCall extends Outbound
         return made;
     }
 
-    /** The call is over. Its reply has left, its handler has ended. */
+    /**
+     * Releases all charges of the call but that of a kept buffer: the call is over, its reply has left and its handler
+     * has ended.
+     */
     void releaseCharges() {
         CallCharges charged = charges;
         if (charged != null) {
@@ -182,8 +194,9 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The reply has left or will not, and threads run on for the call that need neither its buffer nor its reply. They
-     * have the metadata, which count as the request's again: the client has read all that there is to read.
+     * Gives up the buffer and the reply of a call whose reply has left or will not leave, while threads run on that
+     * need neither. These threads have the metadata, which are charged as the request's again: the client has read all
+     * that there is to read.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -198,7 +211,8 @@ final class ServerCall extends Outbound
         try {
             shrinkBody();
         } catch (OutOfMemoryError none) {
-            // not even for the small buffer: this one goes with the call, and so does what it is charged for
+            // there is no memory even for the small buffer: this one stays until the end of the call, and so does its
+            // charge
             return;
         }
         charged.kept.release();
@@ -211,8 +225,9 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * Bytes that the reply has to be charged for: its own, or all of its buffer and of the request's metadata that is
-     * not charged as a kept one or as that of the request. The metadata stay for as long as the call does.
+     * Number of bytes that the reply has to be charged for: its own, or all of its buffer and of the request's metadata
+     * that are not charged for a kept buffer or for the request, whichever is more. The metadata stay for as long as
+     * the call does.
      */
     long replyBytes() {
         CallCharges own = charges;
@@ -221,8 +236,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The place is kept for the next call, and its buffer with it where there is room. It stays charged while that call
-     * uses it.
+     * Keeps the buffer with the place for the next call, where there is room for its charge. The buffer stays charged
+     * while that call uses it.
      */
     void keepBody() {
         if (body.capacity() > KEPT_BYTES) {
@@ -237,8 +252,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The place is given up, and its buffer with it: whoever has this object still, such as a publisher that the
-     * handler has kept, holds none by it that is not charged.
+     * Gives up the buffer with the place. Whoever still has this object, such as a publisher that the handler has kept,
+     * holds no buffer by it that is not charged.
      */
     void releasePlace() {
         releaseKept();
@@ -246,7 +261,7 @@ final class ServerCall extends Outbound
             try {
                 body.clear().capacity(0);
             } catch (OutOfMemoryError none) {
-                // even an array without bytes takes some; the place is given back all the same
+                // even an empty array takes some memory; the place is given back all the same
             }
         }
     }
@@ -286,7 +301,7 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The call waits, and is not counted among those that run: what it holds is charged.
+     * Charges for all that a waiting call holds, since the call is not counted among those that run.
      *
      * @return false if there is no room for that
      */
@@ -296,8 +311,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The request has been read, and its call goes on for as long as a stream does: a buffer that has grown is not kept
-     * for that, and not charged. Metadata is, where it was.
+     * Gives up a buffer that has grown, and its charge: the request has been read, and its call goes on for as long as
+     * a stream does. Metadata stay charged where they were.
      */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {
@@ -312,17 +327,18 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The handler has ended, and its reply does not leave at once: nothing is charged as a request any more. What is
-     * kept of that for as long as the call, such as metadata, counts with the reply. On the event loop.
+     * Releases the charge for the request: the handler has ended, and its reply does not leave at once. What the call
+     * keeps of the request to its end, such as metadata, is charged with the reply. Event loop only.
      *
-     * @param waits the client does not read: a buffer that is mostly empty is not kept for that
+     * @param waits whether the client does not read; a buffer that is mostly empty is not kept for as long as that
+     *     lasts
      */
     void giveUpRequest(boolean waits) {
         if (waits && body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
             try {
                 body.capacity(Math.max(FIRST_BYTES, body.readableBytes()));
             } catch (OutOfMemoryError none) {
-                // not even for a small reply: the buffer is charged with that as it is
+                // there is no memory even for the smaller buffer: the present one is charged with the reply
             }
         }
         CallCharges charged = charges();
@@ -333,7 +349,7 @@ final class ServerCall extends Outbound
         }
         if (endUnlessThreads()) {
             charged.objects.release();
-            // the last of them may have ended since it was looked at
+            // the last of the call's threads may have ended since they were looked at
             connection.handled(this);
         }
     }
@@ -350,7 +366,8 @@ final class ServerCall extends Outbound
 
     @Override
     public boolean isRunner() {
-        // a thread that reads its own name here has written it, and no other thread reads that of this one
+        // no lock is needed: a thread that finds itself here has written that itself, and no other thread finds itself
+        // here
         return runner == Thread.currentThread();
     }
 
@@ -375,13 +392,17 @@ final class ServerCall extends Outbound
         return its != null && its.hasThreads();
     }
 
-    /** The call is over but for its reply. @return false if threads run for it: {@link #threadsEnded} comes then */
+    /**
+     * Ends the call, except for a reply that has not left.
+     *
+     * @return false if threads run for it; {@link #threadsEnded} is called at their end
+     */
     boolean endUnlessThreads() {
         HandledContext its = context;
         return its == null || its.endUnlessThreads();
     }
 
-    /** Runs on the handler's thread. */
+    /** Runs the call on the handler's thread. */
     @Override
     public void run() {
         run(connection.nanoTime());
@@ -394,7 +415,7 @@ final class ServerCall extends Outbound
             if (connection.isCongested(method()) && mayWait()) {
                 leave();
                 asksToWait = true;
-                // the way of a reply: once the call is in the outbox, no failure of this thread can lose it
+                // the call goes the way of a reply: once it is in the outbox, no failure of this thread can lose it
                 connection.send(this);
             } else {
                 handle(body, nowNanos);
@@ -416,20 +437,21 @@ final class ServerCall extends Outbound
         }
     }
 
-    /** The thread that was about to end the call has failed: the event loop ends it, if it has not been sent. */
+    /**
+     * Leaves the call to the event loop, as the thread that was about to end it has failed. The event loop ends it, if
+     * it has not been sent.
+     */
     void lose(int callId) {
         orphan = callId;
         connection.lost.isAny = true;
         try {
             connection.lost.tell();
         } catch (Throwable again) {
-            // it is found at the next look
+            // the call is found at the next check
         }
     }
 
-    /**
-     * Says whether nobody will end this call. The event loop asks, after it has sent what was queued.
-     */
+    /** Says whether nobody will end this call. Event loop only, after it has sent what was queued. */
     boolean isLost() {
         if (onLoop.isOverButThreads) {
             return !hasThreads();
@@ -445,7 +467,10 @@ final class ServerCall extends Outbound
         return orphan == id && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
-    /** A call that takes a stream or has no reply is begun in any case, and so is one that was begun after a wait. */
+    /**
+     * Says whether the call may be postponed. A notice, a call that takes a stream and one that has waited before are
+     * started in any case.
+     */
     private boolean mayWait() {
         return !resumed && !notice && receiver == null;
     }
@@ -459,12 +484,13 @@ final class ServerCall extends Outbound
             lose(own);
             throw t;
         } finally {
-            // also that of types whose constructors and accessors run before the handler and behind it
+            // the interrupt flag may also come from constructors and accessors of the parameters' and the result's
+            // types, which run before the handler and after it
             LoopThread.forgetInterrupt();
         }
     }
 
-    /** Runs the handler with the request in this buffer, on the handler's thread. */
+    /** Runs the handler with the request in this buffer, on the current thread. */
     private void handle(ByteBuf request, long nowNanos) {
         if (isCancelled()) {
             // the request is not even decoded
@@ -510,7 +536,8 @@ final class ServerCall extends Outbound
             return;
         }
         if (called.brings()) {
-            // threads may deliver what comes already: from here on the stream has the call's place alone
+            // leaveNow does not ask whether threads run, since some may deliver incoming items already: the handler
+            // counts no longer, and from here on only the stream uses the call's place
             leaveNow(true);
             connection.stream(this, result);
         } else if (result instanceof CompletionStage<?> stage) {
@@ -520,13 +547,14 @@ final class ServerCall extends Outbound
         }
     }
 
-    /** The result comes later, or never. Afterwards this object may serve another call. */
+    /** Waits for a result that comes later, or never. When this method returns the object may serve another call. */
     private void await(CompletionStage<?> stage) {
         Awaited result = new Awaited(this, stage, connection.lost);
         HandledContext its;
         boolean isGone;
         synchronized (this) {
-            // once the result is known to be awaited, the call may be given up and its object serve another one
+            // read first: once the result is known to be awaited, the call may be given up and its object serve another
+            // one
             its = context();
             awaited = result;
             isGone = its.isCancelled();
@@ -539,7 +567,8 @@ final class ServerCall extends Outbound
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // also where another stage brought this one: that does not say that the call is lost
+                // set also where another stage has brought this one: what is thrown to that stage does not say that the
+                // call is lost
                 orphan = id;
                 throw t;
             }
@@ -551,7 +580,7 @@ final class ServerCall extends Outbound
     @Override
     public void brought(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method().chain() != null) {
-            // of an interceptor that has gone on behind a stage, whose own result it gives
+            // an interceptor has gone on when a stage ended, and has brought another stage, whose result is the call's
             await(method().brought(stage, context()));
             return;
         }
@@ -568,8 +597,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * Nobody waits for the result any more, and it has not come: the handler counts as running no longer. What it was
-     * given stays charged for as long as its future may hold that. On the event loop.
+     * Gives up a result that nobody waits for any more and that has not come: the handler does not count as running any
+     * longer. What the handler was given stays charged for as long as its future may hold that. Event loop only.
      *
      * @return false if the result has come
      */
@@ -591,7 +620,7 @@ final class ServerCall extends Outbound
             }
             seen = context().giveUp();
         } catch (Throwable noMemory) {
-            // nobody can take the call from its stage a second time: it is over all the same
+            // the call cannot be taken from its stage a second time: it is over all the same
             ThreadTools.report(noMemory);
         }
         CallCharges own = charges;
@@ -604,8 +633,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * The call has ended. Where that was its interceptors' doing, and the handler's stage has not ended, what that may
-     * hold stays charged, and they wait for it no longer.
+     * Gives up the stages of a call that has ended. Where its interceptors have ended it, and the handler's stage has
+     * not ended, what that stage may hold stays charged, and the interceptors wait for it no longer.
      */
     void leaveStages() {
         context().barHandler();
@@ -632,7 +661,11 @@ final class ServerCall extends Outbound
         return t instanceof RPCXException refused ? refused : unreadable(t);
     }
 
-    /** Begins the part in which a cancel interrupts this thread. @return false if it came already */
+    /**
+     * Begins the part in which a cancel interrupts this thread.
+     *
+     * @return false if the call has been cancelled already
+     */
     private synchronized boolean enter() {
         if (context().isCancelled()) {
             return false;
@@ -644,14 +677,14 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * Ends the part in which a cancel interrupts this thread. This comes before the end is told: afterwards this object
-     * may serve the next call, and a cancel must not meet a thread that has gone on.
+     * Ends the part in which a cancel interrupts this thread. It is called before the end of the call is sent: after
+     * that this object may serve the next call, and a cancel must not meet a thread that has gone on.
      */
     private synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // the interrupt was this call's, a cancel's or its own: neither its reply nor the thread's next task must meet
-        // it
+        // an interrupt until now is this call's, by a cancel or by its own code: neither its reply nor the thread's
+        // next task must meet it
         Thread.interrupted();
     }
 
@@ -659,7 +692,7 @@ final class ServerCall extends Outbound
         return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller is gone");
     }
 
-    /** What a caller is told whose handler comes too late to begin. The calls of both wires use it. */
+    /** Error for a caller whose handler comes too late to start. The calls of both wires use it. */
     static RPCXException closing() {
         return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
     }
@@ -670,21 +703,23 @@ final class ServerCall extends Outbound
                 "the request cannot be read: " + ThrowableText.wireWords(e));
     }
 
-    /** Makes what the caller sees of this call's failure. Before the call is finished. */
+    /** Makes the error that the caller sees for a failure of this call. Called before the call is finished. */
     RPCXException failedHere(Throwable thrown) {
         return failed(thrown, method(), context());
     }
 
     /**
-     * Does what {@link #failed(Throwable)} does, and is true about the handler: only an interceptor that stood before
-     * it can say that it did not run, and from then on it does not. The calls of both wires use it.
+     * As {@link #failed(Throwable)}, but the error says correctly whether the handler has run. Only an interceptor
+     * before the handler can say that it has not run, and from then on the handler does not start. The calls of both
+     * wires use it.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
         return failed(thrown, hasRun(method, context));
     }
 
     /**
-     * Makes what the caller sees of a result that does not leave: it may be an interceptor's own. Otherwise as above.
+     * Makes the error that the caller sees for a result that cannot be sent. The result may be an interceptor's own, so
+     * the error says whether the handler has run, as that of {@code failed} does.
      */
     static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, HandledContext context) {
         return ended(code, text, hasRun(method, context));
@@ -694,7 +729,10 @@ final class ServerCall extends Outbound
         return method.chain() == null || context.barHandler();
     }
 
-    /** Makes what the caller sees of what a handler threw: its code and message, never its class. See {@link Words}. */
+    /**
+     * Makes the error that the caller sees for what a handler threw: its code and message, never its class. See
+     * {@link Words}.
+     */
     static RPCXException failed(Throwable thrown) {
         return failed(thrown, true);
     }
@@ -703,7 +741,7 @@ final class ServerCall extends Outbound
         try {
             return asTold(thrown, hasRun);
         } catch (Throwable worse) {
-            // the exception's own methods fail: its caller has an answer all the same
+            // the exception's own methods fail: the caller has an answer all the same
             return ended(RPCXException.Code.HANDLER_FAILED, "the handler failed", hasRun);
         }
     }
@@ -721,7 +759,7 @@ final class ServerCall extends Outbound
         return ended(RPCXException.Code.HANDLER_FAILED, message == null ? "the handler failed" : message, hasRun);
     }
 
-    /** Counts the handler no longer, as it has ended. A second time does nothing. */
+    /** Stops counting the handler, which has ended. A second time does nothing. */
     void leave() {
         leave(false);
     }
@@ -735,8 +773,8 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * Says whether no thread runs for the call that its interceptors may have begun its handler on. Otherwise the last
-     * of those comes to {@link #leaveNow}.
+     * Says whether no thread runs for the call on which its interceptors may have started the handler. Otherwise the
+     * last of these threads calls {@link #leaveNow}.
      */
     private boolean leavesUnlessThreads(boolean isDone) {
         return method().chain() == null || context().leavesUnlessThreads(isDone);
@@ -752,9 +790,12 @@ final class ServerCall extends Outbound
         }
     }
 
-    /** The handler has not begun, and will not. Whoever cancels the call and the thread that comes to it may both say so. */
+    /**
+     * Stops counting a handler that has not started, and will not. Both the thread that cancels the call and the thread
+     * that was to run it may call this.
+     */
     private void leaveUnbegun() {
-        // before the handler is taken: where this fails, whoever ends the call takes it
+        // the clock is read before admitted is taken: if that fails, whoever ends the call takes it
         long now = connection.nanoTime();
         AdmissionLimit.Group counted;
         synchronized (this) {
@@ -766,23 +807,23 @@ final class ServerCall extends Outbound
         }
         PoolShares.Task waits = handed == null ? this : handed;
         if (connection.threads.waitsForItsOwn(method().place(), waits)) {
-            // what one connection has too much of says nothing of what others may have
+            // a handler that waits because its own connection holds as many threads as it may says nothing of the
+            // method's limit
             counted.leave();
         } else {
             counted.leaveUnbegun(beganNanos, deadlineNanos, now);
         }
     }
 
-    /** Encodes how the call ended, and sends it. Any thread may call it, once. */
+    /** Encodes the result or the error of the call, and sends it. Any thread, once. */
     void finish(@Nullable Object result, @Nullable RPCXException error) {
-        // afterwards this object may serve another call
+        // read here: once the call has been sent this object may serve another one
         ServerMethod failedNotice = error != null && notice ? method() : null;
         leave(error == null);
         if (method().chain() == null) {
             releaseObjects();
         } else {
-            // behind this look no thread begins to run the handler, and those that run may use what the request was
-            // read into
+            // after this no thread starts the handler; threads that run may still use what the request was read into
             leaveStages();
             if (!hasThreads()) {
                 releaseObjects();
@@ -843,7 +884,10 @@ final class ServerCall extends Outbound
         }
     }
 
-    /** Also of an error that says that the handler has not begun. */
+    /**
+     * Makes the error that replaces a reply which cannot be sent. That reply may itself be an error which says that the
+     * handler has not started.
+     */
     private RPCXException unsendable(RPCXException.Code code, String text) {
         return entered ? unsendable(code, text, method(), context()) : RPCXException.refused(code, text);
     }
@@ -855,10 +899,10 @@ final class ServerCall extends Outbound
     }
 
     /**
-     * Nobody waits for the result any more. On the event loop. A handler that has not begun is not counted from here on,
-     * whenever a thread comes to it.
+     * Cancels a call whose result nobody waits for any more. If neither its handler nor an interceptor has started, the
+     * call is not counted from here on, whenever a thread comes to it. Event loop only.
      *
-     * @return false if the handler has not begun, and will not
+     * @return false if neither has started, and neither will
      */
     boolean cancel() {
         List<Runnable> told;
@@ -870,7 +914,7 @@ final class ServerCall extends Outbound
             try {
                 told = context().cancel();
             } finally {
-                // also where there is no memory to tell anybody else
+                // the thread is interrupted also where there is no memory to tell anybody else
                 ThreadTools.interrupt(runner);
             }
         }
@@ -891,14 +935,17 @@ final class ServerCall extends Outbound
         return hasEntered;
     }
 
-    /** Says whether the handler has begun. The event loop asks, while no handler is under way. */
+    /**
+     * Says whether the handler, or an interceptor before it, has started. Event loop only, while no handler is under
+     * way.
+     */
     boolean hasBegun() {
         return entered;
     }
 
     /**
-     * Says whether it is certain that the method itself was called, and not only what stands before it. The event loop
-     * asks, while the call is under way.
+     * Says whether it is certain that the method itself was called, and not only an interceptor before it. Event loop
+     * only, while the call is under way.
      */
     boolean isExecuted() {
         boolean hasEntered;
@@ -908,7 +955,11 @@ final class ServerCall extends Outbound
         return hasEntered && (method().chain() == null || context().isHandlerEntered());
     }
 
-    /** Only one final frame may leave: the reply, or the event loop's word that the call was cancelled. */
+    /**
+     * Takes the right to send the final frame, of which only one may leave: the reply, or the event loop's error.
+     *
+     * @return false if it was taken before
+     */
     boolean end() {
         return !ended && ENDED.compareAndSet(this, false, true);
     }
@@ -946,7 +997,7 @@ final class ServerCall extends Outbound
         }
         if (asksToWait) {
             asksToWait = false;
-            // its thread may have failed behind the queue: it is there, and is not lost
+            // its thread may have failed after it had queued the call: the call is here, and is not lost
             orphan = 0;
             connection.postpone(this);
             return false;
@@ -955,7 +1006,9 @@ final class ServerCall extends Outbound
         return true;
     }
 
-    /** The reply is too much to hold for a caller that has not taken those before it. */
+    /**
+     * Puts an error in the place of a reply that is too much to hold, for a caller that has not read those before it.
+     */
     void refuseReply() {
         shrinkBody();
         encode(unsendable(
@@ -965,7 +1018,7 @@ final class ServerCall extends Outbound
 
     @Override
     void left() {
-        // a write that fails ends the connection within itself, and that has recycled the call
+        // a write that fails ends the connection within it, and the connection's end has recycled the call
         if (!connection.isClosed()) {
             connection.replied(this);
         }
@@ -973,7 +1026,7 @@ final class ServerCall extends Outbound
 
     @Override
     void lost() {
-        // a reply that had begun to leave was recycled when the connection ended
+        // a call whose reply had begun to leave was recycled when the connection ended
         if (onLoop.handling) {
             onLoop.handling = false;
             connection.recycle(this);

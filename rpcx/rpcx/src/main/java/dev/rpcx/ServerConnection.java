@@ -22,34 +22,43 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's connection on the native wire: takes requests into the slots their callers chose, runs handlers, sends
- * what they bring.
+ * Server side of one connection on the native wire: puts each request into the slot that its client has chosen, runs
+ * the handler and sends the result.
  *
- * <p>Longer than 400 lines because its slots, their states and the bytes they hold change together, on the event loop,
- * and nobody else may touch them.
+ * <p>The class is longer than 400 lines because its slots, their states and the bytes they hold change together on the
+ * event loop, and no other code may touch them.
  */
 final class ServerConnection extends WireConnection implements ServedConnection {
-    /** An unfinished message that brings less in {@link #stallNanos} stands still. */
+    /**
+     * Minimum number of bytes that an unfinished message has to bring in each {@link #stallNanos}; with fewer it stands
+     * still.
+     */
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
     /**
-     * An unfinished message that is slower is not worth what it holds, but for its first moments. Source: Jetty,
-     * minRequestDataRate.
+     * Minimum rate of an unfinished message, in bytes a second, after its first {@code ALLOWED_STALLS} times
+     * {@link #stallNanos}. A slower message is not worth the memory that it holds. Source: Jetty, minRequestDataRate.
      */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
     private static final int ALLOWED_STALLS = 3;
 
-    /** Handlers that outlast their connection are looked at so often, in case that one has failed to end its call. */
+    /**
+     * Interval at which handlers that outlast their connection are checked, in case one of them has failed to end its
+     * call.
+     */
     static final long LOST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** Places kept for the calls that come next. What a burst has made beyond them is given back. */
+    /**
+     * Maximum number of free places that are kept for later calls. Places beyond these, made in a burst, are given
+     * back.
+     */
     private static final int MAX_FREE = 512;
 
-    /** An entry of {@link #calls} and one of {@link #lastIds} take this much together. */
+    /** Bytes that an entry of {@link #calls} and one of {@link #lastIds} take together. */
     private static final int SLOT_BYTES = 8;
 
-    /** A connection has so many slots whatever others hold. They are a part of what it holds at rest. */
+    /** Number of slots that a connection has whatever others hold. They are a part of what it holds at rest. */
     private static final int UNCHARGED_SLOTS = 64;
 
     private static final int FIRST_ERROR_BYTES = 64;
@@ -57,23 +66,25 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private static final ServerCall[] NO_CALLS = {};
     private static final int[] NO_IDS = {};
 
-    /** Deadlines closer together than this are found by one look: a client chooses them. */
+    /** Minimum delay of a check. Deadlines closer together than this share one check, since a client chooses them. */
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MIN_PASS_AWAY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** A look that passes no more slots costs hardly more than the frame that has made it necessary. */
+    /** A check that passes at most this many slots costs hardly more than the frame that has made it necessary. */
     private static final int MOST_PASSED = 64;
 
     /**
-     * A connection with more calls under way than this gains more by gathering replies than a wake-up of the event loop
-     * costs.
+     * Maximum number of calls under way with which handlers' threads send their replies themselves. With more,
+     * gathering replies gains more than a wake-up of the event loop costs.
      */
     private static final int QUIET_CALLS = 1;
 
     private static final String NO_THREAD = "the server has no thread for the call";
 
-    /** This error is what a refused call is told. It is written once, as refusing must cost next to nothing. */
+    /**
+     * Body of the ERROR for a call that is not admitted. It is written once, since refusing must cost next to nothing.
+     */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
     static {
@@ -88,46 +99,52 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     final Uncharged uncharged;
 
     /**
-     * These are the calls whose replies their handlers' threads have written, the last first, linked by {@link
-     * Outbound#next}.
+     * Calls whose replies were sent by their handlers' threads and which the event loop has not seen since; the last
+     * one first, linked by {@link Outbound#next}.
      */
     private final AtomicReference<@Nullable ServerCall> leftHere = new AtomicReference<>();
 
-    /** The index is the slot; the array grows with the slots of the calls that were taken. */
+    /** Calls under way; the index is the slot. The array grows with the slots of the calls that were taken. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
     /**
-     * Each entry is the id of its slot's last call, so that a request that comes twice is not executed twice. It is
-     * forgotten with the slot, once that is not used any more: see {@link #cutTables}.
+     * Id of the last call of each slot, so that a request that comes twice is not executed twice. The id is forgotten
+     * with its slot once the slot is not used any more: see {@link #cutTables}.
      */
     private int[] lastIds = new int[calls.length];
 
-    /** Those from here on have not been asked for since the last look of {@link KeepAlive}, and had no call then. */
+    /**
+     * Slots from this one on have been named by no request since the last check of {@link KeepAlive}, and had no call
+     * then.
+     */
     private int usedSlots;
 
-    /** The charge is for what both have grown by above {@link #UNCHARGED_SLOTS}. */
+    /** Charge for the growth of {@link #calls} and {@link #lastIds} above {@link #UNCHARGED_SLOTS}. */
     private final Charge slotBytes;
 
     /**
-     * Places for the calls that come next, the one that was used last first, linked by {@link Outbound#next}: to keep
-     * one takes no memory.
+     * Free places for later calls, the one that was used last first, linked by {@link Outbound#next}, so that keeping a
+     * place takes no memory.
      */
     private @Nullable ServerCall free;
 
     private int freePlaces;
 
-    /** Places of calls that have ended for the client, and for which threads run on. */
+    /** Number of places of calls that have ended for the client, but for which threads run on. */
     private int lentPlaces;
 
-    /** The event loop has been asked for idle places: one task waits there for that at a time. */
+    /** Whether a task that gives up idle places waits on the event loop: one such task waits there at a time. */
     private final AtomicBoolean isAskedForPlaces = new AtomicBoolean();
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
-    /** Streams wait also for items to be read, which keep no other call from being answered. */
+    /**
+     * Postponed calls of methods that bring streams. They also wait for items to be read, which keep no other call from
+     * being answered.
+     */
     private final PostponedCalls postponedStreams = new PostponedCalls(this, this::unreadStreamBytes);
 
-    /** Streams whose handlers have ended, and whose publishers are not subscribed to yet. */
+    /** Number of streams whose handlers have ended and whose publishers are not subscribed to yet. */
     private final AtomicInteger opening = new AtomicInteger();
 
     private Settings client = Settings.INITIAL;
@@ -137,26 +154,30 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final RunningHandlers running;
 
     /**
-     * The list has watched calls without a slot: notices until their time is over, and calls whose callers are gone
-     * until the futures of their handlers are given up.
+     * Watched calls without a slot: notices until their time is over, calls whose callers are gone until the futures of
+     * their handlers are given up, and calls that an interceptor has answered until the time of the handler that runs
+     * on is over.
      */
     private final CallList away = new CallList();
 
-    /** No call of {@link #away} is due before this, while there are any. */
+    /** Time before which no call of {@link #away} is due. It means nothing while the list is empty. */
     private long awayDueNanos;
 
-    /** Where {@link #away} is long, it is passed at this time at the earliest. */
+    /** Earliest time at which all calls of {@link #away} are passed again where the list is long. */
     private long mayPassAwayNanos;
 
-    /** The list has calls without a slot whose handlers run: nobody waits for them, and their handlers end them. */
+    /**
+     * Calls without a slot whose handlers or other threads still run. Nobody waits for these calls; the end of their
+     * handlers or threads ends them.
+     */
     private final CallList dropped = new CallList();
 
-    /** Any thread says so when it could not end a call. */
+    /** Flag for calls that the thread which was about to end them could not end. Any thread sets it. */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
 
-    /** Places for calls that have been made, those in {@link #free} among them. */
+    /** Charge for the places that have been made, those in {@link #free} among them. */
     private final Charge places;
 
     private final KeepAlive keepAlive;
@@ -165,15 +186,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private volatile boolean leaving;
     private volatile boolean clientLeft;
 
-    /** The client has left, and the task that closes the connection is on its way. Event loop only. */
+    /** Whether the client has left and the task that closes the connection is on its way. Event loop only. */
     private boolean isCloseOrdered;
 
-    /** The connection has ended, and all its calls have been told so. */
+    /** Whether the connection has ended and its end has been passed on to all its calls. */
     private boolean isOver;
 
     private boolean greeted;
 
-    /** The charge is for {@link #greeting} and {@link #lookTimer}. */
+    /** Charge for {@link #greeting} and {@link #lookTimer}. */
     private final Charge timers;
 
     private final ScheduledFuture<?> greeting;
@@ -181,27 +202,31 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private final OwedTime owed;
 
-    /** What {@link #reads} was when the last pause in reading ended. */
+    /** Value of {@link #reads} when the last pause in reading ended. */
     private int readsBeforeResume = -1;
 
-    /** When the frame that has begun, and whose end is missing, became more than a little, as {@link #owed} goes. */
+    /** Time, by the clock of {@link #owed}, at which a frame whose end is missing became large enough to be charged. */
     private long frameSinceNanos;
 
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
 
-    /** Calls that are due soon, so that not each look passes all of them. */
+    /** Calls that are due soon, kept so that not every check passes all calls. */
     private final DueSoon soon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
-     * Calls that have a slot. Apart from the connection, as what {@link WireConnection} gathers is, and for the same
-     * reason.
+     * Number of calls that have a slot. The counter changes with each call. It is an object apart from the connection,
+     * as what {@link WireConnection} gathers is, so that writing it takes no cache line of the connection's fields from
+     * other threads.
      */
     private static final class UnderWay {
         int calls;
     }
 
-    /** @param takenNanos when the connection was taken: its peer has some time from then for the whole preface */
+    /**
+     * @param takenNanos time at which the connection was taken; the peer has {@link #stallNanos} from then for its
+     *     whole preface
+     */
     ServerConnection(Channel channel, ServerCore server, Account account, long takenNanos) {
         super(channel, account);
         this.server = server;
@@ -223,7 +248,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         timers.add(1);
     }
 
-    /** Tests ask this when all is quiet: places with a call whose handler or reply is under way. */
+    /** Number of places with a call whose handler or reply is under way. Tests read it when all is quiet. */
     private long busy() {
         long count = places.held() - freePlaces;
         for (Outbound call = leftHere.get(); call != null; call = call.next) {
@@ -232,7 +257,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return count;
     }
 
-    /** The principal is whom the client's certificate names. It is set before the first request. */
+    /** Principal that the client's certificate names. It is set before the first request. */
     @Nullable
     Principal peer() {
         return peer;
@@ -246,18 +271,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     // ---- a handler's thread
 
     /**
-     * Sends a reply from its handler's thread. The event loop hears of it when the client's next bytes come, which may
-     * be late: a call that holds more than its slot is left to the loop.
+     * Sends a reply on its handler's thread. The event loop learns of that when the client's next bytes come, which may
+     * be late, so a call that holds more than its slot is left to the event loop.
      *
-     * @return false if the reply has to go by the event loop
+     * @return false if the event loop has to send the reply
      */
     boolean replyHere(ServerCall call) {
         return underWay.calls <= QUIET_CALLS && !leaving && !clientLeft && call.isSmall() && sendHere(call);
     }
 
     /**
-     * The reply is about to leave: the client may use its slot again, and the event loop has to know that before it
-     * sees the next request.
+     * Notes a reply that is about to leave from its handler's thread. The client may use the slot again once it has the
+     * reply, so the event loop has to know of the reply before it sees the next request.
      */
     void leavesHere(ServerCall call) {
         ServerCall last;
@@ -275,12 +300,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (!method.brings()) {
             return postponedCalls.isCongested();
         }
-        // nobody says so when an item is made
+        // nothing reports that an item has been made, so the unread bytes are looked at here
         postponedStreams.unreadHasGrown();
         return postponedStreams.isCongested();
     }
 
-    /** Any thread says so when a large reply has been charged, or could not be. */
+    /** Notes that a large reply has been charged, or could not be. Any thread. */
     void replyHeld() {
         postponedCalls.unreadHasGrown();
     }
@@ -290,17 +315,22 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return account.held(Resource.REPLY_BYTES);
     }
 
-    /** Replies, and what stands in the socket's queue. Any thread may ask. */
+    /** Bytes of replies and of the socket's queue. Any thread. */
     private long unreadBytes() {
         return account.held(Resource.REPLY_BYTES) + account.held(Resource.QUEUE_BYTES);
     }
 
-    /** The same with the items that wait, and with what streams that have just begun make first. Any thread may ask. */
+    /**
+     * As {@code unreadBytes}, with the items that wait and with what the streams that are being opened make first. Any
+     * thread.
+     */
     private long unreadStreamBytes() {
         return unreadBytes() + account.held(Resource.ITEM_BYTES_OUT) + (long) StreamSender.WINDOW_BYTES * opening.get();
     }
 
-    /** From here on what the stream makes counts by itself, if it makes anything. Any thread says so. */
+    /**
+     * Notes that a stream is open: from here on what it makes is counted by itself, if it makes anything. Any thread.
+     */
     private void opened() {
         opening.decrementAndGet();
         if (postponedStreams.isCongested()) {
@@ -315,8 +345,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * A call waits until what its caller has to read already has left, and there is a place for it, instead of being
-     * begun. It waits for as long as a small request may take, pauses of reading included, each time.
+     * Makes a call wait, instead of starting its handler, until what its caller has to read already has left and the
+     * call is admitted. Each such wait lasts at most as long as a small request may take, pauses of reading included.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -336,17 +366,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Takes a place for the handler of a call that has waited. Where there is none, the call waits for the end of
-     * another handler of its connection: all that have waited would otherwise be refused because they come at the same
-     * moment. A connection that runs no handler has nothing to wait for, and its call is refused as a new one would be.
+     * Admits a call that has waited. Where that is not possible, the call waits for the end of another handler of its
+     * connection; otherwise all calls that have waited would be refused, because they come at the same moment. A
+     * connection that runs no handler has nothing to wait for, and its call is refused as a new one would be.
      *
-     * @return false if it waits
+     * @return false if the call waits on
      */
     boolean enterPostponed(ServerCall call) {
         AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
         if (running.enter(call.method(), admission)) {
             entered(call, admission);
-            // how long it waited for its caller to read says nothing about handlers
+            // the time for which the call waited for its caller to read says nothing about handlers
             call.isWhole(nanoTime());
             return true;
         }
@@ -357,7 +387,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return true;
     }
 
-    /** Begins what has waited, where a handler has ended or the caller has read. */
+    /** Starts calls that have waited, where a handler has ended or the caller has read. */
     private void resumeIfWaiting() {
         postponedCalls.resumeIfWaiting();
         postponedStreams.resumeIfWaiting();
@@ -383,7 +413,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
         } finally {
             if (call != null) {
-                // what was thrown ends the connection, and its end comes here for the others
+                // what was thrown ends the connection, whose end calls this method for the remaining replies
                 leftHereAgain(call);
             }
         }
@@ -419,7 +449,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         server.greeted(channel, this);
     }
 
-    /** Ends the connection of a client that has begun its eight bytes and does not end them. */
+    /** Ends the connection of a client that has begun its preface of eight bytes and has not ended it in time. */
     private void endUngreeted() {
         if (!greeted) {
             abort("no preface");
@@ -447,7 +477,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             case Wire.GOAWAY -> {
                 clientLeft = true;
-                // a handler's thread that has just sent a reply either sees that the client has left, or is seen here
+                // a handler's thread that has just sent a reply either sees that the client has left, or its reply is
+                // seen here
                 beforeRead();
                 closeIfLeft();
             }
@@ -461,11 +492,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 }
             }
             default -> {
-                // it is a type of a later version, or one that has no meaning to a server
+                // the type is one of a later version, or has no meaning to a server
             }
         }
         if (type != Wire.REQUEST && type != Wire.NOTICE) {
-            // subscribers, publishers and what is told of a cancel may run here, for as long as they like
+            // subscribers, publishers and those who are told of a cancel may have run here, for as long as they like
             readAnew();
         }
     }
@@ -552,18 +583,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 }
                 entered = admission;
             }
-            // a time no clock can hold is as good as none
+            // a time beyond what a clock can hold is as good as no limit
             long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
             if (nanos > server.maxCallNanos() && !method.brings() && method.items() == null) {
                 nanos = server.maxCallNanos();
             }
-            // a request in parts has its time from here on
+            // the time of a request in parts begins now; that of a whole request, when its bytes were read
             now = more ? nanoTime() : readNanos();
             call.begin(id, method, metadata, now, now + nanos, notice);
             isPlaceUsed = true;
         } finally {
             if (!isPlaceUsed) {
-                // there was no memory for it, and the connection ends
+                // there was no memory for the call, and the connection ends
                 call.releaseCharges();
                 call.releasePlace();
                 places.release(1);
@@ -590,19 +621,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** @param more whether the request is not whole yet, so that it is not counted among those that run */
+    /** @param more whether the request is not whole yet, so that its call is not counted among those that run */
     private int unchargedMetadata(ServerMethod method, boolean more) {
         return more || method.admission() == null || method.brings()
                 ? Uncharged.IDLE_METADATA_BYTES
                 : uncharged.metadataBytes();
     }
 
-    /** Slots that the tables have room for: for tests. */
+    /** Number of entries of both tables together. For tests. */
     int tableSlots() {
         return calls.length + lastIds.length;
     }
 
-    /** Makes room for a slot that was not used before. @return false if the room cannot be had */
+    /** Makes room in the tables for a slot. @return false if the room cannot be had */
     private boolean hasSlot(int slot) {
         if (slot < calls.length) {
             return true;
@@ -617,8 +648,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Slots that have not been used since the last look are forgotten, but for those that every connection has: others
-     * have room for theirs then. What comes again so late is its client's own fault.
+     * Forgets slots that have not been used since the last check, except those that every connection has, so that
+     * others have room for theirs. A request that is repeated after such a time is not recognised, which is its
+     * client's own fault.
      */
     private void cutTables() {
         if (calls.length <= UNCHARGED_SLOTS) {
@@ -630,7 +662,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         int length = Math.max(UNCHARGED_SLOTS, Math.max(withCalls, usedSlots));
         usedSlots = withCalls;
-        // requests that were refused may have been of slots beyond the tables
+        // usedSlots may be beyond the tables, as it counts refused requests too
         if (length >= calls.length) {
             return;
         }
@@ -640,16 +672,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             calls = cut;
             slotBytes.set((long) SLOT_BYTES * (length - UNCHARGED_SLOTS));
         } catch (OutOfMemoryError noMemory) {
-            // next time: the connection goes on as it is
+            // the tables stay as they are, and are cut at a later check
         }
     }
 
     /**
      * Finds a place for a call. A call that was cancelled has its place until its handler has ended, so a peer that
-     * sends and cancels again and again soon has none left. A handler that has returned a future ends at the latest
-     * when that is given up.
+     * sends and cancels again and again soon has no place left. A handler that has returned a future counts as ended,
+     * at the latest, when the future is given up.
      *
-     * @return null if this connection, or the server, has too many
+     * @return null if this connection, or the server, has too many calls
      */
     private @Nullable ServerCall place() {
         if (places.held() - freePlaces - lentPlaces >= server.settings().maxCalls()) {
@@ -658,7 +690,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
-            // those behind it may be given up while this one is in use, and are to be collected then
+            // the places behind this one may be given up while it is in use, and must be collectable then
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -763,7 +795,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             call.receiver = receiver;
         }
-        // first: if no timer can be set, the connection ends, and must not wait for a handler that was never begun
+        // the timer is set first: if that fails the connection ends, and must not wait for a handler that was never
+        // started
         if (call.notice) {
             takeNotice(call);
         } else if (place != RunOn.Place.EVENT_LOOP) {
@@ -780,13 +813,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } finally {
             readAnew();
         }
-        // most have ended here; what brings its result later has its time as others have
+        // most calls have ended by now; one whose result comes later is watched as others are
         if (call(id) == call || away.contains(call)) {
             watch(call);
         }
     }
 
-    /** The caller's slot is free, whatever becomes of the call. */
+    /** Acknowledges a notice and frees its slot, whatever becomes of the call. */
     private void takeNotice(ServerCall call) {
         call.onLoop.abandoned = true;
         try {
@@ -795,7 +828,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             watch(call.deadlineNanos());
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
-            // the connection ends over it, and does not know of the call any more
+            // what was thrown ends the connection, which does not know of the call any more
             call.leave();
             recycle(call);
             throw e;
@@ -803,9 +836,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Has the handler run elsewhere. Whatever keeps it from that ends the call.
+     * Hands the call to another thread, which runs its handler. If that fails, the call ends.
      *
-     * @param run runs the call
+     * @param run task that runs the call
      * @return false if the call has ended
      */
     boolean start(ServerCall call, PoolShares.Task run) {
@@ -822,7 +855,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return false;
     }
 
-    /** A call has waited for a thread that cannot be had. Any thread says so. */
+    /** Refuses a call that has waited for a thread which cannot be had. Any thread. */
     void noThread(ServerCall call) {
         inLoopOrHere(() -> refuseStart(call, NO_THREAD));
     }
@@ -844,12 +877,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Any thread says so. */
+    /** Reports a notice that has failed. Any thread. */
     void noticeFailed(ServerMethod method, RPCXException why) {
         server.noticeFailed(method, why);
     }
 
-    /** A request that came in several frames is counted when it is whole. @return false if the call has been refused */
+    /** Admits a call whose request came in several frames and is whole. @return false if the call has been refused */
     private boolean admit(ServerCall call) {
         AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
         if (running.enter(call.method(), admission)) {
@@ -877,13 +910,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         call.onLoop.running = true;
     }
 
-    /** The event loop hears that a call's handler has ended. A second time does nothing. */
+    /** Notes that a call's handler has ended. A second time does nothing. Event loop only. */
     void handled(ServerCall call) {
         call.onLoop.handling = false;
         uncount(call);
     }
 
-    /** The last thread has ended of a call whose reply has not left. */
+    /** Notes that the last thread of a call has ended whose reply has not left. */
     void threadsEnded(ServerCall call) {
         handled(call);
         if (!isClosed()) {
@@ -891,7 +924,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** What this connection's peer runs and says of a method; null for one without a limit. */
+    /** Admission group of this connection's peer at a method; null for a method without a limit. */
     private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
         AdmissionLimit limit = method.admission();
         return limit == null ? null : limit.group(account.group());
@@ -935,7 +968,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 "an item of more than " + server.settings().maxMessageBytes() + " bytes");
     }
 
-    /** Ends a call over an item, which may have come before the handler has begun. */
+    /** Ends a call because of one of its items, which may have come before the handler has started. */
     private void endByItem(ServerCall call, RPCXException.Code code, String text) {
         int id = call.id;
         boolean isExecuted = call.isExecuted();
@@ -972,11 +1005,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** A handler gives credit to its caller by this. A handler that wants no more items says so by its result. */
+    /**
+     * Sends the credit that a handler gives to its caller. A handler that wants no more items says so by its result, so
+     * a cancel sends nothing.
+     */
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
 
-        /** Given, and in no frame that has left. */
+        /** Credit that has been given and has left in no frame yet. */
         private final AtomicLong unsent = new AtomicLong();
 
         Incoming(int id) {
@@ -992,7 +1028,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 @Override
                 boolean leaving() {
                     Varint.write(body, unsent.getAndSet(0));
-                    // behind the call's final frame its slot may soon have another call
+                    // after the call's final frame another call may soon have its slot
                     ServerCall call = call(id);
                     return call != null && call.receiver != null && call.receiver.isOf(Incoming.this);
                 }
@@ -1026,8 +1062,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     // ---- messages and calls that stand still
 
     /**
-     * A call has to be looked at by this time: its deadline, or before that while its peer owes it the rest of a
-     * message, or while it is {@link #postpone postponed}.
+     * Time by which a call has to be checked: its deadline, or earlier while its peer owes the rest of a message or
+     * while the call is {@link #postpone postponed}.
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
@@ -1037,7 +1073,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             left = Math.min(left, owed.left(unfinished.lookedNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
             left = Math.min(left, owed.left(unfinished.sinceNanos + whole, now));
-            // a peer that reads no replies makes pauses: they give it no more than its own time again
+            // a peer that reads no replies causes pauses of reading, which give it at most the same time once more
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         if (isPostponed(call)) {
@@ -1046,7 +1082,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return now + left;
     }
 
-    /** A message in parts has so long, by what has come of it. */
+    /** Time within which a message in parts has to be whole, by how many bytes of it have come. */
     private long wholeNanos(UnfinishedMessage unfinished) {
         return ALLOWED_STALLS * stallNanos + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
@@ -1057,18 +1093,21 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         watch(nowNanos + frameLeft(nowNanos), nowNanos);
     }
 
-    /** A frame that has begun has to be whole within this time, which is that of a request of its size. */
+    /** Time left until a frame that has begun has to be whole, once it is large enough to be charged. */
     private long frameLeft(long now) {
         return owed.left(frameSinceNanos + frameNanos(stallNanos), now);
     }
 
-    /** So long a frame, or a record of TLS, has to become whole once it is more than a little. */
+    /**
+     * Time within which a frame, or a record of TLS, has to be whole once it is large enough to be charged: that of a
+     * request in parts with as many bytes as the largest frame.
+     */
     static long frameNanos(long stallNanos) {
         return ALLOWED_STALLS * stallNanos
                 + Wire.MAX_FRAME_BYTES * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
 
-    /** Sees to it that the call ends when its time is over. */
+    /** Makes sure that the call ends when its time is over. */
     private void watch(ServerCall call) {
         soon.add(call.id, call.deadlineNanos());
         watch(call.deadlineNanos());
@@ -1081,8 +1120,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Sees to it that {@link #look} runs at this time. One timer serves all calls; most find it set for an earlier
-     * time.
+     * Makes sure that {@link #look} runs at this time. One timer serves all calls; most calls find it set for an
+     * earlier time.
      */
     private void watch(long due) {
         if (lookTimer == null || due - nextLookNanos < 0) {
@@ -1092,14 +1131,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void watch(long due, long now) {
         if (isClosed() && away.isEmpty() && dropped.isEmpty()) {
-            // the call's request has ended its own connection, and nothing is left to be looked at
+            // the call's request has ended its own connection, and nothing is left to be checked
             return;
         }
         ScheduledFuture<?> later = lookTimer;
         if (later != null && due - nextLookNanos >= 0) {
             return;
         }
-        // first: where it cannot be set the later one stays
+        // the new timer is set before the later one is cancelled: if that fails the later one stays
         lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
         nextLookNanos = due;
         if (later != null) {
@@ -1118,8 +1157,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Nobody would look again. So the connection ends, and with it all that is looked at; where it has ended before,
-     * what goes on behind it is looked at a while later.
+     * Handles a check, or the setting of its timer, that has failed, so that there may be no timer. The connection
+     * ends, and with it all that is checked, except the calls that outlast it, which are checked again after
+     * {@code LOST_LOOK_NANOS}.
      */
     private void lookFailed(Throwable thrown) {
         try {
@@ -1131,7 +1171,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Ends what has stood still for too long, and calls whose time is over: a caller may be gone without a word. */
+    /**
+     * Ends messages that have stood still for too long, and calls whose time is over: a caller may be gone without a
+     * word.
+     */
     private void lookNow() {
         lookTimer = null;
         timers.release(1);
@@ -1150,7 +1193,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             next = Math.min(next, left);
         }
         long others = next;
-        // what many calls are told whose time is over together is one write
+        // the errors of all calls whose time is over leave in one write
         sendTogether(() -> {
             long first = Math.min(others, soon.isKept(now) ? soon.look(now, this::endIfDue) : endDue(now));
             if (first < Long.MAX_VALUE / 2) {
@@ -1162,7 +1205,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /**
      * Ends calls whose time is over.
      *
-     * @return when the next is due, from now
+     * @return nanoseconds until the next call is due
      */
     private long endDue(long now) {
         long next = DueSoon.NEVER;
@@ -1181,7 +1224,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 next = Math.min(next, left);
                 soon.add(call.id, now + left);
             } else if (isClosed()) {
-                // the answer could not be written, and all calls have been ended by that
+                // the error could not be written, which has ended the connection and all its calls
                 break;
             }
         }
@@ -1193,7 +1236,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return call == null ? DueSoon.NEVER : endIfDue(call, now);
     }
 
-    /** @return when it is due, from now; {@link DueSoon#NEVER} if it has ended */
+    /** @return nanoseconds until the call is due; {@link DueSoon#NEVER} if it has ended */
     private long endIfDue(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.onLoop.unfinished;
         if (unfinished != null
@@ -1224,7 +1267,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return call == null ? DueSoon.NEVER : due(call, now) - now;
     }
 
-    /** Says what a call has run out of that is {@link #due}. */
+    /** Says which limit of time a call that is {@link #due} has reached. */
     private String whyOver(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.onLoop.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
@@ -1245,7 +1288,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 : what + " (expected: " + MIN_BYTES_PER_SECOND + " bytes of it a second)";
     }
 
-    /** Where there are many, a look passes them no oftener than each tenth of a second: nobody waits for their ends. */
+    /**
+     * Checks the calls of {@link #away}. A long list is passed only if one of its calls is due, and at most ten times a
+     * second, since nobody waits for the ends of these calls.
+     *
+     * @return nanoseconds until the list is due again
+     */
     private long lookAwayIfDue(long now) {
         if (away.isEmpty()) {
             return DueSoon.NEVER;
@@ -1255,13 +1303,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (isLarge && at - now > 0) {
             return at - now;
         }
-        // what comes while they are passed is due by its own word
+        // calls that are added while the list is passed set this time by themselves
         awayDueNanos = now + DueSoon.NEVER;
         long next = 0;
         try {
             next = lookAway(now);
         } finally {
-            // the next look passes all again where this one has failed
+            // if this pass has failed, the next check passes all calls again
             if (now + next - awayDueNanos < 0) {
                 awayDueNanos = now + next;
             }
@@ -1272,9 +1320,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Ends notices whose time is over, and calls whose results nobody waits for and do not come.
+     * Cancels calls of {@link #away} whose time is over, and gives up those that were cancelled before and whose
+     * results have not come.
      *
-     * @return when the next is due, from now
+     * @return nanoseconds until the next call is due
      */
     private long lookAway(long now) {
         long next = Long.MAX_VALUE / 2;
@@ -1299,13 +1348,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     }
                 }
             }
-            // the end of one may be the end of the connection, and of others with it, or put them at the list's end
+            // the end of one call may end the connection, and other calls with it, or move others to the end of the
+            // list
             call = following == null || away.hasKept(following, addition) ? following : away.first();
         }
         return next;
     }
 
-    /** A notice has been cancelled. @return whether that is its end, since no thread has come to it */
+    /** Ends a cancelled notice that still waits for a thread. @return false if it does not wait */
     private boolean isWithdrawn(ServerCall call, RPCXException.Code code, String why) {
         if (!withdraw(call)) {
             return false;
@@ -1316,7 +1366,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return true;
     }
 
-    /** Takes back what waits for a thread to run the call. @return false if there is nothing */
+    /** Takes back the task that waits for a thread to run the call. @return false if no such task waits */
     private boolean withdraw(ServerCall call) {
         PoolShares.Task handed = call.handed;
         if (handed == null || !threads.withdraw(call.method().place(), handed)) {
@@ -1339,14 +1389,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Nobody waits for the call any more, and its handler will end it. */
+    /**
+     * Adds a call that nobody waits for to {@code dropped}, if its handler or other threads still run and will end it.
+     */
     private void dropped(ServerCall call) {
         if ((call.onLoop.handling || call.onLoop.isOverButThreads) && call.onLoop.list == null) {
             dropped.add(call);
         }
     }
 
-    /** A handler runs on for a call that is over. */
+    /** Cancels the handler that runs on for a call that is over. */
     private void cancelBehind(ServerCall call) {
         try {
             cancel(call);
@@ -1383,7 +1435,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     }
                     giveUp(call);
                 } catch (Throwable t) {
-                    // this one ends as it can, and the others all the same
+                    // this call ends as far as it can, and the others end all the same
                     ThreadTools.report(t);
                     giveUp(call);
                 }
@@ -1393,19 +1445,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         });
     }
 
-    /** After this no handler begins any more. Any thread may ask. */
+    /** Whether the server has been cut off, so that no handler starts any more. Any thread. */
     boolean isCutOff() {
         return server.isCutOff();
     }
 
     @Override
     boolean isSentLater() {
-        // the look for calls that nobody ends sends what is queued first: the call of this message is none of them
+        // the check for lost calls first sends what is queued, so it does not find the call of this message
         lost.isAny = true;
         try {
             lost.tell();
         } catch (Throwable again) {
-            // it comes with the next look at the time of a call
+            // the next check of the calls' times looks for lost calls too
         }
         return true;
     }
@@ -1419,7 +1471,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** @return false if it cannot be said yet which calls are lost */
     private boolean endAllLost() {
-        // what has come to the queue, or has left already, is not lost; nor is what stands in it still
+        // a call whose message came to the queue is not lost, whether the message has left or still stands there
         if (!sendQueued()) {
             return false;
         }
@@ -1456,7 +1508,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
         if (call.onLoop.abandoned) {
-            // where this fails the call is lost still, and is found again
+            // if this fails the call is still lost, and is found again
             call.leave();
             recycle(call);
             return;
@@ -1492,7 +1544,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** The handler's thread says that a handler whose caller is gone has brought a future. */
+    /** Notes that the result of a call whose caller is gone comes by a future. Any thread. */
     void awaitsForNobody(ServerCall call) {
         inLoopOrHere(() -> {
             try {
@@ -1506,8 +1558,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Sends the items of what a handler returned. It is called on the handler's thread; the publisher is subscribed
-     * where the handler runs.
+     * Sends the items of the publisher that a handler has returned. Called on the handler's thread. The publisher is
+     * subscribed to where the method's handlers run.
      */
     void stream(ServerCall call, @Nullable Object result) {
         if (!(result instanceof Flow.Publisher<?>)) {
@@ -1529,7 +1581,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** A stream that counts as opening, until its publisher is about to be subscribed to, or will not be. */
+    /** A stream that is counted in {@code opening} until its publisher is about to be subscribed to, or will not be. */
     private final class Opening extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
@@ -1541,7 +1593,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             this.publisher = publisher;
         }
 
-        /** Any thread says so. A second time does nothing. */
+        /** Counts the stream as opening no longer. A second time does nothing. Any thread. */
         void opened() {
             if (compareAndSet(false, true)) {
                 ServerConnection.this.opened();
@@ -1553,7 +1605,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (!get()) {
                 startStream(call, publisher, this);
             }
-            // otherwise the loop has taken it from a thread that has failed over that, and the call is ended as lost
+            // otherwise the thread that handed this task to the event loop has failed over that, and its call is ended
+            // as lost
         }
     }
 
@@ -1565,7 +1618,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.onLoop.abandoned || isClosed()) {
             begins.opened();
             if (publisher instanceof WatchedStream watched) {
-                // a log may block
+                // the watcher may write a log, which may block
                 callThreads.tellIfPossible(call, List.of(() -> watched.ended(null)));
             }
             recycle(call);
@@ -1576,19 +1629,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             subscribeTo(call, publisher, begins);
         } catch (Throwable t) {
             if (call(id) == call) {
-                // nobody else would end it
+                // nothing else would end the call
                 call.onLoop.handling = true;
                 call.lose(id);
             }
             begins.opened();
             throw t;
         }
-        // the stream may go on for long, and its handler's place is free
+        // the stream may go on for long, while its handler is not counted any more
         resumeIfWaiting();
     }
 
     private void subscribeTo(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
-        // from here on the stream's threads have the call's place alone
+        // the handler is not counted any more: from here on only the stream uses the call's place
         uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
@@ -1627,7 +1680,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return true;
     }
 
-    /** @return false if too much of requests is held already, and the call has been refused */
+    /**
+     * Keeps bytes of a request, and charges for them.
+     *
+     * @return false if too many bytes of requests are held already, and the call has been refused
+     */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
         long growth = HeapArray.growth(call.body, bytes.readableBytes());
         if (growth == 0 || call.charges().request.add(growth)) {
@@ -1654,9 +1711,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Ends a call before its reply has left: its handler is told, its slot is free, what it still brings is dropped.
+     * Ends a call before its reply has left: its handler is cancelled, its slot is freed, and what the handler still
+     * brings is dropped.
      *
-     * @return false if its handler has not begun, and will not
+     * @return false if its handler has not started, and will not
      */
     private boolean drop(ServerCall call) {
         boolean isExecuted;
@@ -1671,7 +1729,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Nobody waits for the call any more; it is recycled here or, where its handler runs, at the handler's end.
+     * Ends a call that nobody waits for any more. The call is recycled here or, where its handler runs, at the
+     * handler's end.
      *
      * @return as {@link #drop}
      */
@@ -1689,15 +1748,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * The end of a call has failed half way, as where the memory is at its end: a later look finds it, or its handler
-     * ends it, or else it ends here.
+     * Handles a call whose end has failed half-way, for example because the memory is full: a later check finds the
+     * call, or its handler ends it, or it ends here.
      */
     private void keepInSight(ServerCall call) {
         if (call.onLoop.isRecycled) {
             return;
         }
         if (!call.onLoop.handling && !call.onLoop.isOverButThreads) {
-            // neither its handler nor a thread of its own would end it
+            // neither its handler nor another thread of the call would end it
             try {
                 call.leave();
             } finally {
@@ -1715,29 +1774,30 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         try {
             linger(call);
         } catch (Throwable again) {
-            // by now it is in its list
+            // the call is in its list by now
         }
     }
 
     private boolean abandonHere(ServerCall call) {
-        // the look comes before its stream ends, by which its handler may end here and now and recycle the call
+        // this is read before the stream ends: the stream's end may end the handler within it, and recycle the call
         boolean handled = call.onLoop.handling;
         boolean hasBegun;
         try {
             hasBegun = handled ? cancel(call) : call.hasBegun();
             if (handled && withdraw(call)) {
-                // nothing would end it but the thread for which it has waited
+                // only the thread for which the call has waited would have ended it
                 handled = false;
                 call.onLoop.handling = false;
             } else if (!handled
                     && hasBegun
                     && (call.method().brings() || call.context().isHandlerBehind())) {
-                // its handler has ended, and what it wanted to be told is of its stream; or it runs behind an answer
-                // that has not left
+                // either the handler has ended, and what it registered for a cancel concerns its stream; or the handler
+                // runs on after an interceptor's answer that has not left
                 call.cancel();
             }
         } finally {
-            // also where a cancel has found no memory: a handler may wait for them, and nobody else ends them
+            // the streams end also where the cancel has found no memory: a handler may wait for them, and nothing else
+            // ends them
             endStreams(call);
         }
         if (call.onLoop.isRecycled) {
@@ -1758,10 +1818,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private boolean cancel(ServerCall call) {
         boolean hasBegun = call.cancel();
         if (!hasBegun) {
-            // it waits for a thread that will not run it
+            // the call waits for a thread, which will not run it
             uncount(call);
         }
-        // what stands before the method may have held it until now
+        // the interceptors before the method may have held the call until now
         return hasBegun && call.isExecuted();
     }
 
@@ -1779,7 +1839,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 }
             }
         } catch (Throwable t) {
-            // such as a stack at its end: the call's place and its count come back all the same
+            // for example a stack overflow: the call's place is given back, and its handler uncounted, all the same
             ThreadTools.report(t);
         }
     }
@@ -1810,8 +1870,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Many refusals at once have no text from some on: they cost their peer's reader, and this side, hardly more than
-     * the requests did.
+     * Sends the ERROR of a call. While much waits to be sent it has no text, so that many refusals at once cost their
+     * peer's reader, and this side, hardly more than the requests did.
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
@@ -1828,7 +1888,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         closeIfLeft();
     }
 
-    /** The last byte of the reply is on its way. */
+    /** Ends a call whose reply has left to its last byte, or is written by its handler's thread. */
     void replied(ServerCall call) {
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
@@ -1844,8 +1904,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Charges a reply that cannot leave now; what its handler's thread has charged for it counts. While the client
-     * reads this is one look. Where there is no room, the caller is told that instead of its reply.
+     * Charges a reply that cannot leave now, and counts in what its handler's thread has charged for it. While the
+     * client reads, this is one check. Where there is no room for the reply, the caller gets an error instead of it.
      */
     void holdIfItWaits(ServerCall call) {
         int bytes = call.body.readableBytes();
@@ -1863,15 +1923,16 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Ends the use of a call that neither its handler nor its reply needs any more; once. What a stream's end runs may
-     * end its own call and others of the connection within it, also while each call is given up in turn.
+     * Ends the use of a call that neither its handler nor its reply needs any more; once. The end of a stream may run
+     * code that ends its own call and others of the connection within this method, also while all calls are given up in
+     * turn.
      */
     void recycle(ServerCall call) {
         if (call.onLoop.isRecycled) {
             return;
         }
         handled(call);
-        // first: what this throws leaves the call in its list, where it is found
+        // done before the call leaves its list: if this throws, the call is still found there
         call.onLoop.isOverButThreads = !call.endUnlessThreads();
         CallList in = call.onLoop.list;
         if (in != null) {
@@ -1881,7 +1942,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             postponed(call).resumedHasEnded(call);
         }
         if (call.onLoop.isOverButThreads) {
-            // its reply has left, or nobody will get it: none waits to be read for as long as those threads run
+            // the reply has left, or nobody will get it, so no reply waits to be read while those threads run
             call.giveUpReply();
             lendPlace(call);
             goesOnWithThreads(call);
@@ -1895,14 +1956,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             lentPlaces--;
         }
         call.onLoop.isRecycled = true;
-        // the last of its threads may have ended since the look at them
+        // the last of the call's threads may have ended since they were looked at
         uncountNow(call);
         endStreams(call);
         call.forget();
         call.releaseCharges();
         endIfOver();
         if (call.isPlaceLeft) {
-            // this object has no other use, as its place is not this connection's any more
+            // this object is not used again, since its place does not belong to this connection any more
             call.releasePlace();
             places.handOver(1);
         } else if (isClosed()) {
@@ -1917,14 +1978,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Threads run for a call that is over. Where an interceptor has answered in its handler's place, that is cancelled
-     * when the time of the call is over, as it would be otherwise, and at once behind the end of the connection.
+     * Keeps a call that is over while threads run for it. Where an interceptor has answered in the place of the
+     * handler, the handler is cancelled when the time of the call is over, as it would be without that answer, or at
+     * once if the connection has ended.
      */
     private void goesOnWithThreads(ServerCall call) {
         if (call.isCancelled() || !call.context().isHandlerBehind()) {
             dropped.add(call);
         } else if (isOver) {
-            // first: a cancel may be the call's end
+            // added first, since the cancel may end the call
             dropped.add(call);
             call.cancel();
         } else {
@@ -1934,8 +1996,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * The client has the end of a call, and may have as many others as ever: the place that the call's threads keep for
-     * a while is none of those that the client was told.
+     * Takes the place of a call that is over but for its threads out of those that count for the client. The client has
+     * the end of the call, and may have as many others under way as it was told.
      */
     private void lendPlace(ServerCall call) {
         if (!call.isCancelled()
@@ -1953,13 +2015,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Keeps a place for the next call. */
+    /** Keeps the place of a call for a later one, or gives it back. */
     private void keep(ServerCall call) {
         boolean isKept = false;
         try {
             if (freePlaces < MAX_FREE) {
                 call.keepBody();
-                // without a fence: the event loop alone has it
+                // a plain write is enough: the event loop alone has this call
                 Outbound.NEXT.set(call, (Outbound) free);
                 free = call;
                 freePlaces++;
@@ -1987,7 +2049,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private void closeIfLeft() {
         if (clientLeft && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
-            // behind it, as it may fail; and once, as a client may say that it leaves in each frame of a read
+            // set after the task is queued, which may fail; set at all since a client may send GOAWAY in each frame of
+            // a read
             isCloseOrdered = true;
         }
     }
@@ -1996,7 +2059,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         boolean reads = channel.isWritable();
         if (!reads || !isReading()) {
-            // a channel within this process would read on within the read that is under way, whose end resumes it
+            // within a read, reading is resumed at the read's end: a channel within this process would otherwise read
+            // on within it
             readUnlessFull();
         }
         super.channelWritabilityChanged(ctx);
@@ -2012,14 +2076,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * A client that does not read its replies may send no more requests until it does; behind the end all is read. One
-     * that reads slowly makes room again and again, which is full at once with more of its replies: each time something
-     * is read before the next pause, or nothing of an upload would ever leave its client.
+     * Stops reading from a client that does not read its replies, and resumes when it does. After the end of the
+     * connection all is read. A client that reads slowly makes room again and again, which more of its replies fill at
+     * once. Something is read before each next pause, or nothing of an upload would ever leave such a client.
      */
     private void readUnlessFull() {
         if (isClosed() || channel.isWritable()) {
             if (!channel.config().isAutoRead()) {
-                // what the peer has said meanwhile, such as the answer to a PING, is still to be read
+                // what the peer has sent meanwhile, such as the answer to a PING, is still unread, and must not count
+                // as silence
                 hear();
                 readsBeforeResume = reads();
                 owed.setReading(true);
@@ -2029,7 +2094,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** Nothing has been heard for a while: places and slots that no call has are given up. */
+    /** Gives up places and slots that no call has, after a while in which nothing has been heard. */
     @Override
     void rest() {
         super.rest();
@@ -2038,8 +2103,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * A burst has made places and slots that a lively connection may never need again. Those that it does need are made
-     * anew at once, and calls pay nothing for it that nobody counts how many places these are.
+     * Gives up half of the free places, and slots that are not used: a burst has made places and slots that a lively
+     * connection may never need again. Those that it does need are made anew at once. Nobody counts how many these are,
+     * so calls pay nothing for that.
      */
     @Override
     void shed() {
@@ -2069,7 +2135,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         giveUpPlaces(freePlaces);
     }
 
-    /** Those that were used last stay. */
+    /** Gives up this many free places. Those that were used last stay. */
     private void giveUpPlaces(int count) {
         ServerCall last = null;
         ServerCall call = free;
@@ -2098,12 +2164,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Ends one of several calls. What that throws, such as a stream's end that finds no thread, does not keep the
-     * others from theirs.
+     * Ends one of several calls. An exception, such as from the end of a stream that finds no thread, does not keep the
+     * others from ending.
      */
     private void abandonSafely(ServerCall call) {
         if (call.onLoop.isRecycled) {
-            // the end of one before it has ended this one
+            // the end of an earlier call has ended this one
             return;
         }
         try {
@@ -2114,8 +2180,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     /**
-     * Each of these steps comes also where the one before it fails, as where the memory is at its end: somebody waits
-     * for it.
+     * Passes the end of the connection on. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces} run each
+     * even if what comes before them fails, for example because the memory is full: somebody waits for each of them.
      */
     @Override
     void onClosed(String why) {
@@ -2144,7 +2210,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     try {
                         cancelBehind(call);
                     } catch (Throwable t) {
-                        // the others are cancelled all the same
+                        // the other calls are cancelled all the same
                         ThreadTools.report(t);
                     }
                 }
@@ -2158,7 +2224,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void leaveTables() {
-        // a handler may hold this connection for long, and its tables are not charged any more
+        // a handler may refer to this connection for long, and its tables are not charged any more
         calls = NO_CALLS;
         lastIds = NO_IDS;
         slotBytes.release();
@@ -2179,7 +2245,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
     }
 
-    /** What goes on behind the end of the connection is looked at. */
+    /** Sets the timer by which calls that outlast the connection are checked. */
     private void watchLeft() {
         try {
             for (ServerCall call = away.first();

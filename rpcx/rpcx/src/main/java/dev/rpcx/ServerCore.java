@@ -26,26 +26,32 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server behind its public class: it listens on one port, starts and stops once, and holds what its connections
- * share. Any thread may call it; its monitor guards the fields that are neither final nor volatile.
+ * Server behind its public class: it listens on one port, starts and stops once, and holds what its connections share.
+ * Any thread may call it; its monitor guards the fields that are neither final nor volatile.
  *
- * <p>It is long because a stop is a part of it: what a stop waits for, cuts off and counts are the same connections,
- * handlers and loops that starting makes, under the same monitor.
+ * <p>The class is long because stopping is a part of it: what a stop waits for, cuts off and counts are the
+ * connections, handlers and loops that starting makes, under the same monitor.
  */
 final class ServerCore {
     /** Users know the logger by the name of the public class. */
     private static final String LOGGER = "dev.rpcx.Server";
 
-    /** A stop that is given more has this. */
+    /** Maximum time of a stop, in days. A stop that is given more has this time. */
     private static final int MOST_STOP_DAYS = 365;
 
-    /** Handlers have so long, after the time of a stop, to heed their interrupts, and the pool's threads to end. */
+    /**
+     * Time that handlers have, after the time of a stop, to heed their interrupts. The pool's threads have as long to
+     * end.
+     */
     private static final long HEED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Event loops have so long to end, which a handler on one of them may keep from it. */
+    /** Time that event loops have to end; a handler on one of them may keep it from ending. */
     private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
 
-    /** Time between two looks for places that nobody uses: each is a task for every one of thousands of connections. */
+    /**
+     * Minimum time between two rounds in which the connections are asked for places that nobody uses: each round is a
+     * task for every one of thousands of connections.
+     */
     private static final long MIN_RECLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final String host;
@@ -54,10 +60,10 @@ final class ServerCore {
     /** All that peers make this server hold. */
     private final Ledger ledger;
 
-    /** Handlers, those on event loops not counted. */
+    /** Number of running handlers, those on event loops not counted. */
     private final AtomicInteger running = new AtomicInteger();
 
-    /** When the connections were last asked for places that they do not use. */
+    /** Time at which the connections were last asked for places that they do not use. */
     private final AtomicLong reclaimedNanos;
 
     private final ServerPlatform platform;
@@ -72,30 +78,33 @@ final class ServerCore {
     private final List<ByteBuf> dictionary;
     private final Settings settings;
 
-    /** Every connection, with what it speaks once that is known. */
+    /** Open connections of which it is known which wire they speak, by channel. */
     private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
 
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
-    /** Connections that have said what they speak, until they are over and all their calls have ended. */
+    /**
+     * Connections of which it is known which wire they speak, by channel, until they are over and all their calls have
+     * ended.
+     */
     private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 
     private final Threads threads;
     private @Nullable Loops loops;
     private @Nullable Channel listening;
 
-    /** The port of {@link #listening}, whose channel may not know it any more once a stop has closed it. */
+    /** Port of {@link #listening}. The channel may not know its port any more once a stop has closed it. */
     private int boundPort;
 
-    /** A stop has begun. */
+    /** Whether a stop has begun. */
     private volatile boolean stopping;
 
     private volatile boolean isListenerClosed;
 
-    /** Ends when a stop finds nothing under way any more. */
+    /** Completes when a stop finds nothing under way any more. */
     private final CompletableFuture<Void> quiet = new CompletableFuture<>();
 
-    /** Ends with {@link #quiet}, or when what is left has been cut off. */
+    /** Completes with {@link #quiet}, or when what is left has been cut off. */
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private volatile boolean cutOff;
@@ -107,10 +116,10 @@ final class ServerCore {
     /** Makes the published methods from what the server has made before. */
     interface MethodFactory {
         /**
-         * Numbers them from 1.
+         * Makes the methods, with numbers from 1.
          *
-         * @param running counter of the handlers of all of them, those on event loops not counted
-         * @param groups groups of those who call them
+         * @param running counter of the handlers of all methods, those on event loops not counted
+         * @param groups groups of the callers
          */
         List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos);
     }
@@ -164,7 +173,7 @@ final class ServerCore {
         return frames;
     }
 
-    /** The channel's connection is over, and all its calls have ended. More than once does nothing. */
+    /** Forgets a connection that is over and of which all calls have ended. A second time does nothing. */
     void ended(Channel channel) {
         served.remove(channel);
         lookWhetherQuiet();
@@ -198,7 +207,7 @@ final class ServerCore {
             listening = bound.channel();
         } finally {
             if (listening == null) {
-                // its loops are its own, so this thread is none of those that it waits for
+                // the loops are the server's own, so this thread is none of those that are waited for
                 end(0);
             }
         }
@@ -210,7 +219,7 @@ final class ServerCore {
             loops = made;
             return made;
         } catch (RuntimeException e) {
-            // such as without a descriptor left for them
+            // for example because no file descriptor is left for the loops
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
                     host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
@@ -231,11 +240,11 @@ final class ServerCore {
             channel.close();
             return;
         }
-        // first: whatever fails behind this closes the channel
+        // done first: whatever fails after this closes the channel, and so ends the account
         closeWith(channel, account);
         HalfClose.allow(channel, this::lastWordsNanos);
         if (stopping) {
-            // whoever stops the server may have looked at all channels before this one was among them
+            // the stop may have gone through all channels before this one was among them
             closeUngreeted(channel);
         }
         if (tls != null) {
@@ -244,7 +253,7 @@ final class ServerCore {
         channel.pipeline().addLast(new Sniffer(this, account));
     }
 
-    /** The account ends with the channel. */
+    /** Makes the account end with the channel. */
     private void closeWith(Channel channel, Account account) {
         boolean isKept = false;
         try {
@@ -264,17 +273,21 @@ final class ServerCore {
         }
     }
 
-    /** What was written last to a connection that has ended has so long to leave; a stop has its own time. */
+    /**
+     * Time that the last bytes written to a connection that has ended have to leave. A stop has a time of its own
+     * instead.
+     */
     private long lastWordsNanos() {
         return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
     }
 
-    /** A connection has said what it speaks. */
+    /** Registers a connection of which it is known now which wire it speaks. */
     void greeted(Channel channel, ServedConnection connection) {
         served.put(channel, connection);
         connections.put(channel, connection);
         if (channel.closeFuture().isDone()) {
-            // what was written to greet it has met a socket that was reset, and whoever forgets it has been here before
+            // what was written to greet the client has met a socket that was reset, and the listener that forgets the
+            // connection has run already
             connections.remove(channel);
             ended(channel);
         }
@@ -283,7 +296,7 @@ final class ServerCore {
         }
     }
 
-    /** The port that it listens on, until a stop has ended. */
+    /** Port that the server listens on, until a stop has ended. */
     synchronized int port() {
         if (listening == null) {
             throw new IllegalStateException("the server does not listen (expected: started, not stopped)");
@@ -320,7 +333,7 @@ final class ServerCore {
             // whatever comes from here on finds that it comes too late
             cutOff = true;
             group.close(LOOPS_END_NANOS);
-            // what a connection leaves behind is known a moment after its channel is closed, and no loop looks at it
+            // what goes on after a connection is known only a moment after its channel is closed, and no loop checks it
             // any more
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
@@ -330,7 +343,7 @@ final class ServerCore {
         }
     }
 
-    /** Waits, whether it is interrupted or not. @return false if the time was over first */
+    /** Waits for the future, also when this thread is interrupted. @return false if the time was over first */
     private static boolean hasEnded(CompletableFuture<Void> future, long nanos) {
         boolean isInterrupted = false;
         long begin = System.nanoTime();
@@ -341,7 +354,7 @@ final class ServerCore {
             } catch (InterruptedException e) {
                 isInterrupted = true;
             } catch (ExecutionException | TimeoutException e) {
-                // the time says whether to go on
+                // the time that is left says whether to wait on
             }
             left = nanos - (System.nanoTime() - begin);
         } while (left > 0 && !future.isDone());
@@ -352,9 +365,10 @@ final class ServerCore {
     }
 
     /**
-     * What {@link #stop} does, but for the waiting and what comes behind it.
+     * Begins what {@link #stop} does, without the waiting and without what comes after that.
      *
-     * @return ends when all connections and calls have, or when those left over have been cut off
+     * @return future that completes when all connections and calls have ended, or when those left over have been cut
+     *     off
      */
     CompletableFuture<Void> drain(Duration time) {
         long nanos = nanos(time);
@@ -366,7 +380,7 @@ final class ServerCore {
         return drained;
     }
 
-    /** As much of it as a timer takes; no time where it is negative. */
+    /** Given time in nanoseconds: no more than a timer takes, and 0 where the time is negative. */
     private static long nanos(Duration given) {
         Duration time = Given.notNull(given, "time", "from 0");
         long most = TimeUnit.DAYS.toNanos(MOST_STOP_DAYS);
@@ -374,9 +388,9 @@ final class ServerCore {
     }
 
     /**
-     * Closes the listener, and asks all connections to end. The first of several calls does.
+     * Closes the listener, and asks all connections to end. Only the first of several calls does so.
      *
-     * @return null if there is nothing to be ended: the server was not started
+     * @return loops of the server; null if there is nothing to be ended, since the server was not started
      */
     private @Nullable Loops leave() {
         Loops group;
@@ -393,10 +407,11 @@ final class ServerCore {
             quiet.complete(null);
             return group;
         }
-        // a loop that a handler blocks closes the listener late, and keeps no connection of others from its end
+        // done before the listener is closed: a loop that a handler blocks closes it late, and must not keep the
+        // connections of other loops from their end
         askToLeave();
         listener.close().addListener(ended -> {
-            // those that have come meanwhile
+            // connections that have come meanwhile
             askToLeave();
             isListenerClosed = true;
             lookWhetherQuiet();
@@ -418,8 +433,8 @@ final class ServerCore {
     }
 
     /**
-     * Does one of several things at the server's end. What it throws, as where the memory is at its end, keeps none of
-     * the others from being done.
+     * Does one of several things at the server's end. An exception, for example for want of memory, keeps none of the
+     * others from being done.
      */
     private static void inAnyCase(Runnable one) {
         try {
@@ -446,18 +461,18 @@ final class ServerCore {
         drained.complete(null);
     }
 
-    /** No handler begins any more. Any thread may ask. */
+    /** Whether the server has been cut off, so that no handler starts any more. Any thread. */
     boolean isCutOff() {
         return cutOff;
     }
 
-    /** One-way calls that were acknowledged and have been cut off, by a connection. Any thread. */
+    /** Counts notices of one connection that were acknowledged and have been cut off. Any thread. */
     void noticesCutOff(int unbegun, int interrupted) {
         unbegunNotices.addAndGet(unbegun);
         interruptedNotices.addAndGet(interrupted);
     }
 
-    /** Nobody else hears of them. */
+    /** Logs the notices that have been cut off: nobody else hears of them. */
     private void tellOfNotices() {
         int unbegun = unbegunNotices.getAndSet(0);
         int interrupted = interruptedNotices.getAndSet(0);
@@ -471,8 +486,8 @@ final class ServerCore {
     }
 
     /**
-     * The channel's event loop decides: a connection that it has greeted meanwhile has seen that the server stops, and
-     * may have calls under way.
+     * Closes a channel that has not been greeted. The channel's event loop decides about that: a connection that it has
+     * greeted meanwhile has seen that the server stops, and may have calls under way.
      */
     private void closeUngreeted(Channel channel) {
         channel.eventLoop().execute(() -> {
@@ -500,7 +515,7 @@ final class ServerCore {
         return connections.size();
     }
 
-    /** Connections that are open, and those that are gone and have calls which have not ended. For tests. */
+    /** Number of connections that are open, or that are gone and have calls which have not ended. For tests. */
     int served() {
         return served.size();
     }
@@ -510,9 +525,9 @@ final class ServerCore {
     }
 
     /**
-     * Places for calls are few. Those that connections keep for calls to come go back to all, so that the pool holds
-     * calls, and not what is left of past ones. This is said before there are none, as the connections of other event
-     * loops take a moment. Any thread.
+     * Asks all connections for the places that they keep for later calls, since places are few: the pool is for calls,
+     * and not for what is left of past ones. Called before no place is left, since the connections of other event loops
+     * take a moment to give places back. Any thread.
      */
     void placesAreFew(long nowNanos) {
         long last = reclaimedNanos.get();
@@ -525,7 +540,7 @@ final class ServerCore {
         return keepAliveNanos;
     }
 
-    /** No call without a stream has more time. */
+    /** Maximum time of a call without a stream. */
     long maxCallNanos() {
         return maxCallNanos;
     }
@@ -536,8 +551,8 @@ final class ServerCore {
     }
 
     /**
-     * A notice has failed, of which nobody else hears. Its text is not logged, since a peer may have a part in it. Any
-     * thread.
+     * Logs a notice that has failed, of which nobody else hears. The text of the error is not logged, since a peer may
+     * have a part in it. Any thread.
      */
     void noticeFailed(ServerMethod method, RPCXException why) {
         notices.log(

@@ -11,16 +11,16 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A published method: all that reflection had to say, found once.
+ * A published method, with all that reflection has to say about it, found once.
  *
- * @param number on the wire, from 1
- * @param shape as {@link MethodShape} has it, for clients to compare
- * @param arguments of single parameters, as classic requests carry them
+ * @param number number on the wire, from 1
+ * @param shape shape of the method by {@link MethodShape}, for clients to compare
+ * @param arguments the single parameters, as classic requests carry them
  * @param handle takes the arguments as an array, returns the result
- * @param brings a stream: the result's codec is that of its items
- * @param items of the stream that the method takes; null if it takes none
- * @param chain the interceptors and then the handle; null where there are none
- * @param admission how many run at once; null on the event loop
+ * @param brings whether the method brings a stream; the codec of the result is then that of the stream's items
+ * @param items codec of the items of the stream that the method takes; null if it takes none
+ * @param chain the interceptors and then the handle; null where there are no interceptors
+ * @param admission limit of the handlers that run at once; null on the event loop
  */
 record ServerMethod(
         int number,
@@ -37,28 +37,28 @@ record ServerMethod(
         MethodHandle handle,
         Interceptor.@Nullable Next chain,
         @Nullable AdmissionLimit admission) {
-    /** What a caller is told where a stream is due and the handler gives none. */
+    /** Text of the error for a caller whose handler has to return a stream and does not. */
     static final String NO_STREAM = "no stream";
 
-    /** @param call being handled */
+    /** @param call context of the call that is handled */
     @Nullable
     Object invoke(Object[] values, Metadata metadata, HandledContext call) throws Throwable {
         Object result = chain == null
                 ? (Object) handle.invokeExact(values)
                 : chain.proceed(new CallInvocation(service, name, values, metadata, call));
-        // A stage of somebody else's class may do its work once something is hung on it, and on the thread that does
-        // that: such work is the handler's, or an interceptor's, and a cancel interrupts it. A publisher may be a stage
-        // as well, and is none here.
+        // A stage of another class than those of Stages.isPassive may do its work when a dependent is attached, on the
+        // thread that attaches it. Such work is the handler's, or an interceptor's, and a cancel interrupts it; so the
+        // dependent is attached here. A publisher may be a stage as well, but is not taken for one.
         return !brings && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
                 ? call.own(stage)
                 : result;
     }
 
     /**
-     * What a stage of an interceptor has brought, on whatever thread: another stage. One that may do its work once
-     * something is hung on it does that where the handlers run.
+     * Prepares a stage that the stage of an interceptor has brought, on whatever thread. A stage that may do its work
+     * when a dependent is attached does it where the handlers run.
      *
-     * @param call being handled
+     * @param call context of the call that is handled
      */
     CompletionStage<?> brought(CompletionStage<?> stage, HandledContext call) {
         return Stages.isPassive(stage)
@@ -68,15 +68,16 @@ record ServerMethod(
     }
 
     /**
-     * The end of a chain of interceptors. What the handler throws has been executed. The invocation says which call it
-     * is: an interceptor may have gone on to a thread that knows of no call, or of another one. A null that cannot be
-     * sent, or no stream where one is due, fails here: so interceptors that watch calls see the end that the caller is
-     * told. Without interceptors nobody sees it, and the result fails where it is encoded.
+     * Makes the last step of a chain of interceptors, which runs the handler. What the handler throws says that the
+     * call has been executed. The invocation says which call it belongs to: an interceptor may have gone on to a thread
+     * that knows of no call, or of another one. A null that cannot be sent, or a stream that is missing, fails here, so
+     * that interceptors which watch calls see the end that the caller is told. Without interceptors nobody would see
+     * it, and the result fails where it is encoded.
      *
-     * @param parameters of the method: arguments of an interceptor's own that do not fit them fail before the handler
-     *     begins
-     * @param brings as that of the method
-     * @param codec of the method's result
+     * @param parameters types of the method's parameters; arguments of an interceptor's own that do not fit them fail
+     *     before the handler starts
+     * @param brings whether the method brings a stream
+     * @param codec codec of the method's result
      */
     static Interceptor.Next entering(
             MethodHandle handle, List<Class<?>> parameters, boolean brings, Codec<Object> codec) {
@@ -109,7 +110,9 @@ record ServerMethod(
         return call -> Chain.proceed(call, end);
     }
 
-    /** The context of the call that this is; null for a call that no server handles, such as in a test. */
+    /**
+     * Context of the call that the invocation belongs to; null for a call that no server handles, such as in a test.
+     */
     private static @Nullable HandledContext handled(Interceptor.Invocation call) {
         return (HandledContext) Chain.given(call).handled;
     }
@@ -128,7 +131,7 @@ record ServerMethod(
         }
     }
 
-    /** @return what the caller of a handler is told whose result is null; null where null can be sent */
+    /** @return text of the error for the caller of a handler whose result is null; null where null can be sent */
     @SuppressWarnings("NullAway") // the codec decides where null can be
     private static @Nullable String nullRefused(Codec<Object> codec) {
         try {
@@ -139,7 +142,7 @@ record ServerMethod(
         }
     }
 
-    /** What a caller is told of a result that its codec refuses. The calls of both wires use it. */
+    /** Text of the error for a result that its codec refuses. The calls of both wires use it. */
     static String unsendable(CodecException refused) {
         return "the result cannot be sent: " + refused.getMessage();
     }

@@ -3,9 +3,9 @@ package dev.rpcx;
 import io.netty.util.concurrent.Ticker;
 import java.util.random.RandomGenerator;
 
-/** What a server takes from the machine it runs on: threads for handlers as well. */
+/** Platform of a server: what every side takes from the machine it runs on, and threads for handlers. */
 interface ServerPlatform extends Platform {
-    /** The machine itself. */
+    /** Platform that is the machine itself. */
     ServerPlatform HOST = new ServerPlatform() {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {

@@ -13,7 +13,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads what the annotation processor wrote: one file in each jar or folder that has services, one class a line. */
+/**
+ * Reads the index that the annotation processor has written: one file in each jar or folder that has services, with one
+ * class a line.
+ */
 final class ServiceIndex {
     private static final String RESOURCE = "META-INF/rpcx/services";
 
@@ -48,8 +51,8 @@ final class ServiceIndex {
     }
 
     /**
-     * The thread's, or our own on a thread that has none. Services that it does not find are missed at the start, and
-     * not in silence later.
+     * The context class loader of the thread, or RPCX's own on a thread that has none. Services that the loader does
+     * not find are missed at the start, and not in silence later.
      */
     static ClassLoader loader() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
@@ -58,7 +61,7 @@ final class ServiceIndex {
 
     private static List<String> lines(URL place) throws IOException {
         URLConnection connection = place.openConnection();
-        // the JDK would keep the jar open, and read it as it was when another stands in its place
+        // With a cache the JDK would keep the jar open, and read the old one when another has replaced it.
         connection.setUseCaches(false);
         try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {

@@ -3,11 +3,11 @@ package dev.rpcx;
 import io.netty.buffer.ByteBuf;
 
 /**
- * What a side accepts, as it said in its SETTINGS frame; what it did not say has the protocol's own value.
+ * Settings of a side, as its SETTINGS frame gives them; a value that the frame does not give is the protocol's default.
  *
- * @param maxMessageBytes of one message, all its parts together
- * @param maxCalls under way on this connection
- * @param defaultMicros time of a request that carries none
+ * @param maxMessageBytes largest message in bytes, all its parts together
+ * @param maxCalls most calls under way at once on this connection
+ * @param defaultMicros time in microseconds of a request that carries none
  */
 record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     static final int MAX_MESSAGE = 1;
@@ -36,7 +36,10 @@ record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
                 bounded(defaultMicros, INITIAL.defaultMicros, Long.MAX_VALUE));
     }
 
-    /** 0 is as good as unsaid, as it is in all of Protobuf; what is negative here is larger than any limit. */
+    /**
+     * Returns a value within its bounds. 0 counts as not given, as in all of Protobuf. A value that is negative here is
+     * larger than any limit.
+     */
     private static long bounded(long said, long initial, long most) {
         return said == 0 ? initial : said < 0 ? most : Math.min(said, most);
     }

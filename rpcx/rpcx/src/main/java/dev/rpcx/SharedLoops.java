@@ -4,29 +4,30 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Event loops that clients share, so that one more client costs no thread: there from the first one's take until a while after the last one
- * has given them back, since a program that makes a client for each call makes the next one soon. Thread-safe.
+ * Pool of event loops that clients share, so that one more client costs no thread. The loops exist from when the first
+ * client borrows them until a while after the last client has given them back, since a program that makes a client for
+ * each call makes the next one soon. Thread-safe.
  */
 final class SharedLoops {
-    /** Those of clients, and of what is watched for them. */
+    /** Loops of clients that use sockets, and of the {@code DnsWatch}es that watch names for clients. */
     static final SharedLoops SOCKETS = new SharedLoops(false);
 
-    /** Those of clients within the process of their server. */
+    /** Loops of in-process clients. */
     static final SharedLoops IN_PROCESS = new SharedLoops(true);
 
     private static final int MOST = 4;
 
-    /** As long as grpc-java keeps its shared ones. */
+    /** Time for which unused loops are kept. Source: grpc-java keeps its shared event loops as long. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final boolean inProcess;
 
-    // guarded by this
+    // the fields below are guarded by this
     private @Nullable Loops held;
     private int users;
     private long unusedSinceNanos;
 
-    /** The end of {@link #held} is looked after by a task on it. */
+    /** True while a task that ends {@link #held} when unused is scheduled on one of its loops. */
     private boolean watched;
 
     SharedLoops(boolean inProcess) {
@@ -43,7 +44,9 @@ final class SharedLoops {
         return loops;
     }
 
-    /** By one who has taken them, once, and has no connection on them. */
+    /**
+     * Gives the loops back. Called once for each {@code take}, by a borrower that has no connection on them any more.
+     */
     synchronized void giveBack() {
         users--;
         unusedSinceNanos = System.nanoTime();
@@ -53,7 +56,7 @@ final class SharedLoops {
         }
     }
 
-    /** How many have taken them and not given them back. */
+    /** Returns the number of borrowers that have not given the loops back. */
     synchronized int users() {
         return users;
     }
@@ -61,7 +64,8 @@ final class SharedLoops {
     private void endLater(Loops loops, long nanos) {
         watched = false;
         loops.group.schedule(() -> endUnused(loops), nanos, TimeUnit.NANOSECONDS);
-        // not before: what that throws must not keep the loops for ever
+        // set only after schedule has returned: if it throws, a later giveBack tries again, and the loops do not stay
+        // for ever
         watched = true;
     }
 

@@ -6,31 +6,32 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One watch for all clients of the process whose endpoints are equal, from the first one's listener to the last one's
- * end: a registry costs one thread or one connection, however many clients there are. Thread-safe.
+ * One watch for all clients of the process whose endpoints are equal. It lasts from the listener of the first client to
+ * the end of the last one, so a registry costs one thread or one connection, however many clients there are.
+ * Thread-safe.
  *
- * <p>Nothing of the user's runs under a lock that more than one watch or one listener needs: endpoints that block, as
- * they are watched, hashed or compared, or that use clients themselves, hold up only those who watch the same.
+ * <p>No user code runs under a lock that more than one watch or one listener needs. Endpoints that block while they are
+ * watched, hashed or compared, or that use clients themselves, hold up only those who watch the same endpoints.
  */
 final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
-    /** Guards what is under way and who uses it; who holds it asks for no other lock. */
+    /** Lock for {@code underWay} and {@code users}. A thread that holds it takes no other lock. */
     private static final Object ALL = new Object();
 
     /**
-     * Those with a listener, few enough to be looked through. Each change makes another list, so that this one can be
-     * looked through without the lock.
+     * Watches with users, few enough to be searched one by one. Each change makes another list, so that a list can be
+     * searched without the lock.
      */
     private static List<SharedWatch> underWay = List.of();
 
     private final Endpoints endpoints;
     private final int hash;
 
-    /** Guarded by {@link #ALL}. */
+    /** Number of listeners that have joined and not ended. Guarded by {@link #ALL}. */
     private int users = 1;
 
-    /** Held while the watch begins, which is the user's code. */
+    /** Lock that is held while the watch begins, which runs the user's code. */
     private final Object beginning = new Object();
 
     private volatile Endpoints.@Nullable Watch watch;
@@ -42,10 +43,10 @@ final class SharedWatch implements Endpoints.Listener {
     /**
      * What the registry has said last.
      *
-     * @param number counted from 1
-     * @param foundAs number with which the list came
-     * @param found null if there is none yet
-     * @param failure came with {@code number}; null if the registry has answered since the last one
+     * @param number number of this news, counted from 1
+     * @param foundAs number of the news that brought the list
+     * @param found latest list; null if there is none yet
+     * @param failure failure that came as {@code number}; null if the registry has answered since the last failure
      */
     private record News(
             long number,
@@ -53,11 +54,13 @@ final class SharedWatch implements Endpoints.Listener {
             @Nullable List<Endpoint> found,
             @Nullable Throwable failure) {}
 
-    /** One listener. It hears one thing at a time, in order; what is out of date by its turn it does not hear. */
+    /**
+     * One listener. It hears one piece of news at a time, in order, and does not hear news that is out of date by then.
+     */
     private static final class Told {
         private final Endpoints.Listener listener;
 
-        /** Number of the news that it has heard last. Guarded by this. */
+        /** Number of the news that the listener has heard last. Guarded by {@code this}. */
         private long heard;
 
         private volatile boolean isOver;
@@ -66,7 +69,7 @@ final class SharedWatch implements Endpoints.Listener {
             this.listener = listener;
         }
 
-        /** One that throws must not take the news from the others. */
+        /** Passes news to the listener. A listener that throws must not keep the news from the others. */
         synchronized void tell(News news) {
             long before = heard;
             heard = Math.max(before, news.number);
@@ -88,7 +91,7 @@ final class SharedWatch implements Endpoints.Listener {
             try {
                 LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
             } catch (Throwable e) {
-                // the application's logging is no affair of the other listeners
+                // a failure of the application's logging must not reach the other listeners
                 ThreadTools.report(e);
             }
         }
@@ -99,10 +102,10 @@ final class SharedWatch implements Endpoints.Listener {
         this.hash = hash;
     }
 
-    /** As {@link Endpoints#watch}; who comes later hears at once what the others have heard last. */
+    /** As {@link Endpoints#watch}; a later listener hears at once what the others have heard last. */
     static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
         if (endpoints instanceof EndpointsFixed) {
-            // nothing asks, so there is nothing to share
+            // a fixed list asks no registry, so there is nothing to share
             return endpoints.watch(listener);
         }
         SharedWatch shared = join(endpoints);
@@ -134,7 +137,7 @@ final class SharedWatch implements Endpoints.Listener {
                     equal.users++;
                     return equal;
                 }
-                // otherwise others have come or gone meanwhile
+                // otherwise watches have come or gone meanwhile, and the search begins anew
                 if (equal == null && underWay == seen) {
                     SharedWatch made = new SharedWatch(endpoints, hash);
                     List<SharedWatch> more = new ArrayList<>(seen);
@@ -161,7 +164,7 @@ final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    /** Watches under way in this process. */
+    /** Number of watches with users in this process. */
     static int count() {
         return underWay().size();
     }
@@ -175,7 +178,10 @@ final class SharedWatch implements Endpoints.Listener {
         told.tell(last);
     }
 
-    /** By each user: where the watch could not begin for one, it may for the next. */
+    /**
+     * Begins the watch, if it has not begun. Each user calls this: if the watch failed for one, it may begin for the
+     * next.
+     */
     private void begin() {
         synchronized (beginning) {
             if (watch == null) {
@@ -192,7 +198,7 @@ final class SharedWatch implements Endpoints.Listener {
         synchronized (ALL) {
             isLast = users == 1;
             if (isLast) {
-                // first: a watch in the list has users, also where there is no memory for another list
+                // the list changes first: a watch in the list has users, also if there is no memory for another list
                 List<SharedWatch> fewer = new ArrayList<>(underWay);
                 fewer.remove(this);
                 underWay = fewer;
@@ -203,7 +209,7 @@ final class SharedWatch implements Endpoints.Listener {
         synchronized (this) {
             listeners.remove(told);
         }
-        // a watch that is about to begin has its user: there is none here
+        // no watch is about to begin if this was the last user, since whoever begins a watch is a user
         Endpoints.Watch over = watch;
         if (isLast && over != null) {
             over.close();
@@ -217,7 +223,7 @@ final class SharedWatch implements Endpoints.Listener {
         List<Told> told;
         synchronized (this) {
             long number = news.number + 1;
-            // an empty answer changes nothing, also for who comes later
+            // an empty answer changes nothing, also for listeners that come later
             now = copy.isEmpty()
                     ? new News(number, news.foundAs, news.found, null)
                     : new News(number, number, copy, null);

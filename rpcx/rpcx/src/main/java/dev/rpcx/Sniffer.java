@@ -9,13 +9,14 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * First on a new connection: the first byte tells the native wire from the classic one, whose frames begin with the
- * high byte of a length that can never be as large. A connection that says nothing is closed.
+ * First handler of a new connection, or the first behind those of TLS. The first byte tells the native wire from the
+ * classic one, whose frames begin with the high byte of a length that can never be as large. A connection that sends
+ * nothing is closed.
  */
 final class Sniffer extends ChannelInboundHandlerAdapter {
     /**
-     * Most time for the first byte, and for the whole preface with it; less where the server's keepAlive is less.
-     * Source: nginx's client_header_timeout, shortened; a slot is all that a silent connection costs.
+     * Maximum time for the first byte, and for the whole preface; less if the server's keepAlive is less. Source:
+     * nginx's client_header_timeout, shortened; all that a silent connection costs is one of the server's connections.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -27,7 +28,7 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
     private @Nullable ScheduledFuture<?> timer;
     private long takenNanos;
 
-    /** The connection could not begin: what else comes is from the midst of its stream. */
+    /** Whether the connection could not begin: what still comes is from the middle of its stream, and is dropped. */
     private boolean isOver;
 
     Sniffer(ServerCore server, Account account) {
@@ -64,13 +65,13 @@ final class Sniffer extends ChannelInboundHandlerAdapter {
             isBegun = true;
         } finally {
             if (!isBegun) {
-                // such as where the memory is at its end: exceptionCaught closes the channel, or else the timer does
+                // For example there is no memory. exceptionCaught closes the channel, or else the timer does.
                 isOver = true;
                 first.release();
             }
         }
         stopTimer();
-        // from here on, not from the pipeline's head: what TLS has decrypted must not meet it again
+        // The bytes go on from here and not from the pipeline's head: what TLS has decrypted must not pass it again.
         ctx.fireChannelRead(first);
     }
 

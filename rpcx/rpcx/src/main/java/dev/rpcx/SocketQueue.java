@@ -10,25 +10,26 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What stands in a socket's queue because the peer has not read it, with the claim for it. Both end with the channel,
- * and not with the connection on it, which may be over for seconds while its last words wait to leave. Connections of
- * both wires have one. Event loop only.
+ * Bytes that stand in a socket's queue because the peer has not read them, with the claims for them and for replies
+ * behind them. The queue and its claim end with the channel, and not with the connection on it, which may have been
+ * over for seconds while its last messages wait to leave. Connections of both wires have a {@code SocketQueue}. Event
+ * loop only.
  */
 final class SocketQueue {
     /**
-     * An event of {@link TlsRecords}, which ends the connection for want of room. Here, so that no class is loaded for
-     * it.
+     * Event of {@link TlsRecords}, which is about to end the connection for want of room. It is defined here so that no
+     * class is loaded for it.
      */
     static final Object NO_ROOM = new Object();
 
-    /** Another one: a part of a record has come, and its end may still come in time. */
+    /** Another event of that class: a part of a record has come, and its end may still come in time. */
     static final Object PART = new Object();
 
     private final Channel channel;
     private final EventLoop loop;
     private final Claim claim;
 
-    /** For replies that wait behind the queue. */
+    /** Claim for the replies that wait behind the queue. */
     private final Claim replies;
 
     private final LongSupplier replyBytes;
@@ -36,34 +37,37 @@ final class SocketQueue {
     private final Runnable changed;
     private final Runnable unread;
 
-    /** The connection has been pushed out: its queue grows no more. */
+    /** True once the connection has been pushed out: its queue grows no more. */
     private boolean isCut;
 
     /**
-     * A task is due that pushes the connection out: what it has no room for is asked for once, since each time costs a
-     * walk over all claims.
+     * True once a task is due that pushes the connection out. From then on the queue asks for no more room, since each
+     * time costs a walk over all claims.
      */
     private boolean isCutDue;
 
-    /** The connection is over: what is still charged of its replies does not wait for the peer. */
+    /** True once the connection is over: replies that are still charged do not wait for the peer any more. */
     private boolean isDropped;
 
-    /** A mark stands in the queue, behind all that was there when it came. */
+    /** True while a mark stands in the queue: an empty write, behind everything that was there when it came. */
     private boolean isMarked;
 
     private long marksLeft;
 
-    /** What the last question saw: marks that had left, the queue's first message and the rest of that. */
+    /**
+     * State at the last call of {@code isStandingStill}: marks that had left, then the queue's first message and the
+     * bytes that were left of that.
+     */
     private long marksSeen;
 
     private @Nullable Object firstSeen;
     private long restSeen;
 
     /**
-     * @param replyBytes how much is charged of replies that have been made for the peer and have not left
-     * @param gatheredBytes what waits to join the queue
-     * @param changed all that stood in the queue at some time has left it
-     * @param unread ends the connection over a peer that does not read; what it still writes may be lost
+     * @param replyBytes supplies the bytes charged for replies that have been made for the peer and have not left
+     * @param gatheredBytes supplies the bytes that wait to join the queue
+     * @param changed runs when everything that stood in the queue at one time has left it
+     * @param unread ends the connection because its peer does not read; what it still writes may be lost
      */
     SocketQueue(
             Channel channel,
@@ -86,15 +90,15 @@ final class SocketQueue {
         });
     }
 
-    /** The connection is over: no replies wait any more, though the queue may. */
+    /** Called when the connection is over: no replies wait any more, though the queue may. */
     void dropReplies() {
         isDropped = true;
         replies.close();
     }
 
     /**
-     * The queue may be shorter or longer than before. What is more than a little is charged; where there is no room, the
-     * peer's connection ends if it costs the others most.
+     * Called when the queue may have become shorter or longer. A queue above {@code Uncharged.SMALL_BYTES} is charged.
+     * If there is no room for that, this connection ends, unless the end of connections that hold more makes room.
      */
     void look() {
         lookAtReplies();
@@ -116,7 +120,7 @@ final class SocketQueue {
         if (!isMarked) {
             isMarked = true;
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
-                // behind the end of the stream there are no marks
+                // a mark behind the end of the stream fails, and says nothing
                 if (taken.isSuccess()) {
                     markHasLeft();
                 }
@@ -124,7 +128,10 @@ final class SocketQueue {
         }
     }
 
-    /** Whose peer takes nothing lets all wait that has been made for it, whenever that came. */
+    /**
+     * Charges the replies that wait. If the peer takes nothing, every reply that has been made for it waits, whenever
+     * it was made.
+     */
     private void lookAtReplies() {
         if (isCutDue) {
             return;
@@ -135,7 +142,7 @@ final class SocketQueue {
         }
     }
 
-    /** The queue is shorter than before. */
+    /** Called when the queue has become shorter. */
     void shortened() {
         long bytes = bytes();
         if (bytes <= Uncharged.SMALL_BYTES) {
@@ -143,7 +150,7 @@ final class SocketQueue {
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());
         }
-        // those of a reply that leaves are given back as it does: whoever reads pays for the rest alone
+        // the bytes of a reply are released as it leaves: a peer that reads is charged only for the rest
         long waiting = replyBytes.getAsLong();
         if (waiting < replies.bytes()) {
             replies.set(waiting, loop.ticker().nanoTime());
@@ -155,7 +162,10 @@ final class SocketQueue {
         return queue == null ? 0 : queue.totalPendingWriteBytes() + gatheredBytes.getAsLong();
     }
 
-    /** The look is in a task of its own: the queue counts a message until its listeners have been told. */
+    /**
+     * Called when a mark has left. The queue is looked at in a task of its own, since it counts a message until the
+     * listeners of that have been called.
+     */
     private void markHasLeft() {
         try {
             loop.execute(() -> {
@@ -171,7 +181,7 @@ final class SocketQueue {
         }
     }
 
-    /** In a task of its own: whoever looks is in the midst of writing. */
+    /** Pushes the connection out in a task of its own, since the caller of {@code look} is in the midst of writing. */
     private void cutSoon() {
         isCutDue = true;
         boolean isTold = false;
@@ -180,7 +190,7 @@ final class SocketQueue {
             isTold = true;
         } finally {
             if (!isTold) {
-                // nobody asks again
+                // no task is due, and isCutDue keeps this class from asking again
                 closeNow(channel);
             }
         }
@@ -195,19 +205,24 @@ final class SocketQueue {
         }
     }
 
-    /** Not by way of the pipeline: TLS would hold the queue for some seconds, to have its own last word leave. */
+    /**
+     * Closes the channel at once, and not by way of the pipeline: TLS would hold the queue for some seconds so that its
+     * close_notify can leave.
+     */
     static void closeNow(Channel channel) {
         channel.unsafe().close(channel.unsafe().voidPromise());
     }
 
     /**
-     * Whether something stands in the queue, and not one byte has left it since this was asked last. What has come to
-     * the queue meanwhile says nothing about that. By one who asks.
+     * Whether something stands in the queue, and not one byte has left it since this method was called last. Bytes that
+     * have come to the queue meanwhile make no difference. Only one user may call this method, since it keeps what it
+     * has seen.
      */
     boolean isStandingStill() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
-        // what stands before a mark is never behind it again: while no mark leaves, the same first message is the same
+        // what stands before a mark is never behind it again: while no mark has left, the same object is still the same
+        // first message
         Object first = isEmpty ? null : queue.current();
         long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
         long marks = isEmpty ? -1 : marksLeft;

@@ -11,26 +11,29 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The stages that handlers have returned and that have not ended, each with one hook of ours, and those who wait for
- * them. A stage holds whatever has been hung on it until it ends, and there is no way to take it off. So a call hangs
- * nothing on a stage itself: it waits at the stage's one hook, and whoever waits no longer is taken out. A stage that
- * many calls share, or that outlasts them, holds one hook, however many have waited for it. Thread-safe.
+ * Stages that handlers have returned and that have not ended, each with one hook of this library, and the waiters for
+ * them. A stage holds whatever has been attached to it until it ends, and nothing can be detached. So a call attaches
+ * nothing to a stage itself: it waits at the stage's one hook, and a waiter that waits no longer is taken out there. A
+ * stage that many calls share, or that outlasts them, holds one hook, however many have waited for it. Thread-safe.
  */
 final class Stages {
-    /** Each is its own key. A stage is held by nothing here, so that it can be collected with its hook. */
+    /**
+     * Entries of the stages that have a hook; each entry is its own key. An entry refers to its stage weakly, so that
+     * the stage can be collected with its hook.
+     */
     private static final Map<Object, Entry> HUNG = new ConcurrentHashMap<>();
 
-    /** The collector puts the keys here whose stages nobody can reach any more. */
+    /** Queue into which the garbage collector puts the entries whose stages nobody can reach any more. */
     private static final ReferenceQueue<CompletionStage<?>> GONE = new ReferenceQueue<>();
 
-    /** Gone stages that each look for a stage takes out: more than can come by it. */
+    /** Maximum number of entries of collected stages that each {@code hang} removes: more than it can add. */
     private static final int GONE_AT_ONCE = 2;
 
     private Stages() {}
 
     /**
      * Says whether the stage has ended, where it can be asked. A {@link CompletableFuture#completedStage} is of a class
-     * that throws when it is asked, and who has made another class may do so too: these are taken for open.
+     * that throws when it is asked, and classes of users may do so too: stages of such classes are taken for open.
      */
     static boolean isDone(CompletionStage<?> stage) {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
@@ -42,12 +45,14 @@ final class Stages {
         return !done.isCompletedExceptionally() && done.join() == null;
     }
 
-    /** Says whether the stage is of a class that does nothing when something is hung on it, unless it has ended. */
+    /**
+     * Says whether the stage is of a class that does nothing when a dependent is attached, unless the stage has ended.
+     */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
     }
 
-    /** Has what is ours told of the stage's end. */
+    /** Attaches a consumer of this library to the stage's end. */
     private static void onEnd(CompletionStage<?> stage, BiConsumer<@Nullable Object, @Nullable Throwable> told) {
         if (stage instanceof BoundFuture<?> bound) {
             bound.onEnd(told);
@@ -56,15 +61,15 @@ final class Stages {
         }
     }
 
-    /** Says whether somebody else than this waiter waits for the stage. */
+    /** Says whether any other waiter than this one waits for the stage. */
     static boolean hasOthers(CompletionStage<?> stage, Waiter than) {
         Entry entry = HUNG.get(new Probe(stage));
         return entry != null && entry.hasOthers(than);
     }
 
-    /** Waits for one stage, once. Its own lock guards its place. */
+    /** Waits for one stage, once. Its own lock guards where it waits. */
     abstract static class Waiter implements BiConsumer<@Nullable Object, @Nullable Throwable> {
-        /** Neighbours at the hook; guarded by its entry. */
+        /** Neighbours at the hook; guarded by the entry at which the waiter waits. */
         private @Nullable Waiter previous;
 
         private @Nullable Waiter following;
@@ -72,20 +77,23 @@ final class Stages {
 
         private boolean isAway;
 
-        /** Hung on the stage for this waiter; null where another one's was there. */
+        /** Hook that was attached to the stage for this waiter; null where another waiter's was there. */
         private @Nullable Hook hook;
 
-        /** Waits from here on: the end may be told within this, on this thread or on the one that ends the stage. */
+        /**
+         * Begins to wait. The stage's end may be told within this method, on this thread or on the one that ends the
+         * stage.
+         */
         final void await(CompletionStage<?> stage) {
             if (isDone(stage)) {
-                // nothing stays on it
+                // nothing stays attached to a stage that has ended
                 onEnd(stage, this);
             } else {
                 hang(stage, this);
             }
         }
 
-        /** Waits no longer. The end may just be about to be told. */
+        /** Stops waiting. The stage's end may just be about to be told all the same. */
         final void leave() {
             Entry left;
             synchronized (this) {
@@ -98,8 +106,8 @@ final class Stages {
         }
 
         /**
-         * The hook that is on the stage because of this waiter; null where it is another one's. Nothing is hung here on
-         * a stage that may work then: that is done where the handler runs, by {@link #await}.
+         * Hook that is on the stage because of this waiter; null where it is another waiter's. This method attaches
+         * nothing to a stage that may do work then: {@link #await} does that, where the handler runs.
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
@@ -107,7 +115,7 @@ final class Stages {
                     return hook;
                 }
             }
-            // it has left before it came to the hook
+            // the waiter has left before it came to the hook
             return isPassive(stage) ? hang(stage, null) : null;
         }
 
@@ -129,9 +137,9 @@ final class Stages {
     }
 
     /**
-     * Sees to it that the stage has a hook, and that the waiter, if there is one, is at it.
+     * Makes sure that the stage has a hook, and that the waiter, if there is one, waits there.
      *
-     * @return the hook if it has been hung by this
+     * @return the hook, if this method has attached one
      */
     private static @Nullable Hook hang(CompletionStage<?> stage, @Nullable Waiter waiter) {
         forgetGone();
@@ -147,12 +155,15 @@ final class Stages {
             if (waiter == null || waiter.isAdded(entry)) {
                 return hook(stage, entry, waiter);
             }
-            // it has ended just now
+            // the stage has ended just now
             HUNG.remove(entry, entry);
         }
     }
 
-    /** Whoever finds that no hook is there hangs one: the thread that was about to may have failed. */
+    /**
+     * Attaches a hook, if there is none. Each thread that finds none does so, since the thread that was about to may
+     * have failed.
+     */
     private static @Nullable Hook hook(CompletionStage<?> stage, Entry entry, @Nullable Waiter waiter) {
         if (entry.isHung) {
             return null;
@@ -176,18 +187,18 @@ final class Stages {
         }
     }
 
-    /** Stages with a hook. For tests. */
+    /** Number of stages with a hook. For tests. */
     static int hung() {
         return HUNG.size();
     }
 
-    /** Those who wait for this stage. For tests. */
+    /** Number of waiters for this stage. For tests. */
     static int waiting(CompletionStage<?> stage) {
         Entry entry = HUNG.get(new Probe(stage));
         return entry == null ? 0 : entry.count();
     }
 
-    /** Finds an entry by its stage. */
+    /** Key that finds an entry by its stage. */
     private static final class Probe {
         private final CompletionStage<?> stage;
 
@@ -206,7 +217,7 @@ final class Stages {
         }
     }
 
-    /** Those who wait for one stage, in the order in which they came. Guarded by itself. */
+    /** Waiters for one stage, in the order in which they came. Guarded by {@code this}. */
     static final class Entry extends WeakReference<CompletionStage<?>> {
         private final int hash;
         private @Nullable Waiter first;
@@ -253,7 +264,7 @@ final class Stages {
             Waiter before = waiter.previous;
             Waiter after = waiter.following;
             if (before == null && waiter != first) {
-                // it has been told, or is about to be
+                // the waiter has been told, or is about to be
                 return;
             }
             if (before == null) {
@@ -282,7 +293,11 @@ final class Stages {
             return count;
         }
 
-        /** @return the next to be told; from here on nobody can be added */
+        /**
+         * Removes the first waiter.
+         *
+         * @return that waiter, which is the next to be told, or null; from here on none can be added
+         */
         synchronized @Nullable Waiter next() {
             isOver = true;
             Waiter told = first;
@@ -293,7 +308,10 @@ final class Stages {
         }
     }
 
-    /** What hangs on a stage. It tells those who wait then, and gives back what stays charged until then. */
+    /**
+     * Consumer that is attached to a stage. At the stage's end it tells the waiters, and gives back what stays charged
+     * until then.
+     */
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
         private @Nullable Leftover leftover;
@@ -303,7 +321,7 @@ final class Stages {
             this.entry = entry;
         }
 
-        /** This stays charged until the stage ends: not at all, where it has ended meanwhile. */
+        /** Keeps the leftover charged until the stage ends, or gives it back where the stage has ended meanwhile. */
         void leave(Leftover left) {
             synchronized (this) {
                 if (!isOver) {
@@ -321,7 +339,7 @@ final class Stages {
                 try {
                     told.accept(value, thrown);
                 } catch (Throwable e) {
-                    // the others hear of it all the same
+                    // the other waiters are told all the same
                     ThreadTools.report(e);
                 }
             }

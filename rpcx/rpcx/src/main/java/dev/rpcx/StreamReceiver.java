@@ -12,12 +12,12 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The items of one call that come in, as a publisher for one subscriber. Signals are given one after the other, on the
- * connection's event loop or where the method's handlers run. What the subscriber asks for goes to the peer as credit,
- * so no more items wait than were asked for.
+ * Publishes the incoming items of one call to one subscriber. Signals are given one after the other, on the
+ * connection's event loop or where the method's handlers run. What the subscriber requests goes to the peer as credit,
+ * so no more items wait than were requested.
  */
 final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
-    /** Where credit goes. Any thread. */
+    /** Takes the credit that goes to the peer. Any thread. */
     interface Way {
         void credit(long items);
     }
@@ -29,51 +29,62 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         /** Too many bytes of items wait: the call has to end. Event loop only. */
         default void overflow() {}
 
-        /** Runs what tells a subscriber whose signals are given on the event loop: there, and now where this is it. */
+        /**
+         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. A server runs it
+         * on that loop, at once if this thread is the loop's, and on this thread if the loop has ended. The default
+         * runs it at once on this thread.
+         */
         default void onLoop(Runnable telling) {
             telling.run();
         }
     }
 
-    /** More items than this leave nothing behind that they waited in. */
+    /**
+     * If more items than this have waited at once, the queue that held them is replaced by a new one when it has become
+     * empty.
+     */
     private static final int MANY_ITEMS = 256;
 
-    /** Bytes that a waiting item costs beside its own. */
+    /** Bytes that a waiting item is charged for beside its own. */
     private static final int ITEM_BYTES = 128;
 
     private final Codec<Object> codec;
     private final Peer peer;
 
-    /** Runs the subscriber's signals; null where they are given on the event loop at once. */
+    /** Runs the subscriber's signals; null if they are given on the event loop at once. */
     private final @Nullable Serial signals;
 
     /**
-     * Pays for the buffer of {@link #parts} and for {@link #items}; null at a client, whose call pays by
-     * {@link #growth}. Guarded by this.
+     * Charge for the buffer of {@link #parts} and for {@link #items}; null at a client, where the call is charged for
+     * what {@link #growth} says. Guarded by {@code this}.
      */
     private final @Nullable Charge bytes;
 
-    /** Pays for the object that an item is read into while the subscriber has it; null at a client. */
+    /** Charge for the object that an item is decoded into, while the subscriber has that object; null at a client. */
     private final @Nullable Charge objects;
 
     private final @Nullable Charge stream;
 
     /**
-     * The context of the subscriber's call, in which it is told; null for none, and once the subscriber has its last
-     * word. Whoever keeps the subscription keeps nothing of that call. Guarded by this.
+     * Context of the subscriber's call, in which signals are given. It is null if there is none, from the last signal
+     * on, and once a cancelled stream has ended, so that whoever keeps the subscription keeps nothing of that call.
+     * Guarded by {@code this}.
      */
     private @Nullable TimedContext context;
 
-    /** Items that wait for the subscriber; guarded by this. */
+    /** Items that wait for the subscriber. Guarded by {@code this}. */
     private ArrayDeque<ByteBuf> items = new ArrayDeque<>();
 
-    /** The most that waited since there was none; guarded by this. */
+    /** Largest number of items that have waited at once since the queue was last empty. Guarded by {@code this}. */
     private int mostItems;
 
-    /** The signal that gives the next item waits or runs: one for all that wait. Guarded by this. */
+    /**
+     * True while the signal that gives the next item waits or runs: one signal serves all items that wait. Guarded by
+     * {@code this}.
+     */
     private boolean isGiving;
 
-    /** An item has begun and is not whole, whether or not it is kept. Event loop only. */
+    /** True while an item has begun to arrive and is not whole, whether or not its bytes are kept. Event loop only. */
     private boolean receiving;
 
     /** The peer has said that no more items come. Event loop only. */
@@ -81,32 +92,41 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     // guarded by this
 
-    /** The parts so far of an item that the subscriber takes; each item has a buffer of its own. */
+    /**
+     * Parts that have arrived of an item for the subscriber; null if none are kept. Each item has a buffer of its own.
+     */
     private @Nullable ByteBuf parts;
 
     private Flow.@Nullable Subscriber<? super Object> subscriber;
 
-    /** Where the peer is told what is wanted; null until then. */
+    /**
+     * Takes the credit for the peer. It is null until {@code open}, after {@code takeBack} until the next {@code open},
+     * from the last signal on, and once a cancelled stream has ended.
+     */
     private @Nullable Way way;
 
-    /** What has been asked for and no peer has been told of. */
+    /** Items that the subscriber has requested and for which no peer has been given credit. */
     private long wanted;
 
     /** Credit that the peer has and has not used. */
     private long granted;
 
-    /** No more comes of the peer. */
+    /** True once {@code end} has been called: no more items come from the peer. */
     private boolean ended;
 
     private boolean told;
 
     /**
-     * The subscriber is told nothing more but its end, and the end is this: of the peer, or what this side did with an
-     * item that came before the peer's good end and waited. The first counts.
+     * Error with which the stream ends; null for none. It comes from the peer, or from this side, which may fail over
+     * an item that came before the peer's good end and waited. Once it is set, the subscriber gets only its last
+     * signal. The first error counts.
      */
     private @Nullable Throwable failure;
 
-    /** Makes a client's: its subscriber is told on the event loop at once, so nothing waits, and in the context of here. */
+    /**
+     * Creates the receiver of a client. The subscriber's signals are given on the event loop at once, so no item waits,
+     * and in the context that is current here.
+     */
     StreamReceiver(Codec<Object> codec, Peer peer) {
         this.context = CurrentCall.get();
         this.codec = codec;
@@ -118,8 +138,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /**
-     * @param place where the subscriber is told; null on the event loop, at once
-     * @param context of the call that takes the stream
+     * Creates the receiver of a server.
+     *
+     * @param place runs the subscriber's signals; null if they are given on the event loop at once
+     * @param context context of the call that takes the stream
      */
     StreamReceiver(
             Codec<Object> codec, Peer peer, Account account, @Nullable Executor place, @Nullable TimedContext context) {
@@ -132,7 +154,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         this.stream = account.charge(Resource.STREAMS);
     }
 
-    /** Before anything else. @return false if there are too many streams, and this one is not to be */
+    /**
+     * Charges for the stream. Called before anything else.
+     *
+     * @return false if there are too many streams, so this one must not begin
+     */
     boolean hold() {
         return stream == null || stream.add(1);
     }
@@ -143,7 +169,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         open();
     }
 
-    /** Hands the subscription over. Until {@link #open} nothing is told: the subscriber is still busy with this. */
+    /**
+     * Gives the subscriber its subscription. No other signal is given until {@code open}, since the subscriber is still
+     * busy with this one.
+     */
     void begin(Flow.Subscriber<? super Object> given) {
         synchronized (this) {
             if (subscriber != null) {
@@ -158,13 +187,13 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         open(peer);
     }
 
-    /** Lets credit go out and signals come in. */
+    /** Lets credit go to the peer, and signals to the subscriber. */
     void open(Way to) {
         long credit;
         synchronized (this) {
             way = to;
             credit = wanted;
-            // beside what the peer has where this comes a second time, as the first has failed behind it
+            // an earlier open may have failed after this block: the credit that it granted stays granted
             granted = Streams.sum(granted, credit);
             wanted = 0;
         }
@@ -179,8 +208,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /**
-     * The call has come to nobody, and goes another way: all that has been asked for is asked for there. Before
-     * anything has come of it.
+     * Takes all credit back, since the call has reached no server and is sent another way: what the subscriber has
+     * requested is requested there. Called before anything of the stream has arrived.
      */
     synchronized void takeBack() {
         way = null;
@@ -207,14 +236,14 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /**
-     * The subscriber has broken a rule, and is told so by its last signal (Reactive Streams, rule 3.9), where its other
-     * signals come.
+     * Ends the stream of a subscriber that has broken a rule. The last signal says so (Reactive Streams, rule 3.9), and
+     * is given where the subscriber's other signals are given.
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
         breakOff(why);
         synchronized (this) {
-            // a client's call ends by its cancel, on the event loop
+            // the cancel below ends a client's call, and with it the stream, on the event loop
             endsByPeer = way != null && signals == null && bytes == null;
         }
         if (!endsByPeer) {
@@ -227,7 +256,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         peer.cancel();
     }
 
-    /** No item is told from here on, also where the peer's good end waits behind some. */
+    /**
+     * Fails the stream: no item is given to the subscriber from here on, even if the peer's good end waits behind
+     * items.
+     */
     synchronized void breakOff(Throwable why) {
         if (!told && failure == null) {
             failure = why;
@@ -235,7 +267,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** Under the lock. */
+    /** The caller holds the lock. */
     private boolean takesNoMore() {
         return ended || told || failure != null;
     }
@@ -251,15 +283,16 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     // ---- on the event loop
 
-    /** As below, of any size: no frame is larger than what a client takes. */
+    /** As {@code onItem(payload, more, maxBytes)} without a limit: no frame is larger than what a client takes. */
     void onItem(ByteBuf payload, boolean more) {
         onItem(payload, more, Integer.MAX_VALUE);
     }
 
     /**
-     * An item or its first part, which costs one credit.
+     * Takes an item or its first part, which uses one credit. An item without credit ends the connection, whatever its
+     * size.
      *
-     * @return false if it is larger than allowed; one that comes without credit ends the connection first
+     * @return false if the payload is larger than allowed
      */
     boolean onItem(ByteBuf payload, boolean more, int maxBytes) {
         refuseAfterEnd("an item");
@@ -281,7 +314,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         return true;
     }
 
-    /** Whether this way back to a peer is this stream's own. */
+    /** Says whether {@code way} is this stream's way back to its peer. */
     boolean isOf(Peer way) {
         return peer == way;
     }
@@ -302,7 +335,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** Bytes that are kept of an item that is not whole. */
+    /** Bytes that are kept of an item that is not whole yet. */
     synchronized int partBytes() {
         return parts == null ? 0 : parts.readableBytes();
     }
@@ -330,9 +363,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /**
-     * Keeps a part, unless the subscriber takes no more.
+     * Keeps a part, unless the subscriber takes no more items.
      *
-     * @return false if the call has been ended, since too much is held
+     * @return false if too much is held, and the call has been ended for that
      */
     private boolean addPart(ByteBuf payload) {
         synchronized (this) {
@@ -354,7 +387,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         return false;
     }
 
-    /** How many bytes of memory it costs to keep a part of so many: none where the subscriber takes no more. */
+    /**
+     * Returns how many bytes of memory it costs to keep a part of {@code bytes} bytes: 0 if the subscriber takes no
+     * more.
+     */
     synchronized long growth(int bytes) {
         if (takesNoMore()) {
             return 0;
@@ -363,14 +399,16 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         return kept == null ? bytes : HeapArray.growth(kept, bytes);
     }
 
-    /** Takes the item out, which is charged anew if it waits for its subscriber. */
+    /**
+     * Takes the whole item out and releases its charge. The item is charged again if it has to wait for its subscriber.
+     */
     private synchronized @Nullable ByteBuf takeParts() {
         ByteBuf whole = parts;
         dropParts();
         return whole;
     }
 
-    /** Under the lock. */
+    /** Drops the parts and releases their charge. The caller holds the lock. */
     private void dropParts() {
         ByteBuf dropped = parts;
         if (dropped != null) {
@@ -385,11 +423,12 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         return takesNoMore() || bytes == null || bytes.add(amount);
     }
 
-    /** Gives back what an item cost that was charged; nothing is left of it if all has been given back meanwhile. */
+    /** Releases the charge of one item, or what is left of it if the charge has been released meanwhile. */
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (items.isEmpty() && (ended || parts == null)) {
-                // all of it: a part gives back whole steps only, and a quiet stream would keep one
+                // all is released: the release of an amount gives back whole steps only, so a quiet stream would keep
+                // the rest
                 bytes.release();
             } else {
                 bytes.release(Math.min(amount, bytes.held()));
@@ -397,7 +436,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** Nothing that has come is told any more. */
+    /**
+     * Drops all items and parts that have arrived and have not been given to the subscriber, and releases their charge.
+     */
     private synchronized void dropItems() {
         forgetItems();
         parts = null;
@@ -406,7 +447,9 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** Where many waited, what held them is given up with the last. Under the lock. */
+    /**
+     * Empties the queue of items, and replaces it by a new one if many have waited in it. The caller holds the lock.
+     */
     private void forgetItems() {
         if (mostItems > MANY_ITEMS) {
             items = new ArrayDeque<>();
@@ -430,7 +473,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             }
             fits = charge(cost(item));
             if (fits) {
-                // a copy: the buffer that it was read into is used again
+                // the item is copied, since the buffer that it was read into is used again
                 items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
                 mostItems = Math.max(mostItems, items.size());
                 isFirst = !isGiving;
@@ -459,21 +502,24 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** Runs where the subscriber does. What an item costs is given back when the subscriber has dealt with it. */
+    /**
+     * Gives the next item, where the subscriber's signals run. The charge of an item is released when the subscriber
+     * has dealt with the item.
+     */
     private void giveNext(Serial here) {
         while (!giveOne()) {
             try {
                 here.execute(() -> giveNext(here));
                 return;
             } catch (Throwable noMemory) {
-                // nothing else would give the next one
+                // the next item is given by this thread at once, since nothing else would give it
             }
         }
-        // it has passed by while items waited
+        // a signal of the end that ran while items waited did nothing
         tellEnd();
     }
 
-    /** @return whether it was the last that waits */
+    /** @return whether the item was the last that waited */
     private boolean giveOne() {
         ByteBuf item;
         boolean isLast;
@@ -522,7 +568,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private Object read(ByteBuf item) {
         try {
             Object value = objects == null ? codec.read(item) : codec.read(item, objects);
-            // what is empty is read as null where a type has no other value for it, as UUID
+            // an empty body is read as null where its type has no other value for that, such as UUID
             return Objects.requireNonNull(value, "nothing, and a stream has no null");
         } catch (Throwable e) {
             throw new RPCXException(
@@ -534,7 +580,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /**
-     * Gives the last signal, behind the items that wait where the end is a good one. Any thread; only the first counts.
+     * Ends the stream: its last signal is given, behind the items that wait if the end is a good one. Any thread. Only
+     * the first call counts.
      *
      * @param error null for a good end
      */
@@ -565,7 +612,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
     }
 
-    /** The stream counts as long as its subscriber keeps a thread: one that was given an item may come back late. */
+    /**
+     * Releases the charge of the stream once no signal runs or waits: a subscriber that was given an item may keep its
+     * thread for long.
+     */
     private void letGo() {
         Serial elsewhere = signals;
         Charge counted = stream;
@@ -590,13 +640,13 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         synchronized (this) {
             to = subscriber;
             if (ended && told) {
-                // the subscriber has cancelled, or been told: whoever keeps the subscription keeps nothing of the
-                // call's connection
+                // the subscriber has cancelled, or has had its last signal: whoever keeps the subscription keeps
+                // nothing of the call's connection
                 way = null;
                 context = null;
                 return;
             }
-            // while items wait, this is the signal of open(), and that of the end comes behind them
+            // while items wait, the last signal comes behind them: giveNext calls this method again after the last item
             if (!ended || way == null || to == null || !items.isEmpty()) {
                 return;
             }
@@ -613,7 +663,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                 to.onError(failure);
             }
         } catch (Throwable e) {
-            // the stream is over in any case; what else goes by the same thread goes on
+            // the stream is over in any case, and the thread goes on with its other work
             CallbackFailures.log(e);
         } finally {
             CurrentCall.swap(before);

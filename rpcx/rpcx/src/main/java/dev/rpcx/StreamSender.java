@@ -13,22 +13,22 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The items of one call that go out. Its publisher is asked for no more items than the peer gave credit for, and for no
- * more at a time than fill {@link #WINDOW_BYTES}: a peer that gives credit and reads nothing stops the publisher. What
- * has been made and has not left is charged.
+ * Sends the outgoing items of one call. The publisher is asked for no more items than the peer has given credit for,
+ * and for no more at a time than fill {@link #WINDOW_BYTES}: a peer that gives credit and reads nothing stops the
+ * publisher. Items that have been made and have not left are charged.
  *
- * <p>One message of the call leaves after the other, since large ones go in parts: this is the one link in the outbox
- * for all of them. All that the publisher is told runs in {@link #signals}, never on the event loop unless the method
- * does.
+ * <p>The messages of the call leave one after the other, since large ones go in parts: this object is the one link in
+ * the outbox for all of them. The publisher's subscription is asked and cancelled in {@link #signals}: at a server
+ * where the method's handlers run, at a client on the thread that finds out that this is due, or on the event loop.
  */
 final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Bytes that may wait for the socket before the publisher is asked for more: one write's worth keeps the socket
-     * busy.
+     * Bytes of items that may wait for the socket. The publisher is asked for more while no more than half of them are
+     * held: one write's worth keeps the socket busy.
      */
     static final int WINDOW_BYTES = 64 * 1024;
 
-    /** Told how a stream has failed, on any thread. */
+    /** Takes the failure of a stream. Any thread. */
     @FunctionalInterface
     interface Failed {
         /** The publisher has failed or broken a rule, the codec has thrown, or an item found no room. */
@@ -40,13 +40,19 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
     }
 
-    /** An end that is not charged takes no more. Code and executed of an error take less. */
+    /**
+     * Largest capacity in bytes of a last message that is not charged. The code and the {@code executed} of an error
+     * take less.
+     */
     private static final int SMALL_END_BYTES = 64;
 
-    /** Bytes that an item costs beside its own. */
+    /** Bytes that a message is charged for beside its own. */
     private static final int ITEM_BYTES = 128;
 
-    /** One message, not yet cut into frames, and its charge: nothing for an end that found no room. */
+    /**
+     * Message that is not yet cut into frames, with the bytes that it is charged for: 0 for a last message that found
+     * no room.
+     */
     private record Message(int head, ByteBuf body, long cost) {}
 
     private final WireConnection connection;
@@ -60,14 +66,15 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Always {@link #waitingCost} and {@link #leavingCost}: it is set to their sum, so no part can be given back twice.
+     * Charge for all messages, always the sum of {@link #waitingCost} and {@link #leavingCost}. It is set to their sum,
+     * so no part can be released twice.
      */
     private final Charge bytes;
 
-    /** Part of {@link #bytes} that {@link #messages} have been charged. */
+    /** Part of {@link #bytes} that is charged for {@link #messages}. */
     private long waitingCost;
 
-    /** Part of {@link #bytes} that {@link #body} has been charged while it leaves. */
+    /** Part of {@link #bytes} that is charged for {@link #body} while it leaves. */
     private long leavingCost;
 
     private final Charge stream;
@@ -79,16 +86,22 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** Items that the publisher has been asked for and has not made. */
     private long asked;
 
-    /** The largest item so far. */
+    /**
+     * Charge in bytes that is expected of the next item: that of the latest item, but at least half of what was
+     * expected before.
+     */
     private long itemCost = WINDOW_BYTES;
 
-    /** This link is in the outbox, or about to be. */
+    /** This object is in the outbox, or about to be. */
     private boolean queued;
 
     /** The last message has been added: the publisher has nothing more to say. */
     private boolean complete;
 
-    /** The stream has failed here: what the publisher still says, as within its own cancel, is not listened to. */
+    /**
+     * The stream has failed on this side: signals that the publisher still gives, such as within its own cancel, are
+     * ignored.
+     */
     private boolean failing;
 
     /** Nothing leaves any more. */
@@ -97,15 +110,15 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /** The publisher has been subscribed to, or is about to be. */
     private boolean hasPublisher;
 
-    /** Run by the first credit, on the event loop; null where nobody wants to know, and from then on. */
+    /** Task that the first credit runs, on the event loop; null if there is none, and once it has been run. */
     private @Nullable Runnable whenTaken;
 
     /**
      * @param lastHead type of the frame that says that no more items come
-     * @param failed told why no more items come; it may add an error as the last message
+     * @param failed takes the reason why no more items come; it may add an error as the last message
      * @param lastLeft run on the event loop when the last message has left
-     * @param place where the publisher is told what it has to do; null for where that is found out, or on the event
-     *     loop where it is told again and again
+     * @param place runs the subscription to the publisher, the requests to it and its cancel; null for the thread that
+     *     finds out that one of these is due, or for the event loop where that happens many times in a row
      */
     StreamSender(
             WireConnection connection,
@@ -129,8 +142,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     // ---- any thread
 
     /**
-     * Subscribes where the publisher's signals run, once. The stream counts from here on, before the publisher has a
-     * thread: it may keep that for long before it says anything.
+     * Subscribes to the publisher in {@code signals}, once. The stream is counted from here on, before the publisher
+     * has a thread, since the publisher may keep that thread for long before it gives a signal.
      *
      * @param begins run when the publisher is about to be subscribed to, or will not be
      */
@@ -145,14 +158,18 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         });
     }
 
-    /** The same on this thread, which is that of who makes the call. */
+    /** Subscribes to the publisher on this thread, which is the one that sends the call. */
     void subscribeHere(Flow.Publisher<Object> publisher) {
         if (hold(publisher)) {
             subscribe(publisher);
         }
     }
 
-    /** @return false if the stream is over, or fails since there are too many */
+    /**
+     * Charges for the stream.
+     *
+     * @return false if the stream is over, or fails since there are too many streams
+     */
     private boolean hold(Flow.Publisher<Object> publisher) {
         RPCXException refused;
         synchronized (this) {
@@ -164,7 +181,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
         if (publisher instanceof WatchedStream watched) {
-            // a log may block, and this thread may be the event loop
+            // the publisher may write to a log and block, and this thread may be the event loop
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
         if (refused != null) {
@@ -180,7 +197,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             hasPublisher |= !isOver;
         }
         if (isOver) {
-            // nobody wants its items, and it is not counted any more
+            // nobody wants the publisher's items, and the stream is not counted any more
             WatchedStream.ended(publisher, null);
             return;
         }
@@ -191,12 +208,12 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
     }
 
-    /** Whether the publisher has been subscribed to, which is so for good once this stream has been cancelled. */
+    /** Says whether the publisher has been subscribed to. The answer is final once this stream has been cancelled. */
     synchronized boolean hasPublisher() {
         return hasPublisher;
     }
 
-    /** Before anything of the call is sent. */
+    /** Sets the task that the first credit runs. Called before anything of the call is sent. */
     void whenTaken(Runnable told) {
         whenTaken = told;
     }
@@ -214,8 +231,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     }
 
     /**
-     * Asks for what there is credit and room for, once all that was asked for has come. Not under the lock: the
-     * publisher may answer at once.
+     * Asks the publisher for as many items as there is credit and room for, once all items that it was asked for have
+     * come. The caller does not hold the lock, since the publisher may answer at once.
      */
     private void ask() {
         Flow.Subscription to;
@@ -265,14 +282,17 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
 
     private void end() {
         over = true;
-        // whoever keeps this, such as a publisher its subscribers, keeps nothing of the publisher
+        // whoever keeps this object, as a publisher may keep its subscribers, keeps nothing of the publisher
         subscription = null;
         dropWaiting();
         leavingCost = 0;
         bytes.release();
     }
 
-    /** The stream counts as long as the publisher keeps a thread: one that has been asked for more may come back late. */
+    /**
+     * Releases the charge of the stream once no signal runs or waits: a publisher that has been asked for more may keep
+     * its thread for long.
+     */
     private void letGo() {
         signals.atEnd(() -> {
             synchronized (this) {
@@ -302,13 +322,14 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             waitingCost -= next.cost;
             clearBody();
             if (body.capacity() > next.body.capacity()) {
-                // this item pays for its own bytes alone
+                // this item is charged for its own bytes alone
                 shrinkBody();
             }
             HeapArray.grow(body, next.body.readableBytes());
             body.writeBytes(next.body);
         }
-        // behind what the peer has not read yet, and what waits for that
+        // while the socket is busy the message stays on the heap, behind what the peer has not read yet and behind the
+        // messages that wait for the peer to read
         waits = connection.isSocketBusy();
         return true;
     }
@@ -326,7 +347,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             more = !messages.isEmpty();
             queued = more;
             if (!more && body.capacity() > FIRST_BYTES) {
-                // its charge goes with it: while the stream waits for credit it holds no item
+                // the buffer goes with its charge: while the stream waits for credit it holds no item
                 shrinkBody();
             }
             leavingCost = 0;
@@ -412,7 +433,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                         "an item could not be kept: too much waits to be read on this connection or server");
             } else {
                 asked--;
-                // a size that shrinks is believed slowly
+                // the expectation falls slowly when the items become smaller
                 itemCost = Math.max(message.cost, itemCost / 2);
                 waitingCost += message.cost;
                 messages.add(message);
@@ -431,7 +452,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         ask();
     }
 
-    /** Ends the publisher, whose stream fails. */
+    /** Cancels the publisher, and reports why its stream fails. */
     private void cutOff(Throwable why) {
         try {
             cancelPublisher(why);
@@ -440,7 +461,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
     }
 
-    /** Ends the publisher, whose item is too large. */
+    /** Cancels the publisher, and reports its item as too large. */
     private void refuseLarge(RPCXException why) {
         try {
             cancelPublisher(why);
@@ -480,7 +501,10 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         return failing;
     }
 
-    /** An error may quote what its handler was given, and be as long as its text. */
+    /**
+     * Returns an error without its text, unless it is small; any other message as it is. The text may quote what the
+     * handler was given, and be as long as that.
+     */
     private static ByteBuf withoutText(int messageHead, ByteBuf message) {
         if (messageHead != Wire.ERROR || message.capacity() <= SMALL_END_BYTES) {
             return message;
@@ -491,7 +515,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         return small;
     }
 
-    /** Queues the last message behind the items before it. Later ones are dropped. */
+    /** Queues the last message behind the items before it. A second last message is dropped. */
     void addLast(int messageHead, ByteBuf message) {
         boolean isFirst;
         synchronized (this) {
@@ -501,9 +525,10 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             complete = true;
             ByteBuf last = message;
             long cost = ITEM_BYTES + HeapArray.taken(last);
-            // the end of a stream is never refused, as nothing else would end it; where it is not charged it is small
+            // the last message is never refused, as nothing else would end the stream; where it is not charged it is
+            // small
             if (!bytes.add(cost)) {
-                // a good end says that all items were there; only an error may come instead of them
+                // a good end says that all items have been sent, so only an error may take the place of items that wait
                 if (messageHead == Wire.ERROR) {
                     dropWaiting();
                 }

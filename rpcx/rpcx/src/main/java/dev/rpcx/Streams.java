@@ -9,9 +9,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Which methods take or bring streams. */
+/** Says which methods take or bring streams, and adds and reads the credit of streams. */
 final class Streams {
-    /** Of a method whose only parameter is a stream: its request has an empty body. */
+    /** Codec for a method whose only parameter is a stream: its request has an empty body. */
     static final Codec<Object[]> NO_PARAMETERS = new Codec<>() {
         @Override
         public void write(Object[] value, ByteBuf out) {}
@@ -30,10 +30,10 @@ final class Streams {
     }
 
     /**
-     * The type of the items that the method takes, or null if it takes no stream.
+     * Returns the type of the items that the method takes, or null if it takes no stream.
      *
-     * @throws IllegalArgumentException a stream beside other parameters, or one that does not say of what, or one for a
-     *     one-way method, whose caller could not tell how its items fare
+     * @throws IllegalArgumentException if the method takes a stream beside other parameters, or one without the type of
+     *     its items, or if it is one-way and takes or brings a stream: its caller could not tell how the items fare
      */
     static @Nullable Type itemsTaken(Method method) {
         Type taken = null;
@@ -55,23 +55,26 @@ final class Streams {
         return taken;
     }
 
-    /** Beyond a long all is as good as no limit. */
+    /**
+     * Adds two amounts of credit. A sum beyond a {@code long} is as good as no limit, and becomes the largest
+     * {@code long}.
+     */
     static long sum(long a, long b) {
         return Math.min(Long.MAX_VALUE - a, b) + a;
     }
 
     /**
-     * Gives credit that waits for its frame, however often it is given meanwhile: a peer may take many frames for a
-     * flood.
+     * Adds credit to what waits for its frame. However often credit is given meanwhile, it leaves in one frame, since a
+     * peer may take many frames for a flood.
      *
-     * @param unsent what waits; who makes the frame takes all of it as that leaves
+     * @param unsent credit that waits; whoever makes the frame takes all of it when the frame leaves
      * @return whether a frame has to be made for it
      */
     static boolean isFirst(AtomicLong unsent, long items) {
         return unsent.getAndAccumulate(items, Streams::sum) == 0;
     }
 
-    /** Credit is a positive number; what is beyond an int is as good as no limit. */
+    /** Reads the credit of a frame: a positive number. One beyond a {@code long} is as good as no limit. */
     static long credit(ByteBuf payload) {
         long items = Varint.read(payload);
         if (items == 0) {

@@ -3,23 +3,24 @@ package dev.rpcx;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * How much of the time that handlers took went to calls of which length, by classes that are a fifth wide. Any thread
- * adds; one at a time takes, and then asks. A call is looked at with a chance that grows with its length, up to one, so
- * some hundreds of looks say enough of any number of calls, and those that take most of the time are all seen.
+ * Histogram of the time that handlers took, by the duration of calls, in classes that are a fifth wide. Any thread
+ * adds; one thread at a time calls {@code take} and then reads the results. A call is sampled with a chance that grows
+ * with its duration, up to one. So some hundreds of samples say enough of any number of calls, and the calls that take
+ * most of the time are all seen.
  */
 final class TakenTimes {
-    /** A unit of time is two to the power of this, in nanoseconds. */
+    /** A unit of time is 2 to the power of this number, in nanoseconds. */
     static final int UNIT_SHIFT = 16;
 
     private static final int LOOKS = 256;
     private static final int LOWEST = GivenTimes.position(1L << UNIT_SHIFT);
 
-    /** In units. */
+    /** Time that was added since the last {@code take}, by class of duration, in units. */
     private final AtomicLongArray now;
 
     private final long[] taken;
 
-    /** One look each time that the sum passes a multiple of so many units, as a power of two. */
+    /** A call is sampled if the sum passes a multiple of 2 to the power of this number, in units. */
     private volatile int grainShift;
 
     private long sum;
@@ -31,8 +32,8 @@ final class TakenTimes {
     }
 
     /**
-     * @param units that a call took, within the bound
-     * @param sum of all calls up to this one, whoever counts it
+     * @param units duration of the call, within the bound that the constructor has
+     * @param sum sum of the durations of all calls up to and with this one, which the caller counts
      */
     void add(long units, long sum) {
         int shift = grainShift;
@@ -41,7 +42,7 @@ final class TakenTimes {
         }
     }
 
-    /** Takes what has been added since the last time. */
+    /** Evaluates what has been added since the last time, and begins anew. */
     void take() {
         sum = 0;
         for (int i = 0; i < taken.length; i++) {
@@ -66,8 +67,8 @@ final class TakenTimes {
     }
 
     /**
-     * Half of all the time that handlers took went to calls that took this at least: to move it down, as much of it has
-     * to be taken in short pieces as all others take. 0 where they took none.
+     * Half of all the time that handlers took went to calls that took at least this long: to move the value down, short
+     * calls have to take as much time as all other calls take. 0 if handlers took no time.
      */
     double middleNanos() {
         return middleNanos;

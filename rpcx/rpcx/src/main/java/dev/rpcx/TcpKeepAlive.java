@@ -11,18 +11,22 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * Has the kernel find a peer whose host is gone, for a wire that cannot ask: a silent connection is probed twice in the
- * keepalive time, and bytes that nobody acknowledges or has room for end it in a time of their own. A process that
- * stands still on a host that is
- * well is not found this way. Times are in whole seconds, one at least. On Linux; elsewhere probing is asked for, with
- * the times that the system gives it.
+ * Has the kernel detect a peer whose host is gone, for the classic wire, which has no ping: a silent connection is
+ * probed twice in the keepalive time. Bytes that the peer does not acknowledge, or has no room for, end the connection
+ * after a time of their own. A process that stands still on a host that works is not detected in this way. The times of
+ * the probes are in whole seconds; every time is one second at least. With epoll all of these times are set; elsewhere
+ * only those of the probes, as far as the system lets them be set.
  */
 final class TcpKeepAlive {
     private static final int PROBES = 2;
 
     private TcpKeepAlive() {}
 
-    /** @param unreadNanos longest time for bytes that have been sent; a peer that does not read may take it too */
+    /**
+     * Switches probing on for a connection.
+     *
+     * @param unreadNanos longest time for which bytes may stay unacknowledged, or unsent because the peer does not read
+     */
     static void on(Channel channel, long keepAliveNanos, long unreadNanos) {
         int seconds = (int) Math.max(1, TimeUnit.NANOSECONDS.toSeconds(keepAliveNanos / (PROBES + 1)));
         try {
@@ -39,7 +43,7 @@ final class TcpKeepAlive {
                 channel.config().setOption(NioChannelOption.of(ExtendedSocketOptions.TCP_KEEPCOUNT), PROBES);
             }
         } catch (ChannelException ended) {
-            // the peer was faster: the socket is closed, and there is nothing to probe
+            // the peer has ended the connection already: the socket is closed, and there is nothing to probe
         }
     }
 }

@@ -8,19 +8,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/** What is asked of threads, and done to them, whatever runs there. */
+/** Helpers for threads that do not depend on what a thread runs. */
 final class ThreadTools {
-    /** {@code Thread.isVirtual}, from JDK 21 on. */
+    /** Handle of {@code Thread.isVirtual}; null before JDK 21. */
     private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
 
-    /** Longer than a processor takes to find that it has nothing else to do. */
+    /** Length of a pause: longer than a processor takes to find that it has nothing else to run. */
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private ThreadTools() {}
 
     /**
-     * Has these classes initialized now. A class whose initializer fails stays unusable in its process, and the first
-     * to need one of them may be a thread whose stack or memory is nearly at its end.
+     * Initializes these classes now. A class whose initializer fails stays unusable in its process, and without this
+     * call the first thread to need such a class may be one whose stack or memory is nearly at its end.
      */
     static void prepare(List<Class<?>> classes) {
         try {
@@ -45,9 +45,10 @@ final class ThreadTools {
     }
 
     /**
-     * Goes so many frames down, and comes back: what follows finds that much of the stack, or is not begun.
+     * Recurses this many frames deep and returns, so that the stack is known to have this much room. Otherwise the
+     * stack overflows here, before the caller has begun what needs the room.
      *
-     * @return how many
+     * @return {@code frames}
      */
     static int reserveStack(int frames) {
         return frames == 0 ? 0 : reserveStack(frames - 1) + 1;
@@ -66,10 +67,10 @@ final class ThreadTools {
     }
 
     /**
-     * Lets the virtual threads that wait for this one's processor run first. Does nothing on any other thread. A pause
-     * and no {@code Thread.yield}: a thread that yields goes into the queue that its processor looks into first, so on
-     * a server of one processor it comes before what event loops have started, for as long as it goes on yielding (seen
-     * on JDK 25).
+     * On a virtual thread, lets the other virtual threads that wait for its processor run first. Does nothing on any
+     * other thread. The thread parks for a moment and does not call {@code Thread.yield}: a thread that yields goes
+     * into the queue that its processor looks into first, so on a server of one processor it runs before the threads
+     * that event loops have started, for as long as it goes on yielding (seen on JDK 25).
      */
     static void letOthersRun() {
         if (isVirtual(Thread.currentThread())) {
@@ -78,8 +79,8 @@ final class ThreadTools {
     }
 
     /**
-     * Interrupts a thread, if there is one, and throws nothing: a virtual thread that is parked has to be handed to a
-     * carrier then, which may fail for want of memory, on JDK 21 for one.
+     * Interrupts a thread, if it is not null, and throws nothing. The interrupt of a parked virtual thread hands it to
+     * a carrier thread, which may fail for want of memory, on JDK 21 among others.
      */
     static void interrupt(@Nullable Thread thread) {
         if (thread == null) {
@@ -92,13 +93,13 @@ final class ThreadTools {
         }
     }
 
-    /** Tells this thread's handler of uncaught exceptions, which by default prints them. */
+    /** Passes an exception to this thread's handler of uncaught exceptions, which by default prints it. */
     static void report(Throwable uncaught) {
         Thread thread = Thread.currentThread();
         try {
             thread.getUncaughtExceptionHandler().uncaughtException(thread, uncaught);
         } catch (Throwable ignored) {
-            // as the JDK does with a handler that fails itself
+            // the JDK too ignores what a handler of uncaught exceptions throws
         }
     }
 }

@@ -8,11 +8,12 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Where a server's handlers run when not on an event loop. */
+/** Threads on which a server's handlers run when they do not run on an event loop. */
 class Threads {
     /**
-     * Threads that tell streams and calls what they wait for: one for each stream that has something to be told now, so
-     * that no such thread waits for another one. This many are no limit to honest callers; the number of streams is.
+     * Maximum number of threads that signal to streams and calls what those wait for. Each stream that has something to
+     * be signalled now has one, so no such thread waits for another one. This number is no limit for honest callers;
+     * the number of streams is.
      */
     private static final int MOST_SIGNALS = 10_000;
 
@@ -23,25 +24,25 @@ class Threads {
                 List.of(CallbackFailures.class, CurrentCall.class, HandledContext.class, ThrowableText.class));
     }
 
-    /** The context class loader of handlers: that of the thread which has built the server. */
+    /** Context class loader of handlers: the one of the thread that has built the server. */
     private final @Nullable ClassLoader loader;
 
     private final WorkerPool pool;
 
-    /** The pool as handlers share it. */
+    /** Shares of the pool for handlers. */
     private final PoolShares handlers;
 
-    /** The pool as what has to be told to streams and calls shares it. */
+    /** Shares of the pool for signals to streams and calls. */
     private final PoolShares signals;
 
-    /** By event loop, so that each has one taker only. */
+    /** Virtual workers by event loop; only that event loop gives them tasks. */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
     Threads(int poolSize) {
         this(poolSize, IDLE_MILLIS);
     }
 
-    /** @param idleMillis a thread of the pool that has had nothing to do for so long ends */
+    /** @param idleMillis time without a task after which a thread of the pool ends */
     Threads(int poolSize, long idleMillis) {
         loader = Thread.currentThread().getContextClassLoader();
         pool = new WorkerPool("rpcx-handler-", loader, TimeUnit.MILLISECONDS.toNanos(idleMillis));
@@ -50,24 +51,24 @@ class Threads {
         signals = PoolShares.patient(MOST_SIGNALS, begin, address -> address.signalThreads);
     }
 
-    /** What a connection has of the pool for its handlers. */
+    /** Makes a connection's share of the pool for its handlers. */
     PoolShares.Share handlers(EventLoop loop, Account account) {
         return handlers.share(loop, account);
     }
 
-    /** What a connection has of the pool for what its streams and calls have to be told. */
+    /** Makes a connection's share of the pool for signals to its streams and calls. */
     PoolShares.Share signals(EventLoop loop, Account account) {
         return signals.share(loop, account);
     }
 
-    /** Whether handlers of this place run on the pool: all but those of event loops do on a JDK without virtual threads. */
+    /** Whether handlers of this place run on the pool. Without virtual threads, all but those of event loops do. */
     static boolean isPool(RunOn.Place place) {
         return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !OwnThreads.hasVirtual();
     }
 
     /**
-     * Has a thread begin this now; {@link ConnectionThreads} says what may begin. On the event loop, or for the pool
-     * anywhere.
+     * Has a thread begin the handler now; {@link ConnectionThreads} says which handler may begin. Event loop only; any
+     * thread if the handler runs on the pool.
      *
      * @throws RejectedExecutionException the server has stopped
      */
@@ -79,7 +80,7 @@ class Threads {
         }
     }
 
-    /** On the event loop, which has those of the server that it serves at hand. */
+    /** The workers of an event loop, whose thread caches those of the server that it served last. Event loop only. */
     private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
         if (here != null && here.workersOf == this && here.workers instanceof VirtualWorkers known) {
@@ -108,10 +109,11 @@ class Threads {
     }
 
     /**
-     * A thread, as it was at {@link #begin}, for several tasks. It is made before there is one, where what fails is
-     * still heard of: beginning takes no memory. The interrupt flag, the context class loader, the name and the
-     * priority that one leaves behind do not reach the next, and nothing that it throws ends the thread. Thread-locals
-     * stay: there is no way to clear those of others, so {@link RunOn} leaves them to the handler.
+     * State of a thread at {@link #begin}, restored after each of several tasks. The object is made before the thread
+     * has started, where a failure can still be reported: to begin takes no memory. The interrupt flag, the context
+     * class loader, the name and the priority that a task leaves behind do not reach the next task, and nothing that a
+     * task throws ends the thread. Thread-locals stay: there is no way to clear those of other code, so {@link RunOn}
+     * leaves them to the handler.
      */
     static final class Shared {
         private Thread thread = Thread.currentThread();
@@ -119,7 +121,7 @@ class Threads {
         private String name = "";
         private int priority;
 
-        /** From here on it is this thread. */
+        /** Records the state of the current thread, which from here on is the thread of this object. */
         void begin() {
             thread = Thread.currentThread();
             loader = thread.getContextClassLoader();
@@ -152,7 +154,7 @@ class Threads {
             if (thread.getContextClassLoader() != loader) {
                 thread.setContextClassLoader(loader);
             }
-            // the same object unless somebody has set another
+            // The name is the same object unless a task has set another.
             if (!thread.getName().equals(name)) {
                 thread.setName(name);
             }
@@ -162,7 +164,10 @@ class Threads {
         }
     }
 
-    /** After the event loops have ended, and when no handler may begin any more. What waits is run, and finds that. */
+    /**
+     * Called after the event loops have ended, and when no handler may begin any more. Waiting tasks run, and find that
+     * no handler may begin.
+     */
     void close() {
         handlers.close().forEach(this::runNow);
         signals.close().forEach(this::runNow);
@@ -178,12 +183,15 @@ class Threads {
         }
     }
 
-    /** Waits no longer than this for the threads of the pool, which have been interrupted. After {@link #close}. */
+    /**
+     * Waits for the interrupted threads of the pool to end, but no longer than {@code maxNanos}. Called after
+     * {@link #close}.
+     */
     void awaitEnd(long maxNanos) {
         try {
             pool.awaitEnd(maxNanos);
         } catch (InterruptedException e) {
-            // who is interrupted waits no longer: the threads have been told to end
+            // An interrupted caller waits no longer, since the threads have been interrupted already.
             Thread.currentThread().interrupt();
         }
     }

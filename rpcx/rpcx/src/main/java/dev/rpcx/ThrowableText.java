@@ -2,14 +2,20 @@ package dev.rpcx;
 
 import dev.rpcx.codec.CodecException;
 
-/** What is told of an exception that is not ours, and what it says of memory. Throws nothing. */
+/**
+ * Gets texts from exceptions of foreign code, and finds out whether they stand for a lack of memory. The methods of
+ * this class throw nothing, even where the methods of such an exception fail.
+ */
 final class ThrowableText {
-    /** Characters that a call's error takes from what has failed elsewhere: a connection, a registry, a record. */
+    /**
+     * Most characters that a call's error takes over from the text of a failure elsewhere: of a connection, a registry
+     * or a record.
+     */
     static final int MAX_WHY = 500;
 
     private ThrowableText() {}
 
-    /** What a user's exception says of itself, or its class where its own methods fail. */
+    /** Text for an exception of user code, or the name of its class where its own methods fail. */
     static String words(Throwable e) {
         try {
             return String.valueOf(e instanceof CodecException ? e.getMessage() : e);
@@ -18,12 +24,12 @@ final class ThrowableText {
         }
     }
 
-    /** What a peer is told of a value that could not be read or written here: no names of classes. */
+    /** Text that tells a peer why a value could not be read or written here. The text names no classes. */
     static String wireWords(Throwable e) {
         return e instanceof CodecException ? message(e) : "it has failed over it";
     }
 
-    /** An exception's message, or its class where it has none or its own methods fail. */
+    /** An exception's message, or the name of its class where it has no message or its own methods fail. */
     static String message(Throwable e) {
         try {
             String message = e.getMessage();
@@ -33,7 +39,7 @@ final class ThrowableText {
         }
     }
 
-    /** Says whether what was not read now may be read another time. */
+    /** Whether memory was short, so that a value that could not be read now may be read another time. */
     static boolean isOfMemory(Throwable e) {
         return e instanceof OutOfMemoryError
                 || e instanceof CodecException refused

@@ -9,25 +9,32 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The time that calls have together, and for whom they are made. One that {@link CallContext#within} has made is a part
- * of the call that is handled there, or of none; a call that a server handles has a context of a subclass.
+ * Context of calls: the time that they have together, and the caller for whom they are made. A context that
+ * {@link CallContext#within} has made is for a part of the call that is handled there, or for calls made outside of
+ * any. A call that a server handles has a context of a subclass.
  */
 class TimedContext implements CallContext {
     private final long deadlineNanos;
 
-    /** Says that the time was asked for: it counts instead of each method's own, and not only where it is shorter. */
+    /**
+     * Says that the time was asked for by {@link CallContext#within}: it replaces each method's own time, even where it
+     * is longer.
+     */
     private final boolean asked;
 
     private final Metadata metadata;
     private final Ticker ticker;
 
-    /** Who calls. The context of the whole call keeps it; the context of a part is null here and asks the whole. */
+    /**
+     * Principal that calls; null while none is known. Only the context of the whole call keeps it: the context of a
+     * part has null here and asks the whole.
+     */
     private volatile @Nullable Principal principal;
 
-    /** The context of the whole call, where this one is of a part of it that has a time of its own. */
+    /** Context of the whole call, if this one is for a part of that call with a time of its own; otherwise null. */
     private final @Nullable TimedContext whole;
 
-    /** @param peer who the connection's certificate says is at its other end */
+    /** @param peer principal that the certificate of the connection's peer names; null for none */
     TimedContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         this(deadlineNanos, false, metadata, peer, ticker, null);
     }
@@ -42,7 +49,7 @@ class TimedContext implements CallContext {
         this.ticker = ticker;
         this.whole = whole;
         if (principal != null) {
-            // a volatile store costs a fence
+            // null is not stored: a volatile store costs a fence
             this.principal = principal;
         }
         this.deadlineNanos = deadlineNanos;
@@ -51,10 +58,11 @@ class TimedContext implements CallContext {
     }
 
     /**
-     * A context for a part of what {@code outer} is of, which ends no later than that.
+     * Returns a context for a part of what {@code outer} is the context of. Its time ends no later than that of
+     * {@code outer}.
      *
      * @param outer null for none
-     * @throws IllegalArgumentException a time that is not 1 µs to 1 h
+     * @throws IllegalArgumentException if the time is not 1 µs to 1 h
      */
     static TimedContext within(Duration time, @Nullable TimedContext outer) {
         Ticker ticker = outer == null ? Ticker.systemTicker() : outer.ticker;
@@ -68,7 +76,9 @@ class TimedContext implements CallContext {
         return new TimedContext(deadline, true, outer.metadata, null, ticker, outer.whole());
     }
 
-    /** When a call ends that this thread makes now and whose method gives it so much time. */
+    /**
+     * Returns the deadline of a call that this thread makes now, and to which its method gives {@code timeoutNanos}.
+     */
     static long deadlineOf(long timeoutNanos, long now) {
         long own = now + timeoutNanos;
         TimedContext context = CurrentCall.get();
@@ -76,9 +86,10 @@ class TimedContext implements CallContext {
     }
 
     /**
-     * The same for what was made where {@code maker} was current and is called here: bound by both.
+     * Returns the deadline of a call that was prepared where {@code maker} was current and is made on this thread: the
+     * contexts of both bound it.
      *
-     * @param maker null where there was none
+     * @param maker null if there was none
      */
     static long deadlineOf(long timeoutNanos, Ticker ticker, @Nullable TimedContext maker) {
         long here = deadlineOf(timeoutNanos, ticker.nanoTime());
@@ -112,12 +123,12 @@ class TimedContext implements CallContext {
         return task -> place.execute(() -> run(task));
     }
 
-    /** The context of the whole call, of which this may be that of a part. */
+    /** Returns the context of the whole call; this one may be for a part of that call. */
     final TimedContext whole() {
         return whole == null ? this : whole;
     }
 
-    /** The time by the clock that the deadline is of. */
+    /** Returns the time of the clock that the deadline goes by, in nanoseconds. */
     final long nanoTime() {
         return ticker.nanoTime();
     }
@@ -142,7 +153,7 @@ class TimedContext implements CallContext {
         whole().principal = Given.notNull(caller, "caller", "who calls");
     }
 
-    /** Where no call is handled nobody gives up. */
+    /** Returns false where no call is handled, since nobody can give up there. */
     @Override
     public boolean isCancelled() {
         return whole != null && whole.isCancelled();

@@ -16,9 +16,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * TLS 1.3 for a server or a client, from files in PEM form: certificates, keys as unencrypted PKCS#8. Files are read
- * when this is made and at each {@link #reload}; connections made afterwards have what was read then, those that stand
- * go on. Thread-safe.
+ * TLS 1.3 settings of a server or a client, from PEM files: certificates, and keys as unencrypted PKCS#8. The files are
+ * read when this object is made, and at each {@link #reload}. New connections use what was read last; open connections
+ * go on as they are. Thread-safe.
  *
  * <pre>{@code
  * Server.builder(registry).tls(Tls.server(chain, key).requiringClientsOf(authority));
@@ -27,22 +27,23 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Tls {
     /**
-     * A server whose sessions last longer than the seven days that a ticket of TLS 1.3 may live sends none (source: RFC
-     * 8446, 4.6.1; the JDK's {@code NewSessionTicket}), and such a client drops those that another server than RPCX's
-     * has sent. A session that is resumed shows no certificates: one that has expired since would be let in.
+     * Lifetime of a session, longer than the seven days that a ticket of TLS 1.3 may live. With it a server sends no
+     * tickets, and a client drops the tickets that another server than RPCX's has sent (source: RFC 8446, 4.6.1; the
+     * JDK's {@code NewSessionTicket}). Tickets are unwanted since no certificate is shown when a session is resumed: a
+     * certificate that has expired in the meantime would be accepted.
      */
     private static final long NO_TICKETS_SECONDS = 604_801;
 
     private final boolean server;
 
-    // what is not asked for is empty, and never null: a null that somebody gives must not turn anything off
+    // a setting that is not asked for is empty and never null: a null argument must not turn a setting off
     private final Optional<Own> own;
     private final Optional<Path> trusted;
     private final Optional<String> name;
 
     private final TlsEngine engine;
 
-    /** The certificate that this side shows, and its key. */
+    /** Certificate chain that this side presents, and the key of the certificate. */
     private record Own(Path chain, Path key) {}
 
     private Tls(boolean server, Optional<Own> own, Optional<Path> trusted, Optional<String> name) {
@@ -64,26 +65,28 @@ public final class Tls {
     }
 
     /**
-     * A server with this certificate, its authorities behind it in the same file, and its key.
+     * Makes settings of a server that presents this certificate, and has its key. The authorities of the certificate
+     * follow it in the same file.
      *
-     * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the
-     *     certificate's
+     * @throws IllegalArgumentException a file cannot be read, or holds something else, or the key does not belong to
+     *     the certificate
      */
     public static Tls server(Path chain, Path key) {
         return new Tls(true, own(chain, "chain", key, "key"), Optional.empty(), Optional.empty());
     }
 
-    /** A client that trusts the authorities of its JDK, and shows no certificate. */
+    /** Makes settings of a client that trusts the authorities of its JDK, and presents no certificate. */
     public static Tls client() {
         return new Tls(false, Optional.empty(), Optional.empty(), Optional.empty());
     }
 
     /**
-     * For a server: a client needs a certificate of one of these authorities, otherwise its connection ends before its
-     * first frame. A client's own certificate in this file is trusted too. What stands in this file is trusted also
-     * after it has expired.
+     * For a server: a client has to present a certificate of one of these authorities, otherwise its connection ends
+     * before its first frame. A client's own certificate in this file is trusted too. The certificates in this file are
+     * trusted even after they have expired.
      *
-     * @throws NullPointerException no authorities: a server that asks for no certificates is one without this
+     * @throws NullPointerException {@code authorities} is null; for a server that asks for no certificates do not call
+     *     this method
      */
     public Tls requiringClientsOf(Path authorities) {
         Optional<Path> required = authorities(authorities);
@@ -92,25 +95,25 @@ public final class Tls {
     }
 
     /**
-     * For a client: only servers with a certificate of one of these authorities. A server's own certificate in this
-     * file is trusted too. What stands in this file is trusted also after it has expired, authorities as well as a
-     * server's own certificate.
+     * For a client: trusts only servers with a certificate of one of these authorities. A server's own certificate in
+     * this file is trusted too. The certificates in this file, of authorities as well as of servers, are trusted even
+     * after they have expired.
      */
     public Tls trusting(Path authorities) {
         expect(false, "trusting");
         return new Tls(false, own, authorities(authorities), name);
     }
 
-    /** For a client: shows this certificate to servers that ask for one. */
+    /** For a client: presents this certificate to servers that ask for one. */
     public Tls as(Path ownChain, Path ownKey) {
         expect(false, "as");
         return new Tls(false, own(ownChain, "ownChain", ownKey, "ownKey"), trusted, name);
     }
 
     /**
-     * For a client: the name that the server's certificate has to have. Without it that is the host it connects to.
-     * Needed where a registry or DNS says which hosts these are: who answers falsely there names a host for which he
-     * has a certificate.
+     * For a client: sets the name that the server's certificate has to have. Without this setting it is the name of the
+     * host to which the client connects. The setting is needed where a registry or DNS names the hosts: an attacker who
+     * forges such an answer can name a host for which he has a certificate.
      */
     public Tls expecting(String serverName) {
         expect(false, "expecting");
@@ -121,7 +124,7 @@ public final class Tls {
         return new Tls(false, own, trusted, Optional.of(serverName));
     }
 
-    /** Says whether {@link #expecting} has been told a name. */
+    /** Whether {@link #expecting} has set a name. */
     boolean hasName() {
         return name.isPresent();
     }
@@ -142,12 +145,12 @@ public final class Tls {
     }
 
     /**
-     * Reads the files again, for this object alone, and not for those that it was made from or that were made from it:
-     * so call it on the one that was given to a builder. Connections that stand stay, whoever is at their other end.
-     * Blocks for as long as that takes.
+     * Reads the files again, for this object alone, and not for the objects that it was made from or that were made
+     * from it: so call this method on the object that was given to a builder. Open connections stay, even if their peer
+     * would not be accepted any more. Blocks while the files are read.
      *
-     * @throws IllegalArgumentException files that cannot be read, or hold something else, or a key that is not the
-     *     certificate's: what was read before stays in force
+     * @throws IllegalArgumentException a file cannot be read, or holds something else, or the key does not belong to
+     *     the certificate; the settings that were read before stay in force
      */
     public synchronized void reload() {
         engine.use(read());
@@ -162,7 +165,8 @@ public final class Tls {
                 builder = SslContextBuilder.forClient();
             } else {
                 Own shown = own.get();
-                // read once: what is checked is what will be used, also while somebody changes the files
+                // each file is read once, so that the bytes that are checked are those that are used, even if the files
+                // change meanwhile
                 byte[] certificates = Files.readAllBytes(shown.chain);
                 byte[] secret = Files.readAllBytes(shown.key);
                 builder = server
@@ -180,9 +184,8 @@ public final class Tls {
             trusted.ifPresent(file -> builder.trustManager(file.toFile()));
             made = builder.sslProvider(SslProvider.JDK)
                     .sessionTimeout(NO_TICKETS_SECONDS)
-                    // Not 1.2: its clients may ask for another handshake as often as they like, 26 ms of an event loop
-                    // each, which no limit of
-                    // ours sees. Every JDK from 11 on has 1.3.
+                    // TLS 1.2 is left out: its clients may ask for a new handshake as often as they like, each of which
+                    // costs 26 ms of an event loop, and no limit of RPCX counts them. Every JDK from 11 on has 1.3.
                     .protocols("TLSv1.3")
                     .build();
         } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
@@ -199,7 +202,7 @@ public final class Tls {
         return new ByteArrayInputStream(bytes);
     }
 
-    /** The files that are read, and no others. */
+    /** Names the files that are read, for the text of an exception. */
     private String files() {
         List<String> files = new ArrayList<>();
         own.ifPresent(shown -> {
@@ -210,7 +213,9 @@ public final class Tls {
         return files.isEmpty() ? "authorities of the JDK" : String.join(", ", files);
     }
 
-    /** For the {@code tls} of builders. Refuses a client's for a server, and the other way round. */
+    /**
+     * Checks the argument of a builder's {@code tls}: settings of a client are refused for a server, and vice versa.
+     */
     static Tls checked(@Nullable Tls given, boolean asServer) {
         String expected = "a " + side(asServer) + ", " + way(asServer);
         Tls tls = Given.notNull(given, "tls", expected);
@@ -220,7 +225,7 @@ public final class Tls {
         return tls;
     }
 
-    /** Sets up connections with what was read last: one engine for as long as this object lives. */
+    /** Returns the engine that sets up connections with the files that were read last; it is the same at each call. */
     TlsEngine engine() {
         return engine;
     }

@@ -8,9 +8,12 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
-/** Sets up TLS on each new connection of a server or a client, and says who is at the other end. Thread-safe. */
+/** Sets up TLS on each new connection of a server or a client, and names the peer by its certificate. Thread-safe. */
 final class TlsEngine {
-    /** Time for the handshake, in which a connection costs its place only. Source: Netty's own standard. */
+    /**
+     * Longest time for the handshake. Until the handshake is done, a connection takes up one of the connections that a
+     * server allows, and little else. Source: Netty's default.
+     */
     private static final long HANDSHAKE_SECONDS = 10;
 
     private final @Nullable String name;
@@ -22,7 +25,7 @@ final class TlsEngine {
         this.context = context;
     }
 
-    /** Connections that are made from now on use this context; those that stand go on. */
+    /** Replaces the context for new connections; open connections keep theirs. */
     void use(SslContext read) {
         context = read;
     }
@@ -30,8 +33,8 @@ final class TlsEngine {
     /**
      * Puts TLS first into the pipeline of a client's new connection.
      *
-     * @param account holder that pays for what has come of records and handshakes that are not whole
-     * @param recordNanos longest time for a record that is more than a little
+     * @param account holder that is charged for records and handshakes that have come in part
+     * @param recordNanos longest time in which a record becomes whole, as in {@code TlsRecords}
      */
     void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
         String host = name == null ? remote.host() : name;
@@ -41,7 +44,7 @@ final class TlsEngine {
                 context.newHandler(channel.alloc(), host, remote.port()));
     }
 
-    /** Puts TLS first into the pipeline of a server's new connection, with parameters as a client's. */
+    /** Puts TLS first into the pipeline of a server's new connection. The parameters are those of a client's. */
     void addTo(Channel channel, Account account, long recordNanos) {
         add(
                 channel,
@@ -55,7 +58,7 @@ final class TlsEngine {
         engine.handshakeFuture().addListener(done -> records.handshaken());
     }
 
-    /** Says whom the certificate names that the client has shown; null if it has shown none. */
+    /** @return subject of the certificate that the client has presented; null if there is none, as without TLS */
     static @Nullable Principal peer(Channel channel) {
         SslHandler handler = channel.pipeline().get(SslHandler.class);
         if (handler == null) {

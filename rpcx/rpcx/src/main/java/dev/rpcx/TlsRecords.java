@@ -13,70 +13,75 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Around the engine of a connection with TLS, on both sides. Before it: hands over whole records, one by one, and keeps
- * the begin of one whose end has not come. What is kept beyond a little is charged before that, as the begin of a frame
- * is, and has as long to become whole. Behind it, as {@link #opened}: sees whether a record has brought data, and makes
- * the end of the peer's stream of TLS the connection's end.
+ * Two handlers around the TLS engine of a connection, at a client and at a server. The handler before the engine hands
+ * over whole records, one by one, and keeps the beginning of a record whose end has not come. A kept beginning of more
+ * than {@code Uncharged.SMALL_BYTES} is charged before it is kept, as the beginning of a frame is, and the record has
+ * as long to become whole as a frame has. The handler behind the engine, {@link #opened}, sees whether a record has
+ * brought data, and ends the connection at the end of the peer's TLS stream.
  *
- * <p>What brings no data may stay with the engine: the begin of a message that goes on over several records, or all that
- * comes behind a close_notify. So it is charged too, until data shows that the engine has kept nothing. All of a
- * handshake is such. Nor does it cost its sender anything: the engine copies what it has of a message for each record
- * that it gets of it, and makes new keys for a KeyUpdate of 27 bytes. So its records are counted, and too many of them
+ * <p>The engine may keep a record that brings no data: the beginning of a message that goes on over several records, or
+ * all that comes behind a close_notify. So such records are charged too, until data shows that the engine has kept
+ * nothing. All records of a handshake count as records without data. Such records cost their sender next to nothing,
+ * but they cost the receiver: the engine copies the part of a message that it has for each further record of the
+ * message, and makes new keys for a KeyUpdate of 27 bytes. So records without data are counted, and too many of them
  * end the connection.
  *
- * <p>A length that no record has ends the connection when its header is there. On the event loop.
+ * <p>A header with a length that no record can have ends the connection as soon as the header is there. Event loop
+ * only.
  */
 final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Most that a client may send without data in an hour once its handshake is done, in KeyUpdates: a record counts
-     * for as many of them as it has room for, with one that the next record ends, and one of
-     * {@link #JDK_KEY_UPDATE_BYTES} as one. An honest client needs one for each 2^24 records. But the JDK's engine
-     * sends one for each record that comes while its own is not answered, once it has received 2^37 bytes
-     * (JDK-8329548); so there is room for what a socket holds.
+     * Largest weight of the records without data that a client may send in an hour after its handshake. The weight of a
+     * record is the number of KeyUpdates that it has room for, one that only the next record ends among them; a record
+     * of {@link #JDK_KEY_UPDATE_BYTES} has weight 1. An honest client needs one KeyUpdate for each 2^24 records. But
+     * once the JDK's engine has received 2^37 bytes, it sends a KeyUpdate for each record that comes while its own
+     * KeyUpdate is not answered (JDK-8329548); so the limit leaves room for the records that a socket holds.
      */
     static final int MAX_SILENT_OF_CLIENT = 1024;
 
-    /** The same for a server, which may send some tickets for later connections, with certificates in them. */
+    /** The same limit for a server, which may send tickets for later connections, with certificates in them. */
     static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
-     * A handshake may have so many records, and one more for each {@link #HANDSHAKE_RECORD_BYTES} of it. Clients with
-     * six certificates of RSA 4096 send 9 KiB in 5 records (OpenSSL 3.0, Go 1.26), or 23 of the smallest.
+     * Number of records that any handshake may have. A handshake may have one more record for each
+     * {@link #HANDSHAKE_RECORD_BYTES} bytes. Clients with six certificates of RSA 4096 send 9 KiB in 5 records
+     * (OpenSSL 3.0, Go 1.26), or in 23 records of the smallest size.
      */
     static final int MIN_HANDSHAKE_RECORDS = 64;
 
-    /** Smallest record that a side may ask for. Source: RFC 6066, section 4. */
+    /** Smallest maximum record size that a side may ask for. Source: RFC 6066, section 4. */
     static final int HANDSHAKE_RECORD_BYTES = 512;
 
     private static final int KEY_UPDATE_BYTES = 5;
 
     /**
-     * A record of one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. What a record is padded with
-     * cannot be seen here: whoever fills records of just this length with KeyUpdates may send four times as many.
+     * Size of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. Padding cannot be
+     * told from content before decryption: a peer that fills records of just this size with KeyUpdates may send four
+     * times as many.
      */
     static final int JDK_KEY_UPDATE_BYTES = 43;
 
     private static final long SILENT_NANOS = TimeUnit.HOURS.toNanos(1);
     private static final int HEADER_BYTES = 5;
 
-    /** What a record has beside its content: header, type and tag. */
+    /** Bytes of a record beside its content: header, type and tag. */
     private static final int SEALED_BYTES = HEADER_BYTES + 1 + 16;
 
-    /** Source: RFC 8446, section 5.2. */
+    /** Largest length in the header of a record. Source: RFC 8446, section 5.2. */
     private static final int MAX_LENGTH = (1 << 14) + 256;
 
-    /** From change_cipher_spec to application_data. Source: RFC 8446, section 5.1. */
+    /** Smallest content type, change_cipher_spec; the largest is application_data. Source: RFC 8446, section 5.1. */
     private static final int MIN_TYPE = 20;
 
     private static final int MAX_TYPE = 23;
 
-    /** Of all versions from SSL 3.0 to TLS 1.3. Source: the same. */
+    /** Major version in the records of all versions from SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
     private static final int MAJOR_VERSION = 3;
 
     private final Channel channel;
     private final OwedTime owed;
 
-    /** What {@link #begin} may grow to, and what the engine may have kept. */
+    /** Claim for the bytes that {@link #begin} may grow to, and for those that the engine may have kept. */
     private final Claim claim;
 
     private final Charge timers;
@@ -85,30 +90,34 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     private ByteBuf begin = Unpooled.EMPTY_BUFFER;
     private @Nullable ChannelHandlerContext context;
 
-    /** Bytes of records since the last one that has brought data. */
+    /** Bytes of the records since the last record that brought data. */
     private long silentBytes;
 
-    /** Of a handshake, all records; afterwards those without data since {@link #silentSinceNanos}, by their weight. */
+    /**
+     * During the handshake, the number of its records. Afterwards, the total weight of the records without data since
+     * {@link #silentSinceNanos}.
+     */
     private int silentRecords;
 
     private long silentSinceNanos;
     private boolean isHandshaken;
 
-    /** The record that the engine has been given last has brought data. */
+    /** True if the record that was last handed to the engine has brought data. */
     private boolean hasOpened;
 
-    /** When the record of which a part is kept began, as {@link #owed} goes. */
+    /** Start of the record of which a part is kept, on the clock of {@link #owed}. */
     private long sinceNanos;
 
-    /** A part of a record has come since those behind this were told. */
+    /** True if a part of a record has come since the last {@code tellPart}. */
     private boolean hasPart;
 
     private @Nullable ScheduledFuture<?> timer;
     private boolean isOver;
 
     /**
-     * @param recordNanos longest time for a record that is more than a little, while this side reads
-     * @param maxSilent of the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
+     * @param recordNanos longest time in which a record of which more than {@code Uncharged.SMALL_BYTES} have come
+     *     becomes whole; time in which this side does not read is not counted
+     * @param maxSilent the limit for the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
      */
     TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
         this.channel = channel;
@@ -119,7 +128,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         this.timers = account.charge(Resource.TIMERS);
     }
 
-    /** The handshake is done: from here on records are to bring data. */
+    /** Called when the handshake is done: from then on records are expected to bring data. */
     void handshaken() {
         isHandshaken = true;
         silentBytes = 0;
@@ -127,7 +136,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         silentSinceNanos = nanoTime();
     }
 
-    /** The part of this that stands behind the engine. */
+    /** Makes the handler that stands behind the engine in the pipeline. */
     ChannelInboundHandler opened() {
         return new ChannelInboundHandlerAdapter() {
             @Override
@@ -148,9 +157,10 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The peer has said close_notify, behind which nothing can come (RFC 8446, section 6.1): for those behind this the
-     * connection ends as it does without TLS at the end of TCP's stream, which need not follow. They are told before it
-     * is closed, since a peer that does not read keeps the engine's last word, and with it the close, for a while.
+     * Called when the peer has sent close_notify, behind which nothing can come (RFC 8446, section 6.1). The handlers
+     * behind this one see the same end as without TLS at the end of the TCP stream, which need not follow here. They
+     * are told before the channel is closed, since a peer that does not read delays the engine's own close_notify, and
+     * with it the close.
      */
     private static void endOfStream(ChannelHandlerContext ctx) {
         ctx.fireChannelInactive();
@@ -178,7 +188,9 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Passes the record with which this begins, or keeps all of it where that is not whole. */
+    /**
+     * Passes on the record at the beginning of {@code in}, or keeps all of {@code in} where the record is not whole.
+     */
     private void passOne(ChannelHandlerContext ctx, ByteBuf in) {
         int bytes = in.readableBytes();
         int length = bytes < HEADER_BYTES ? Integer.MAX_VALUE : length(in, in.readerIndex());
@@ -209,7 +221,10 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** The connection hears why it ends: most often the peer does not speak TLS, which its user has to learn. */
+    /**
+     * Tells the handlers behind why the connection ends, and closes it: most often the peer does not speak TLS, which
+     * the user has to learn.
+     */
     private void notARecord(ChannelHandlerContext ctx) {
         ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
         close();
@@ -252,15 +267,16 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** KeyUpdates of which so many bytes of content may have a part. */
+    /** @return most KeyUpdates that can begin in a record with this many bytes of content; 1 at least */
     private static int weight(int content) {
         return Math.max(1, (content + KEY_UPDATE_BYTES - 1) / KEY_UPDATE_BYTES);
     }
 
     /**
-     * Without the look at the version the TLS engine would write all that has come into the text of an exception.
+     * Checks the version too, since otherwise the TLS engine would write all bytes that have come into the text of an
+     * exception.
      *
-     * @return the length of the record whose header is there, with the header; -1 if it is none
+     * @return length of the record whose header is at {@code at}, header included; -1 if it is no header of a record
      */
     private static int length(ByteBuf in, int at) {
         int type = in.getUnsignedByte(at);
@@ -300,7 +316,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         begin.writeBytes(in, bytes);
     }
 
-    /** @return false if there is no room, and the connection has ended */
+    /** @return false if there is no room; the connection has been closed then */
     private boolean charge(int recordBytes) {
         long silent = silentBytes > Uncharged.SMALL_BYTES ? silentBytes : 0;
         if (claim.set(silent + recordBytes, nanoTime())) {
@@ -310,7 +326,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         return false;
     }
 
-    /** No fault of the peer, which those behind this are told before the end. */
+    /** Ends the connection for want of room. The handlers behind are told first that it is no fault of the peer. */
     private void closeForRoom() {
         if (context != null) {
             context.fireUserEventTriggered(SocketQueue.NO_ROOM);
@@ -333,8 +349,9 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Those behind this, which get whole records only, hear of a peer whose record is on its way. It has a record's
-     * time for that: one that sends a byte now and then would be alive for ever.
+     * Tells the handlers behind, which get whole records only, that a part of a record has come, and so that the peer
+     * is alive. They are told only within the time that a record has: otherwise a peer that sends a byte now and then
+     * would count as alive for ever.
      */
     private void tellPart(ChannelHandlerContext ctx) {
         boolean isTold = hasPart && begin.isReadable() && owed.left(sinceNanos + recordNanos, nanoTime()) > 0;
@@ -348,7 +365,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         return channel.eventLoop().ticker().nanoTime();
     }
 
-    /** One timer serves all records; most find it set for an earlier time. */
+    /** One timer serves all records: most records find it already set, for an earlier time. */
     private void watch(long nanos) {
         if (timer == null) {
             timer = channel.eventLoop().schedule(this::look, nanos, TimeUnit.NANOSECONDS);
@@ -371,8 +388,8 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes without a word, as within a record nothing can be said. Not by way of the engine, which would wait for its
-     * own last word to leave.
+     * Closes without an ERROR, since none can be sent within a record. The close does not pass through the engine,
+     * which would wait until its own close_notify has left.
      */
     private void close() {
         over();

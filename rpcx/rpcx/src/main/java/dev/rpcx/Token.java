@@ -15,15 +15,15 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a token says, and its one form in bytes. Every part has a fixed length or its length before it, and the
- * signature covers a version, service and method in the same form, so that no two calls are signed alike. Byte by byte
- * in {@code docs/security.md}.
+ * Content of a token, and its only form in bytes. Every part has a fixed length or its length before it, and the
+ * signature covers a version, the service and the method in the same form, so that no two calls are signed alike.
+ * {@code docs/security.md} describes the form byte by byte.
  *
- * @param expiresMillis since 1970
+ * @param expiresMillis time at which the token expires, in milliseconds since 1970
  * @param nonce {@value #NONCE_BYTES} bytes
- * @param signer whose secret signs
- * @param caller whom the signer speaks for; null for a call of its own
- * @param via services between caller and signer, the first one first; empty without a caller
+ * @param signer principal whose secret signs the token
+ * @param caller principal for whom the signer speaks; null for a call of the signer's own
+ * @param via services between the caller and the signer, the first one first; empty without a caller
  */
 record Token(
         long expiresMillis,
@@ -34,7 +34,8 @@ record Token(
     static final int NONCE_BYTES = 16;
 
     /**
-     * Services between the caller and the signer: more than any sensible path has, and far below the limit of metadata.
+     * Largest number of services between the caller and the signer: more than any sensible path has, and far below the
+     * limit of metadata.
      */
     static final int MAX_VIA = 16;
 
@@ -44,7 +45,7 @@ record Token(
     private static final String MAC = "HmacSHA256";
     private static final int MAC_BYTES = 32;
 
-    /** Begins what is signed: a signature made for anything else is none of a token. */
+    /** Beginning of the bytes that are signed: a signature that was made for anything else is not that of a token. */
     private static final byte[] DOMAIN = "rpcx token 2".getBytes(StandardCharsets.US_ASCII);
 
     private static final byte OWN = 1;
@@ -53,17 +54,17 @@ record Token(
     private static final int MAX_CLAIM_BYTES =
             1 + 8 + NONCE_BYTES + 2 * MAX_FIELD_BYTES + 1 + MAX_VIA * MAX_FIELD_BYTES;
 
-    /** Longest text of a token: a longer one is not even decoded. */
+    /** Largest number of characters of a token's text: a longer text is not even decoded. */
     private static final int MAX_TEXT = (MAX_CLAIM_BYTES + MAC_BYTES + 2) / 3 * 4;
 
-    /** A token as it came, its signature not looked at yet. */
+    /** Token as it has arrived, whose signature has not been checked yet. */
     record Received(Token token, byte[] claims, byte[] mac) {
         boolean isSignedBy(SecretKeySpec key, String service, String method) {
             return MessageDigest.isEqual(signature(key, claims, service, method), mac);
         }
     }
 
-    /** @throws IllegalArgumentException a name that cannot stand in a token */
+    /** @throws IllegalArgumentException if the name cannot stand in a token */
     static String checkedName(String what, String name) {
         if (!isName(name)) {
             throw new IllegalArgumentException(what + ": a name of " + name.length() + " characters (expected: 1 to "
@@ -89,7 +90,7 @@ record Token(
         return new SecretKeySpec(secret, MAC);
     }
 
-    /** Text of this token for one call of this method. */
+    /** Returns the text of this token, signed for one call of the method. */
     String signed(SecretKeySpec key, String service, String method) {
         byte[] claims = claims();
         byte[] mac = signature(key, claims, service, method);
@@ -132,7 +133,7 @@ record Token(
         }
     }
 
-    /** @return null for a text that no token has, in every character */
+    /** @return the token as it has arrived; null if the text is not, in every character, one that a token has */
     static @Nullable Received read(@Nullable String text) {
         if (text == null || text.length() > MAX_TEXT) {
             return null;
@@ -184,7 +185,7 @@ record Token(
         return in.hasRemaining() ? null : new Token(expires, nonce, signer, caller, via);
     }
 
-    /** @return null where no name stands there */
+    /** @return null if no valid name comes next */
     private static @Nullable String name(ByteBuffer in) {
         if (in.remaining() < Short.BYTES) {
             return null;
@@ -196,7 +197,8 @@ record Token(
         ByteBuffer bytes = in.slice(in.position(), length);
         in.position(in.position() + length);
         try {
-            // strict: what is no UTF-8 must not become a replacement character, which another name may have too
+            // the decoder is strict: bytes that are not UTF-8 must not become a replacement character, which another
+            // name may have too
             String name = StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();
             return isName(name) ? name : null;
         } catch (CharacterCodingException malformed) {

@@ -16,25 +16,27 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Signed tokens as interceptors: each attempt of a call carries one of its own, good for one service and method, for
- * 30 s and for one use. A caller has a secret of its own, so it can sign as nobody else. Arguments are not signed: use
- * {@link Tls} beneath.
+ * Interceptors for signed tokens. Each attempt of a call carries a token of its own, which is good for one service and
+ * method, for 30 s and for one use. Each caller has a secret of its own, so it can sign under its own name only.
+ * Arguments are not signed: use {@link Tls} beneath.
  *
- * <p>A service between two others names whom it serves with {@link #forwarding}: the caller's name goes with the calls
- * it makes, under the service's own signature, and counts where the next server lets that service speak for others.
+ * <p>A service between two others names the caller that it serves with {@link #forwarding}: the calls that it makes
+ * carry the caller's name under the service's own signature. The name counts where the next server lets that service
+ * speak for others.
  *
- * <p>One use is one use for each {@link OneUse}, as a rule for each process with all of its servers: where several
- * instances of a service take the same secrets, a token that was read on its way is good once at each of them, unless
- * they share one.
+ * <p>One use means one use at each {@link OneUse}, which is as a rule one for each process with all of its servers.
+ * Where several instances of a service accept the same secrets, a token that was intercepted on its way is good once at
+ * each instance, unless the instances share a {@code OneUse}.
  *
- * <p>On the wire: metadata {@code rpcx-token}. Its bytes, and what is signed, stand in {@code docs/security.md}.
+ * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} tells its bytes, and what
+ * is signed.
  */
 public final class Tokens {
     private static final System.Logger LOGGER = System.getLogger(Tokens.class.getName());
     private static final String ENTRY = "rpcx-token";
     private static final Duration LIFETIME = Duration.ofSeconds(30);
 
-    /** Clocks of two hosts may differ by so much. */
+    /** Largest difference between the clocks of two hosts that is allowed for. */
     private static final Duration SKEW = Duration.ofSeconds(10);
 
     private static final String NAME = "1 to 255 bytes of UTF-8 without control characters";
@@ -42,7 +44,7 @@ public final class Tokens {
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /** Stands in for the secret of a principal that is not known: nobody has it. */
+    /** Random key that stands in for the key of an unknown principal, and that nobody has. */
     private static final SecretKeySpec NOBODYS = Token.key(random(32));
 
     private Tokens() {}
@@ -54,12 +56,12 @@ public final class Tokens {
     }
 
     /**
-     * For a client: signs every attempt of every call. A client has one interceptor that signs, this or one that
-     * forwards: {@link Client.Builder#build} refuses a second one.
+     * For a client: signs every attempt of every call. A client has at most one interceptor that signs, this one or one
+     * that forwards: {@link Client.Builder#build} refuses a second one.
      *
-     * @param principal 1 to 255 bytes of UTF-8 without control characters
-     * @param secret shared with the servers: 16 bytes or more, at random
-     * @throws IllegalArgumentException another name, or a shorter secret
+     * @param principal name of the caller: 1 to 255 bytes of UTF-8 without control characters
+     * @param secret secret that the caller shares with the servers: 16 random bytes or more
+     * @throws IllegalArgumentException the name is not as described, or the secret is shorter
      */
     public static Interceptor signing(String principal, byte[] secret) {
         return signing(principal, secret, InstantSource.system());
@@ -71,7 +73,7 @@ public final class Tokens {
         return new Signing(call -> signed(call, principal, null, List.of(), key, clock));
     }
 
-    /** Signs calls. A class of its own, so that a client can tell how many it has. */
+    /** Interceptor that signs calls. It has a class of its own so that a client can count its signing interceptors. */
     static final class Signing implements Interceptor {
         private final UnaryOperator<Invocation> signer;
 
@@ -86,23 +88,24 @@ public final class Tokens {
     }
 
     /**
-     * For a service's own client: signs every call as the service, and names whom it is made for: the
-     * {@link CallContext#principal} of the call that the same thread is handling. Without one the call is the service's
-     * own, with the service's rights: so is a call that a handler makes on another thread, or for a caller that has no
-     * principal. {@link #forwardingOnly} refuses those. Nothing is forwarded further than 16 services.
+     * For a service's own client: signs every call as the service, and names the caller for whom the call is made. That
+     * is the {@link CallContext#principal} of the call that the same thread is handling. Without a principal the call
+     * is the service's own, with the service's rights. This includes a call that a handler makes on another thread, or
+     * for a caller that has no principal; {@link #forwardingOnly} refuses such calls. A name is forwarded through at
+     * most 16 services.
      *
-     * @param service 1 to 255 bytes of UTF-8 without control characters
-     * @param secret the service's, shared with the servers it calls: 16 bytes or more, at random
-     * @throws IllegalArgumentException another name, or a shorter secret
+     * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
+     * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
+     * @throws IllegalArgumentException the name is not as described, or the secret is shorter
      */
     public static Interceptor forwarding(String service, byte[] secret) {
         return forwarding(service, secret, InstantSource.system());
     }
 
     /**
-     * As {@link #forwarding}, and never signs for the service itself: a call made where the thread handles none, or one
-     * without a {@link CallContext#principal}, is refused as {@link RPCXException.Code#UNAUTHENTICATED}, before it is
-     * sent.
+     * As {@link #forwarding}, but never signs for the service itself: where the thread handles no call, or one without
+     * a {@link CallContext#principal}, the call that it makes is refused as
+     * {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
      */
     public static Interceptor forwardingOnly(String service, byte[] secret) {
         Signing forwarding = forwarding(service, secret, InstantSource.system());
@@ -145,7 +148,9 @@ public final class Tokens {
         }
     }
 
-    /** Each attempt has a nonce and a time of its own: a server takes no token twice. */
+    /**
+     * Adds a token to a call. Each attempt has a nonce and an expiry of its own, since a server takes no token twice.
+     */
     private static Interceptor.Invocation signed(
             Interceptor.Invocation call,
             String signer,
@@ -161,35 +166,36 @@ public final class Tokens {
     }
 
     /**
-     * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, all alike and not
-     * executed, and sets {@link CallContext#principal} for the others. Remembers tokens until they expire, as
-     * {@link OneUse#inProcess()} does: a token is good once at all servers of the process. A call that waits here for
-     * so long that its good token expires meanwhile is refused as {@link RPCXException.Code#OVERLOADED}, not executed.
-     * A server has one such interceptor: a second one would refuse each token as used, so {@code build} refuses it.
+     * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, not executed and
+     * with the same text whatever is wrong, and sets {@link CallContext#principal} for the other calls. Used tokens are
+     * remembered until they expire, as {@link OneUse#inProcess()} does: a token is good once at all servers of the
+     * process together. A call that waits at the server for so long that its good token expires meanwhile is refused as
+     * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: a second one
+     * would refuse each token as used, so {@code build} refuses it.
      *
-     * <p>A token that speaks for somebody else is refused: see {@link #requiring(Function, Predicate)}.
+     * <p>A token that speaks for another caller is refused: see {@link #requiring(Function, Predicate)}.
      *
-     * @param secrets of a principal; null for one that is not known. Asked for names that anybody has sent, on the
-     *     handler's thread. Where it throws, or gives fewer than 16 bytes, the call is refused like any other, and the
-     *     log says so, once a minute at most.
+     * @param secrets returns the secret of a principal; null for an unknown principal. It is called on the handler's
+     *     thread, with names that anybody may have sent. Where it throws, or returns fewer than 16 bytes, the call is
+     *     refused like any other, and the log says so, once a minute at most.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets) {
         return requiring(secrets, nobody -> false);
     }
 
     /**
-     * As {@link #requiring(Function)}, and takes the word of these services for whom they call.
-     * {@link CallContext#principal} is then the {@link Caller} whom they serve.
+     * As {@link #requiring(Function)}, but trusts some services to name the caller that they serve.
+     * {@link CallContext#principal} is then that {@link Caller}.
      *
-     * @param mayForward whether this principal, whose signature is good, may speak for others
+     * @param mayForward tells whether a principal, whose signature is good, may speak for others
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets, Predicate<String> mayForward) {
         return requiring(secrets, mayForward, OneUse.inProcess());
     }
 
     /**
-     * As {@link #requiring(Function, Predicate)}, with what remembers used tokens given: for several processes that
-     * take the same secrets and share what remembers them.
+     * As {@link #requiring(Function, Predicate)}, with {@code used} to remember used tokens. For several processes that
+     * accept the same secrets and share one such memory.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
@@ -213,7 +219,10 @@ public final class Tokens {
                 clock));
     }
 
-    /** Lets no call through without a valid token. A class of its own, so that a server can tell that it has one. */
+    /**
+     * Interceptor that refuses calls without a valid token. It has a class of its own so that a server can recognize
+     * it.
+     */
     static final class Requiring implements Interceptor {
         private final Verifier verifier;
 
@@ -227,7 +236,7 @@ public final class Tokens {
             if (caller == null) {
                 throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
-            // wherever this is called from: it is this call that the token was sent with
+            // the context has to be that of the call that brought the token, from wherever this interceptor is called
             return Chain.proceed(call, known -> {
                 CallContext.current().orElseThrow().authenticate(caller);
                 return next.proceed(known);
@@ -236,14 +245,14 @@ public final class Tokens {
     }
 
     /**
-     * Who calls, as a token says.
+     * Caller that a token names.
      *
-     * @param name of who signed the token, or of whom the signer speaks for
-     * @param via the services through which the call came, the first one first, the signer last; empty for a caller
-     *     that came by itself
+     * @param name name of the signer of the token, or of the caller for whom the signer speaks
+     * @param via services through which the call has come, in this order, the signer last; empty where the caller
+     *     itself has signed
      */
     public record Caller(String name, List<String> via) implements Principal {
-        /** Keeps a copy. */
+        /** Copies {@code via}. */
         public Caller {
             Given.notNull(name, "name", "that of the caller");
             via = Given.noneNull(via, "via", "names of services");
@@ -256,33 +265,37 @@ public final class Tokens {
     }
 
     /**
-     * Remembers the tokens that have been used. Asked only about tokens whose signature and time are good, so only who
-     * has a secret can add to it. Thread-safe; on the handler's thread, which may block where the method's handler may.
+     * Remembers the tokens that have been used. It is asked only about tokens whose signature and time are good, so
+     * only holders of a secret can add to it. Must be thread-safe. It is called on the handler's thread, and may block
+     * where the method's handler may.
      *
-     * <p>A store that several processes share answers this with one atomic step, as {@code SET key "" NX PXAT until} of
-     * Redis, with a clock of its own. That may differ by 10 s from the clock of each process that asks. Where a token
-     * expires while the store is asked, the call is refused as {@link RPCXException.Code#OVERLOADED}, whatever it says.
+     * <p>A store that several processes share answers with one atomic step, such as {@code SET key "" NX PXAT until} of
+     * Redis. The store's clock may differ by 10 s from the clock of each process that asks. Where a token expires while
+     * the store is asked, the call is refused as {@link RPCXException.Code#OVERLOADED}, whatever the store answers.
      */
     @FunctionalInterface
     public interface OneUse {
         /**
-         * Remembers a token, and says whether it was used for the first time. Must not forget it before {@code until}:
-         * whoever has no room left throws {@link RPCXException#refused}, {@link RPCXException.Code#OVERLOADED}.
-         * Anything else that it throws refuses the call as {@link RPCXException.Code#UNAVAILABLE}.
+         * Remembers a token, and tells whether it is used for the first time. The token must not be forgotten before
+         * {@code until}: an implementation without room for it throws {@link RPCXException#refused} with
+         * {@link RPCXException.Code#OVERLOADED}. Any other exception refuses the call as
+         * {@link RPCXException.Code#UNAVAILABLE}.
          *
-         * @param signer whose secret has signed it
-         * @param token 43 characters, letters, digits, hyphens and underscores: its signature, different for each token
-         * @param until when it is refused for its age by every process whose clock is no more than 10 s behind that of
-         *     what remembers it: at most 60 s from now
+         * @param signer principal whose secret has signed the token
+         * @param token signature of the token, which differs from token to token: 43 letters, digits, hyphens and
+         *     underscores
+         * @param until time from which every process refuses the token for its age, if its clock is at most 10 s behind
+         *     that of the implementation: at most 60 s from now
          */
         boolean first(String signer, String token, Instant until);
 
         /**
-         * In the memory of this process, the same for all of its servers: an eighth of its heap at most, 130 bytes a
-         * token and some 160 with a name a signer for 40 s, half of them of one signer; that is some 26,000 calls a
-         * second for each GiB of heap, and at most 100,000. Where there is no room, further tokens are refused as
-         * {@link RPCXException.Code#OVERLOADED} until others have expired; none is forgotten early. A process that is
-         * started again has forgotten all: a token read on its way is then good once more within its time.
+         * Returns the memory of used tokens that all servers of this process share. It takes at most an eighth of the
+         * heap: for 40 s it holds 130 bytes for each token, and some 160 bytes and the name for each signer. One signer
+         * may take half of it. This is enough for some 26,000 calls a second for each GiB of heap, and for at most
+         * 100,000. Where there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until
+         * others have expired; no token is forgotten early. A process that is restarted has forgotten all tokens: a
+         * token that was intercepted on its way is then good once more within its time.
          */
         static OneUse inProcess() {
             return InMemory.OF_PROCESS;
@@ -298,13 +311,17 @@ public final class Tokens {
         }
     }
 
-    /** A server's side. Every way to be refused takes one signature's time. */
+    /**
+     * Checks the tokens at a server. Refusing a well-formed token takes the time of one signature, whatever is wrong.
+     */
     private static final class Verifier {
         private final Function<String, byte @Nullable []> secrets;
         private final Predicate<String> mayForward;
         private final OneUse used;
 
-        /** How long behind its expiry a token is remembered. A store's clock is not ours: it may be ahead. */
+        /**
+         * Time after its expiry for which a token is remembered. It is longer for a store, whose clock may be ahead.
+         */
         private final Duration keptBeyond;
 
         private final InstantSource clock;
@@ -333,7 +350,7 @@ public final class Tokens {
             }
             Token token = received.token();
             SecretKeySpec known = known(token.signer());
-            // a name that is not known takes as long as one that is
+            // a signature is checked for an unknown name too, so that it takes as long as a known one
             boolean isSigned = received.isSignedBy(known == null ? NOBODYS : known, call.service(), call.method());
             long now = clock.millis();
             long ageMillis = TimeUnit.NANOSECONDS.toMillis(Chain.given(call).ageNanos());
@@ -344,7 +361,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), now)) {
-                // good when it came, and too old now: a copy of it may have been used and forgotten meanwhile
+                // the token was good when it came, and is too old now: a copy may have been used and forgotten
+                // meanwhile
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         "the call has waited here for " + TimeUnit.MILLISECONDS.toSeconds(ageMillis)
@@ -354,7 +372,7 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), clock.millis())) {
-                // the store may have been asked behind its end, and have forgotten a copy of it
+                // the store may have been asked after the token's end, and may have forgotten a copy of it by then
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
             }
@@ -366,7 +384,7 @@ public final class Tokens {
             return new Caller(token.caller(), via);
         }
 
-        /** Both sides of each comparison are near now, so that no claimed time overflows. */
+        /** Compares without arithmetic on {@code expires}, so that no value that a token claims can overflow. */
         private static boolean isTimely(long expires, long now) {
             return expires > now - SKEW.toMillis()
                     && expires <= now + LIFETIME.plus(SKEW).toMillis();
@@ -407,7 +425,7 @@ public final class Tokens {
                         && refused.executed() == RPCXException.Executed.NOT_EXECUTED) {
                     throw refused;
                 }
-                // a store may make calls of its own: how one of those ended says nothing about this call
+                // a store may make calls of its own, whose other errors say nothing about this call
                 usedFail.log("what remembers used tokens fails, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }

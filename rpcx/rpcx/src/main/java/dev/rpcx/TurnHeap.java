@@ -5,16 +5,17 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A queue of those that have turns, the earliest turn first. It takes, gives up and moves any of them in logarithmic
- * time, since each knows where it stands; and it holds no object beside an array. Not thread-safe.
+ * Priority queue (binary heap) of entries, the one with the earliest turn first. To add or remove any entry takes
+ * logarithmic time, since each entry knows its index. The queue holds no object beside an array. Not thread-safe.
  */
 final class TurnHeap<E extends TurnHeap.Entry> {
     private static final int FIRST_LENGTH = 2;
 
-    /** Stands in one queue at most. */
+    /** Entry, which stands in one queue at most. */
     abstract static class Entry {
         /**
-         * What comes earlier has a smaller one; no two in a queue have the same. Not changed while it stands in one.
+         * Number by which a queue is ordered: an earlier entry has a smaller one, and no two entries in a queue have
+         * the same. It must not change while the entry stands in a queue.
          */
         long turn;
 
@@ -30,13 +31,13 @@ final class TurnHeap<E extends TurnHeap.Entry> {
         return size == 0;
     }
 
-    /** @return null if there is none */
+    /** @return the entry with the earliest turn; null if the queue is empty */
     @Nullable
     E first() {
         return at(0);
     }
 
-    /** The next to be added takes no memory. */
+    /** Makes room: to add one entry then takes no memory. */
     void makeRoom() {
         if (size == entries.length) {
             entries = Arrays.copyOf(entries, 2 * size);
@@ -48,7 +49,7 @@ final class TurnHeap<E extends TurnHeap.Entry> {
         up(size++, entry);
     }
 
-    /** Does nothing if it does not stand in this queue: nobody else leaves in its place. */
+    /** Does nothing if the entry does not stand in this queue: no other entry is removed in its place. */
     void remove(E entry) {
         int at = ((Entry) entry).at;
         if (at >= size || entries[at] != entry) {
@@ -62,7 +63,7 @@ final class TurnHeap<E extends TurnHeap.Entry> {
         }
     }
 
-    /** In no certain order. */
+    /** Passes all entries to the consumer, in no certain order. */
     void forEach(Consumer<? super E> consumer) {
         for (int i = 0; i < size; i++) {
             E entry = at(i);
@@ -72,12 +73,12 @@ final class TurnHeap<E extends TurnHeap.Entry> {
         }
     }
 
-    @SuppressWarnings("unchecked") // nothing else is added
+    @SuppressWarnings("unchecked") // only entries of type E are added
     private @Nullable E at(int i) {
         return (E) entries[i];
     }
 
-    /** Puts it here, or above where those have later turns. */
+    /** Puts the entry here, or further up where the entries above have later turns. */
     private void up(int from, Entry entry) {
         int at = from;
         while (at > 0) {
@@ -91,7 +92,7 @@ final class TurnHeap<E extends TurnHeap.Entry> {
         put(at, entry);
     }
 
-    /** Puts it here, or below where one has an earlier turn. */
+    /** Puts the entry here, or further down where an entry below has an earlier turn. */
     private void down(int from, Entry entry) {
         int at = from;
         while (2 * at + 1 < size) {

@@ -6,76 +6,83 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Messages that wait for their connection's socket, and whose turn it is to leave next: each brings one frame, and goes
- * to the end if it has more. It belongs to the event loop.
+ * Messages that wait for the socket of their connection, and the order in which they leave. The messages in rotation
+ * leave one frame each; a message that has more goes to the end. Event loop only.
  *
  * <p>A message in parts that has begun takes room at its receiver, which wants it to go on at some rate and refuses it
- * otherwise; where many begin at once over a slow way each is too slow. So of messages of one size one has begun, and
- * the others wait in the order in which they came. Sizes count as one up to four times the smallest: a message waits
- * only for those that take not much longer than itself, and of messages up to 4 MiB at most four have begun. A message
- * of one frame waits for nobody's end.
+ * otherwise. If many began at once over a slow network, each would be too slow. So of the messages of one size class
+ * only one has begun, and the others wait in the order in which they came. A size class reaches up to four times its
+ * smallest size: a message waits only for messages that take not much longer than itself, and of messages up to 4 MiB
+ * at most four have begun. A message of one frame waits only if it has to follow a message that may not begin yet.
  */
 final class Turns {
-    /** Up to 2 to the power of this a message in parts is of the first size, up to four times that of the second. */
+    /**
+     * Binary logarithm of the largest size in the first size class of messages in parts. The second class reaches up to
+     * four times that size.
+     */
     private static final int FIRST_SIZE_BITS = 16;
 
-    /** The size of a message of one frame. */
+    /** Size class of a message of one frame. */
     private static final byte WHOLE = 0;
 
-    /** Queues that have held more are not kept by a connection at rest. */
+    /** Queues that have held more messages than this are not kept by a connection at rest. */
     private static final int MOST_KEPT = 64;
 
     /**
-     * Each has its turn. Of those in parts there is one of a size. A set in order: a peer that stands still ends many
-     * calls at once, and each takes its own out from somewhere within.
+     * Messages in rotation; of those in parts there is at most one of each size class. It is a set in insertion order:
+     * when a peer stands still, many calls end at once, and each removes its message from somewhere within.
      */
     private Set<Outbound> inTurn = new LinkedHashSet<>();
 
     /**
-     * Messages in parts that may not begin yet, and what has to follow them; where there are any, there are others in
-     * turn.
+     * Messages in parts that may not begin yet, and messages that have to follow them. If there are any, there are
+     * others in rotation.
      */
     private Set<Outbound> waiting = new LinkedHashSet<>();
 
-    /** A bit for each size of which a message in parts has its turns. */
+    /** A bit for each size class of which a message in parts is in rotation. */
     private int taken;
 
-    /** Messages that came as one frame, with the one that {@link #next} has brought. */
+    /** Number of messages of one frame, including one that {@link #next} has returned. */
     private int wholes;
 
-    /** Messages of one frame that follow one that may not begin yet. */
+    /** Number of messages of one frame that have to follow a message that may not begin yet. */
     private int following;
 
-    /** What has not left of all that is here: the sum of {@link Outbound#waitingBytes}. */
+    /** Bytes of the messages here that have not left: the sum of {@link Outbound#waitingBytes}. */
     private long bytes;
 
-    /** Most messages that were here at once since the queues were made, roughly. */
+    /** Largest number of messages that were here at once since the queues were made, roughly. */
     private int most;
 
-    /** Whether nothing has a turn, and so nothing waits for one, but for what {@link #next} has brought. */
+    /**
+     * Whether no message is in rotation. Then none waits to begin either, unless behind the message that {@link #next}
+     * has returned.
+     */
     boolean isEmpty() {
         return inTurn.isEmpty();
     }
 
-    /** Whether there are no others than what {@link #next} has brought. */
+    /** Whether no message is here except the one that {@link #next} has returned. */
     boolean isLast() {
         return inTurn.isEmpty() && waiting.isEmpty();
     }
 
-    /** How many bytes of messages wait here, but for what {@link #next} has brought. */
+    /** Number of bytes that wait here, without those of the message that {@link #next} has returned. */
     long bytes() {
         return bytes;
     }
 
-    /** Whether a message of one frame waits, which another one is not to overtake. */
+    /** Whether a message of one frame waits, which another message must not overtake. */
     boolean hasWhole() {
         return wholes > 0;
     }
 
     /**
-     * A message that has not begun.
+     * Adds a message that has not begun.
      *
-     * @param isAhead it follows one of its id, if that is of one frame and the other waits for its turns
+     * @param isAhead whether the message would overtake another message of its id; if it has one frame, it follows that
+     *     message while that waits to begin
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
@@ -99,7 +106,7 @@ final class Turns {
         }
     }
 
-    /** 1 for the first size. */
+    /** Size class of a message in parts; 1 for the first class. */
     private static byte size(int bytes) {
         int bits = Integer.SIZE - Integer.numberOfLeadingZeros(bytes - 1);
         return (byte) (1 + Math.max(0, (bits - FIRST_SIZE_BITS + 1) / 2));
@@ -125,7 +132,10 @@ final class Turns {
         inTurn.add(message);
     }
 
-    /** The message whose turn it is, which {@link #goesOn} behind it or has {@link #ended}; null if there is none. */
+    /**
+     * Takes the next message in rotation, for which the caller then calls {@link #goesOn} or {@link #ended}; null if
+     * there is none.
+     */
     @Nullable
     Outbound next() {
         Iterator<Outbound> all = inTurn.iterator();
@@ -138,7 +148,10 @@ final class Turns {
         return next;
     }
 
-    /** What it has now counts until it leaves: its body may have another use before it is removed. */
+    /**
+     * Counts the bytes that the message has now. The message keeps that number, since its body may have another use
+     * before the message is removed.
+     */
     private void count(Outbound message) {
         message.waitingBytes = message.body.readableBytes();
         bytes += message.waitingBytes;
@@ -149,7 +162,7 @@ final class Turns {
         inTurn.add(message);
     }
 
-    /** The last of it has left. */
+    /** Called when the last frame of a message has left, or when no more of it leaves. */
     void ended(Outbound message) {
         if (message.size == WHOLE) {
             wholes--;
@@ -167,10 +180,10 @@ final class Turns {
         }
     }
 
-    /** What waits for a message of this id waits no longer. */
+    /** Puts the messages in rotation that wait for a message of this id. */
     private void letFollow(int id) {
         if (following == 0) {
-            // all that wait are not walked for each that is taken back
+            // saves a walk over all waiting messages for each message that is taken back
             return;
         }
         for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
@@ -183,7 +196,7 @@ final class Turns {
         }
     }
 
-    /** No more of it leaves. */
+    /** Removes a message of which no more leaves. */
     void remove(Outbound message) {
         if (inTurn.remove(message)) {
             bytes -= message.waitingBytes;
@@ -199,7 +212,7 @@ final class Turns {
         }
     }
 
-    /** Queues that have grown and hold few or nothing are given up. */
+    /** Replaces queues that have grown and hold few messages or none. */
     void shrink() {
         int now = inTurn.size() + waiting.size();
         if (most <= MOST_KEPT || now > MOST_KEPT / 4) {
@@ -211,14 +224,14 @@ final class Turns {
             inTurn = fewer;
             most = now;
         } catch (OutOfMemoryError none) {
-            // they stay until the next look, if there is one, or as long as their connection
+            // the queues stay until the next call of this method, if there is one, or as long as their connection
         }
     }
 
     void clear() {
         inTurn.clear();
         waiting.clear();
-        // a handler may hold the connection for long
+        // a handler may hold the connection for long, and with it the queues
         shrink();
         taken = 0;
         wholes = 0;

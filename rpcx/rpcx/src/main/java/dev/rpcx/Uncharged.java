@@ -6,34 +6,34 @@ package dev.rpcx;
  * what is beyond is charged and can be refused.
  *
  * <p>A handler that is counted among those that run has its share of a {@value #HEAP_PART}th of the heap, but no more
- * than 24 KiB. There are at most as many of them as {@link Server.Builder#maxRunning} says, or as there are places.
- * Calls that are counted nowhere, because they have not begun or their handlers have ended, are more: each may hold
- * {@link #IDLE_METADATA_BYTES} and {@link #IDLE_OBJECT_BYTES}, and no buffer that has grown.
+ * than 24 KiB. There are at most as many of these handlers as {@link Server.Builder#maxRunning} says, or as there are
+ * places. Calls that are counted nowhere, because they have not begun or their handlers have ended, may be more
+ * numerous: each may hold {@link #IDLE_METADATA_BYTES} and {@link #IDLE_OBJECT_BYTES}, and no buffer that has grown.
  *
- * @param bodyBytes of the buffer for request and reply
- * @param metadataBytes of memory
- * @param objectBytes of memory that a request is read into, estimated
+ * @param bodyBytes bytes of the buffer for request and reply
+ * @param metadataBytes bytes of memory that the metadata take
+ * @param objectBytes bytes of memory that the objects take which a request is read into, estimated
  */
 record Uncharged(int bodyBytes, int metadataBytes, int objectBytes) {
     static final int HEAP_PART = 16;
 
-    /** Enough for a token. */
+    /** Bytes of metadata that a call may hold which is counted nowhere: enough for a token. */
     static final int IDLE_METADATA_BYTES = 512;
 
     static final int IDLE_OBJECT_BYTES = 1024;
 
     /**
-     * A message up to this is not charged while its place is: there are as many as there are places, and charging would
-     * cost more than it saves.
+     * A message of up to this many bytes is not charged while its place is charged: there are as many such messages as
+     * there are places, and charging would cost more than it saves.
      */
     static final int SMALL_BYTES = 4 * 1024;
 
-    /** The limits where the heap is large enough, which is 3.66 GiB with the standard settings. */
+    /** Limits where the heap is large enough, which is from 3.66 GiB on with the standard settings. */
     static final Uncharged MOST = new Uncharged(SMALL_BYTES, 4 * 1024, 16 * 1024);
 
     private static final int MOST_BYTES = MOST.bodyBytes + MOST.metadataBytes + MOST.objectBytes;
 
-    /** @param running the most handlers that are counted at once, from 1 */
+    /** @param running largest number of handlers that are counted at once, from 1 */
     static Uncharged of(long heapBytes, long running) {
         long each = Math.min(MOST_BYTES, heapBytes / HEAP_PART / running);
         return new Uncharged(

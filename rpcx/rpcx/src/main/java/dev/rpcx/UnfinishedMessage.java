@@ -1,22 +1,22 @@
 package dev.rpcx;
 
 /**
- * How a request or an item comes that is not whole yet. It belongs to the event loop.
+ * Progress of a request or an item that is not whole yet. Event loop only.
  */
 final class UnfinishedMessage {
-    /** When it began, as {@link OwedTime} goes. */
+    /** Time at which the message began, by the clock of {@link OwedTime}. */
     final long sinceNanos;
 
-    /** The same by the event loop's clock. */
+    /** Time at which the message began, by the event loop's clock. */
     final long beganNanos;
 
-    /** When its bytes were looked at last, as {@link OwedTime} goes. */
+    /** Time at which the message's bytes were last checked, by the clock of {@link OwedTime}. */
     long lookedNanos;
 
-    /** How many have come since. */
+    /** Number of bytes that have come since {@code lookedNanos}. */
     long newBytes;
 
-    /** How many have come behind its first frame. */
+    /** Number of bytes that have come after the first frame. */
     long allBytes;
 
     UnfinishedMessage(long owedNanos, long nowNanos) {

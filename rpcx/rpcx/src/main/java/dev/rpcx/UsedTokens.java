@@ -7,36 +7,39 @@ import java.util.Iterator;
 import java.util.Map;
 
 /**
- * Good tokens that have been used and have not expired, in the memory of this process. Forgotten a whole second at a
- * time, never early: where there is no room the token is refused. Thread-safe.
+ * Remembers the valid tokens that have been used and have not expired, in the memory of this process. They are
+ * forgotten a whole second at a time, and never early: where there is no room a further token is refused. Thread-safe.
  */
 final class UsedTokens {
-    /** Heap of one remembered token, measured: its text of 43 characters, its entry, its part of a table. */
+    /** Heap in bytes of one remembered token, measured: its text of 43 characters, its entry, its part of a table. */
     private static final int TOKEN_BYTES = 130;
 
-    /** Heap of one signer beside the characters of its name, measured like that. */
+    /** Heap in bytes of one signer beside the characters of its name, measured. */
     private static final int SIGNER_BYTES = 160;
 
-    /** Part of the heap that all remembered tokens together may take. */
+    /** All remembered tokens together may take the heap, divided by this. */
     private static final int HEAP_PART = 8;
 
-    /** Tokens remembered at once, at 40 s each: for each GiB of heap some 26,000 calls a second, and at most 100,000. */
+    /**
+     * Largest number of tokens that are remembered at once. At 40 s each that is some 26,000 calls a second for each
+     * GiB of heap, and at most 100,000.
+     */
     static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_PART / TOKEN_BYTES);
 
-    /** One for the process, so that a token is good once at all of its servers, however many of them there are. */
+    /** Instance of the process, so that a token is good once at all of its servers, however many there are. */
     static final UsedTokens OF_PROCESS = new UsedTokens(MAX_REMEMBERED, InstantSource.system());
 
-    /** Part of the room that one signer may take, so that a busy or hostile one leaves room for the others. */
+    /** One signer may take the room, divided by this, so that a busy or hostile one leaves room for the others. */
     private static final int SIGNERS_PART = 2;
 
-    /** Tokens that end within one second. */
+    /** Tokens whose time ends within one second. */
     private static final class Second {
-        /** Each with its signer, which is one object for all that it has signed. */
+        /** Signer of each token; one object for all tokens that it has signed. */
         private final Map<String, Signer> ids = new HashMap<>();
     }
 
-    /** One whose tokens are remembered. */
+    /** Signer whose tokens are remembered. */
     private static final class Signer {
         private final String name;
         private int tokens;
@@ -53,15 +56,15 @@ final class UsedTokens {
     private final Map<Long, Second> seconds = withTable(0L, new Second());
     private final Map<String, Signer> signers = withTable("", new Signer(""));
 
-    /** Room that is taken, as a number of tokens. */
+    /** Room that is taken, counted in tokens. */
     private int count;
 
     private int remembered;
 
     /**
-     * The last second of which tokens have been forgotten. Never goes back: where the clock does, tokens up to this one
-     * may have been used. Not the time at which they were forgotten, which a clock may show by mistake: what expires
-     * after the last one that was known cannot have been forgotten.
+     * Latest second whose tokens have been forgotten. It never decreases: where the clock goes back, tokens up to this
+     * second may have been used. It is not the time at which they were forgotten, since a clock may show that by
+     * mistake: what expires after the latest token that was forgotten cannot have been forgotten.
      */
     private long forgottenTo = Long.MIN_VALUE;
 
@@ -73,8 +76,9 @@ final class UsedTokens {
     }
 
     /**
-     * An empty map that has its first table. One for which there was no memory when the first entry came has tables of
-     * 12, 24 and so on from then on, in which entries are not found again; so it must not be made with that.
+     * Returns an empty map that has its first table. A {@code HashMap} that finds no memory for that table when its
+     * first entry comes has tables of 12, 24 and so on from then on, in which entries are not found again; so the table
+     * must not be made with that entry.
      */
     private static <K, V> Map<K, V> withTable(K anyKey, V anyValue) {
         Map<K, V> map = new HashMap<>();
@@ -90,7 +94,7 @@ final class UsedTokens {
             long now = clock.instant().getEpochSecond();
             sweep(now);
             if (second < now) {
-                // good at the look before this one: a copy of it may have been used and forgotten since
+                // the token was good when the caller checked it: a copy of it may have been used and forgotten since
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
             }
@@ -116,13 +120,13 @@ final class UsedTokens {
     }
 
     /**
-     * All of it or nothing: where memory ends on the way, a table may have the entry all the same, and a signer without
-     * tokens would give back room that it never took.
+     * Keeps a token with its second and its signer, or nothing: where memory ends on the way, a table may have the
+     * entry all the same, and a signer without tokens would give back room that it never took.
      */
     private void keep(Signer signer, String token, long second, Second held) {
         boolean isKept = false;
         try {
-            // into a new second first: one whose first table could not be made is never used
+            // the token goes into its second first: a new second whose first table could not be made is never used
             held.ids.put(token, signer);
             seconds.put(second, held);
             signers.put(signer.name, signer);
@@ -138,7 +142,7 @@ final class UsedTokens {
         }
     }
 
-    /** Tokens in whose room a signer's name and entry have theirs. */
+    /** Returns the room of a signer's name and entry, counted in tokens. */
     private static int signerRoom(String signer) {
         return (SIGNER_BYTES + 2 * signer.length() + TOKEN_BYTES - 1) / TOKEN_BYTES;
     }

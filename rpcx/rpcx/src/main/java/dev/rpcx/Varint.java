@@ -2,7 +2,7 @@ package dev.rpcx;
 
 import io.netty.buffer.ByteBuf;
 
-/** Protobuf's base-128 numbers, low group first, at most ten bytes. */
+/** Reads and writes Protobuf's base-128 numbers, low group first, at most ten bytes. */
 final class Varint {
     private Varint() {}
 
@@ -19,7 +19,7 @@ final class Varint {
         out.writeByte((int) rest);
     }
 
-    /** Puts a number in at a place within what has been written. @return its bytes */
+    /** Inserts a number before bytes that have been written already. @return number of bytes that it takes */
     static int insert(ByteBuf out, int index, long value) {
         int bytes = size(value);
         int end = out.writerIndex();
@@ -31,7 +31,11 @@ final class Varint {
         return bytes;
     }
 
-    /** The same as {@link #write(ByteBuf, long)} into an array that has room for it. @return the index behind it */
+    /**
+     * As {@link #write(ByteBuf, long)}, into an array that has room for the number.
+     *
+     * @return the index behind the number
+     */
     static int write(byte[] out, int index, int value) {
         int at = index;
         int rest = value;
@@ -43,7 +47,7 @@ final class Varint {
         return at;
     }
 
-    /** @throws WireFault if the bytes end first, or the number is longer than ten bytes */
+    /** @throws WireFault if the bytes end within the number, or it is longer than ten bytes */
     static long read(ByteBuf in) {
         long value = 0;
         for (int shift = 0; shift < 70; shift += 7) {
@@ -60,9 +64,10 @@ final class Varint {
     }
 
     /**
-     * A length of what follows: not negative, not above {@code max}, not above what is there.
+     * Reads the length of what follows.
      *
-     * @param what it is the length of, for the fault
+     * @param what names what has this length, for the text of the fault
+     * @throws WireFault if the length is negative, above {@code max} or above the number of readable bytes
      */
     static int readLength(ByteBuf in, int max, String what) {
         long length = read(in);
@@ -73,7 +78,7 @@ final class Varint {
         return (int) length;
     }
 
-    /** Overwrites a number by one that is no larger, in as many bytes as it has. */
+    /** Overwrites a number of {@code bytes} bytes by one that is no larger, padded to as many bytes. */
     static void writePadded(ByteBuf out, int index, int bytes, long value) {
         long rest = value;
         for (int i = 0; i < bytes - 1; i++) {

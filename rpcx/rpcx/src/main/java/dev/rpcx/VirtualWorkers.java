@@ -12,22 +12,24 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Virtual threads that run the calls of one event loop, and wait for more instead of ending: starting one costs some 500 bytes, waking one a
- * turn of the scheduler.
+ * Virtual threads that run the calls of one event loop, and then wait for more calls instead of ending: starting a
+ * virtual thread costs some 500 bytes, waking one costs one dispatch by the scheduler.
  *
- * <p>A worker runs one call after the other, so that calls which came together cost one turn and not one each. Still no call ever waits for
- * another's handler: <em>while calls are queued, a worker has been woken that has not begun.</em> Whoever wakes holds the {@link #waking}
- * mark; it goes to the woken worker, who takes a call and, before running it, hands the mark to the next while calls are left. Where
- * handlers are quick, that next worker finds nothing left; where one blocks, it goes on.
+ * <p>A worker runs one call after the other, so calls that came together cost one dispatch and not one each. Still no
+ * call ever waits for another call's handler: <em>while calls are queued, a worker has been woken that has not
+ * begun.</em> The thread that wakes a worker holds the {@link #waking} mark, and passes the mark on to that worker. The
+ * woken worker takes a call and, before running it, hands the mark to the next worker if calls are left. Where handlers
+ * are quick, the next worker finds no call left; where one blocks, the next worker goes on with the queue.
  *
- * <p>Idle workers form a stack that any worker pushes to and only the mark's holder takes from. One taker is what keeps it right without
- * counters: between his look at the top and his exchange nobody else can take that top away.
+ * <p>Idle workers form a stack that any worker pushes to and only the holder of the mark pops from. With this single
+ * taker the stack has no ABA problem and needs no counters: between the taker's read of the top and its compare-and-set
+ * nobody else can take that top away.
  */
 final class VirtualWorkers {
-    /** Beyond this many idle ones a worker ends: a burst must not stay in memory. */
+    /** Maximum number of idle workers; further ones end, since a burst must not stay in memory. */
     private static final int MAX_IDLE = 256;
 
-    /** After this long a worker leaves the rest to the next: other virtual threads want the carrier too. */
+    /** Time after which a worker leaves the rest to the next one: other virtual threads want the carrier too. */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final long UNTIL_NOTHING_IS_QUEUED = TimeUnit.DAYS.toNanos(1);
@@ -37,9 +39,9 @@ final class VirtualWorkers {
     private static final AtomicLongFieldUpdater<Worker> WAKES =
             AtomicLongFieldUpdater.newUpdater(Worker.class, "wakes");
 
-    /** A task that asks for the time as it begins, which its worker knows. */
+    /** Task that needs the time at which it begins, which its worker knows. */
     interface Timed extends Runnable {
-        /** @param nowNanos by the event loop's ticker */
+        /** @param nowNanos time by the event loop's ticker */
         void run(long nowNanos);
     }
 
@@ -52,8 +54,8 @@ final class VirtualWorkers {
     private volatile boolean closed;
 
     /**
-     * @param starter has a new thread run what it is given, or throws
-     * @param ticker of the event loop
+     * @param starter has a new thread run the given task, or throws
+     * @param ticker the event loop's ticker
      */
     VirtualWorkers(Consumer<Runnable> starter, Ticker ticker) {
         this.starter = starter;
@@ -61,8 +63,8 @@ final class VirtualWorkers {
     }
 
     /**
-     * Event loop only. What it throws, where no thread can be started or woken, means that the task will not run: a
-     * worker that took it all the same has it, and nothing is thrown.
+     * Has a worker run the task. Event loop only. The method throws if no thread can be started or woken; the task then
+     * will not run. If a worker has taken the task all the same, the method does not throw.
      */
     void run(Runnable task) {
         if (takeMark()) {
@@ -76,11 +78,11 @@ final class VirtualWorkers {
             if (queued.remove(task)) {
                 throw e;
             }
-            // a worker has taken it already
+            // A worker has taken the task already.
         }
     }
 
-    /** Ends the idle workers, and the others when their calls end. After the event loop has ended. */
+    /** Ends the idle workers, and the others when their calls end. Called after the event loop has ended. */
     void close() {
         closed = true;
         handOnIfFree();
@@ -92,11 +94,11 @@ final class VirtualWorkers {
         }
     }
 
-    /** By the mark's holder: hands it to another worker if there is something to do, and gives it back otherwise. */
+    /** Called by the mark's holder. Hands the mark to another worker if there is something to do, or clears it. */
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // once more: who queued meanwhile may have seen the mark taken
+            // The queue is looked at once more: a thread that queued a call meanwhile may have seen the mark taken.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -105,9 +107,10 @@ final class VirtualWorkers {
     }
 
     /**
-     * As above, with this as the first that the worker runs. A thread may be queued for a carrier and what started or
-     * woke it throw all the same, for want of one more carrier: where the worker has not taken its wake by then, that
-     * is taken back, and it finds nothing when a carrier comes to it.
+     * Called by the mark's holder. Hands the mark to another worker, which runs {@code first} before queued calls. The
+     * start or wake may throw, for want of one more carrier, though the worker's thread is queued for a carrier. If the
+     * worker has not taken its wake by then, the wake is taken back, and the worker finds nothing to do when it gets a
+     * carrier.
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;
@@ -128,7 +131,7 @@ final class VirtualWorkers {
                 waking.set(false);
                 throw e;
             }
-            // it has begun, and has the mark
+            // The worker has taken its wake, and the mark with it.
         }
     }
 
@@ -155,19 +158,22 @@ final class VirtualWorkers {
 
     private final class Worker implements Runnable {
         /**
-         * Odd from a wake on, of which the start is the first, until the worker takes that, and even until the next: no
-         * two wakes are the same. {@link #TAKEN_BACK} from where one was taken back on: the worker ends, and has no
-         * mark.
+         * Count of wakes and of those taken. It is odd from a wake until the worker takes that wake, and even until the
+         * next wake; the start is the first wake. So no two wakes are the same. The value is {@link #TAKEN_BACK} once a
+         * wake has been taken back: the worker then ends, and does not hold the mark.
          */
         volatile long wakes = FIRST_WAKE;
 
-        /** What it begins its turn with; null if that is in the queue. Before {@link #wakes}, and with it. */
+        /** Task to begin with; null to take one from the queue. Written before {@link #wakes}, which publishes it. */
         private @Nullable Runnable first;
 
         private @Nullable Worker below;
         private @Nullable Thread thread;
 
-        /** Made with the worker: between its start and its first task nothing may fail, as it has the mark. */
+        /**
+         * Made with the worker: nothing may fail between the worker's start and its first task, as the worker holds the
+         * mark.
+         */
         private final Threads.Shared shared = new Threads.Shared();
 
         Worker(@Nullable Runnable first) {
@@ -186,18 +192,18 @@ final class VirtualWorkers {
                 }
                 push();
                 if (closed) {
-                    // the look at the stack that closing takes may have been before the push
+                    // close() may have looked at the stack before the push.
                     handOnIfFree();
                 }
                 while (wakes == wake + 1) {
                     LockSupport.park(this);
-                    // who is interrupted cannot park: an idle worker would keep its carrier busy
+                    // An interrupted thread cannot park: an idle worker would keep its carrier busy.
                     Thread.interrupted();
                 }
             }
         }
 
-        /** Begins with the mark. */
+        /** Runs tasks, as long as one worker may. The worker holds the mark at the beginning, and passes it on. */
         private void turn() {
             Runnable task = first == null ? queued.poll() : first;
             first = null;
@@ -205,7 +211,7 @@ final class VirtualWorkers {
             try {
                 handOn();
             } catch (RuntimeException | Error e) {
-                // no other worker can be started, and nobody else is on his way to what is queued
+                // No other worker can be started, and no one else is on its way to the queued tasks.
                 turn = UNTIL_NOTHING_IS_QUEUED;
                 if (task == null) {
                     task = queued.poll();

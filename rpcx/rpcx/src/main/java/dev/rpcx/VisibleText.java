@@ -7,14 +7,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Text for a log or a terminal, whoever has written it: nothing of it is obeyed, and what is read is what is there.
- * Stateless.
+ * Makes untrusted text safe for a log or a terminal: no control character of it takes effect, and every character of it
+ * can be seen. Stateless.
  */
 public final class VisibleText {
     /**
-     * First and last of each range of Default_Ignorable_Code_Point, in order: what has no picture wherever it stands,
-     * such as fillers, variation selectors and tags. The JDK has no such property. Source: DerivedCoreProperties.txt of
-     * Unicode 17, the same since Unicode 14.
+     * First and last code point of each range of Default_Ignorable_Code_Point, in ascending order: characters that are
+     * not displayed, such as fillers, variation selectors and tags. The JDK does not offer this property. Source:
+     * DerivedCoreProperties.txt of Unicode 17, the same since Unicode 14.
      */
     private static final int[] IGNORABLE = {
         0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
@@ -22,7 +22,7 @@ public final class VisibleText {
         0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF
     };
 
-    /** At most so many causes of one error are looked at, those that are suppressed among them. */
+    /** Most causes of one error that are looked at; suppressed exceptions count as causes. */
     private static final int MAX_CAUSES = 50;
 
     private static final int MAX_CAUSE_LENGTH = 10_000;
@@ -30,10 +30,10 @@ public final class VisibleText {
     private VisibleText() {}
 
     /**
-     * Appends a character as it is, or as the escapes of JSON where it has no picture of its own: control characters,
-     * line and paragraph separators, lone surrogates, those of Unicode's category Cf, which turn the direction of what
-     * follows or are not seen at all, those of its property Default_Ignorable_Code_Point, and what is blank and no
-     * plain space. Quotes and backslashes are left as they are.
+     * Appends a character as it is if it is visible, otherwise as the escapes of JSON. The following are escaped:
+     * control characters, line and paragraph separators, lone surrogates, characters of Unicode's category Cf, which
+     * change the direction of writing or are invisible, characters with the property Default_Ignorable_Code_Point, and
+     * blank characters other than the plain space. Quotes and backslashes are left as they are.
      */
     public static void append(StringBuilder to, int codePoint) {
         Given.notNull(to, "to", "what the text is appended to");
@@ -50,8 +50,8 @@ public final class VisibleText {
     }
 
     /**
-     * One line of at most this many characters before they are escaped: see {@link #append}. A text that is longer is
-     * cut, and ends with an ellipsis.
+     * Returns the text as one line, with its characters escaped as {@link #append} does. A text of more than
+     * {@code most} characters, counted before they are escaped, is cut and ends with an ellipsis.
      */
     public static String line(String text, int most) {
         Given.notNull(text, "text", "what the line says");
@@ -63,9 +63,9 @@ public final class VisibleText {
     }
 
     /**
-     * Says whether an error may have this as its cause, whoever has written its text: none of what is written of it
-     * with its own causes would be altered by {@link #line}. What has more than 50 causes, or one of more than 10,000
-     * characters, may not.
+     * Whether an exception, whose text may be untrusted, can be the cause of an error as it is: {@link #line} would
+     * alter nothing in its text or in the texts of its causes. False if it has more than 50 causes, or if one of these
+     * texts has more than 10,000 characters.
      */
     public static boolean isOf(Throwable thrown) {
         Given.notNull(thrown, "thrown", "an error");
@@ -107,10 +107,10 @@ public final class VisibleText {
         };
     }
 
-    /** Letters and symbols by their category, whose picture is nothing. */
+    /** Whether a character is a letter or a symbol by its category, but is displayed as a blank. */
     private static boolean isBlank(int c) {
         return switch (c) {
-            // the pattern of Braille without dots, a filler of Khitan, the null notehead of music
+            // the Braille pattern without dots, the Khitan filler, the null notehead of musical notation
             case 0x2800, 0x16FE4, 0x1D159 -> true;
             default -> false;
         };
@@ -118,7 +118,7 @@ public final class VisibleText {
 
     private static boolean isIgnorable(int c) {
         int at = Arrays.binarySearch(IGNORABLE, c);
-        // between a first and its last, which stand at an even and an odd index
+        // within a range: its first code point stands at an even index, its last at an odd one
         return at >= 0 || (-at - 1) % 2 == 1;
     }
 }

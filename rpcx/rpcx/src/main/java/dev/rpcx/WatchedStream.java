@@ -2,9 +2,9 @@ package dev.rpcx;
 
 import org.jspecify.annotations.Nullable;
 
-/** A server's stream, or its subscription to it, whose end may come from the server itself. */
+/** Stream of a server, or subscription to one, that is told its end where that comes from the server itself. */
 interface WatchedStream {
-    /** @param why what its caller is told; null where nobody waits for it any more */
+    /** @param why failure that ends the stream; null if nobody waits for the stream any more */
     void ended(@Nullable Throwable why);
 
     /** Tells a stream that is never subscribed to, or a subscription before it is cancelled, how it has ended. */

@@ -2,14 +2,17 @@ package dev.rpcx;
 
 /** Numbers of the native wire. Source: rpcx/spec/wire.md. */
 final class Wire {
-    /** "RPCX". As the length of a classic frame it would be far above any limit: that tells the two forms apart. */
+    /**
+     * The bytes "RPCX". As the length of a classic frame this number would be far above any limit, which tells the two
+     * wires apart.
+     */
     static final int MAGIC = 0x5250_4358;
 
     static final int VERSION = 1;
 
     /**
-     * No version is ever above this. From 9 on the byte behind "RPCX" could be one of a text, and a request of HTTP
-     * with a method that begins so would be a connection.
+     * Highest version that there will ever be. From 9 on the byte behind "RPCX" could be a character of a text, and an
+     * HTTP request whose method begins with "RPCX" would be taken for a connection.
      */
     static final int MAX_VERSION = 8;
 
@@ -18,7 +21,7 @@ final class Wire {
     /** Most that a frame's length field may say. Small enough that one fragment does not hold up the calls behind it. */
     static final int MAX_FRAME_BYTES = 16 * 1024;
 
-    /** Type and call id: what the length field counts before the payload. */
+    /** Bytes of the head and the call id, which the length field counts before the payload. */
     static final int HEAD_BYTES = 5;
 
     static final int MAX_PAYLOAD_BYTES = MAX_FRAME_BYTES - HEAD_BYTES;
@@ -55,7 +58,7 @@ final class Wire {
     /** The remaining time is given; without it the connection's default holds. */
     static final int TIME = 0x80;
 
-    /** Low half of a call id; the high half is the slot's generation. */
+    /** Mask of the slot, which is the low half of a call id; the high half is the slot's generation. */
     static final int SLOT_MASK = 0xFFFF;
 
     static final int MAX_SLOTS = 4096;

@@ -17,48 +17,53 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection that speaks the native wire: cuts what arrives into frames, gathers what many threads send and flushes it once.
+ * One connection of the native wire. It cuts incoming bytes into frames, and gathers the messages of many threads so
+ * that one flush sends them.
  *
- * <p>Outgoing: {@link #send} queues from any thread and wakes the event loop only if nobody has; the loop copies all it finds into one
- * pooled buffer and writes that. A message above one frame waits in {@link #turns} and leaves a fragment at a time,
- * behind the small ones;
- * so does any reply while the peer does not read.
+ * <p>Outgoing: {@link #send} queues a message from any thread, and wakes the event loop unless another thread has done
+ * so. The event loop gathers all queued messages and writes them together. A message larger than one frame waits in
+ * {@link #turns} and leaves one fragment at a time, behind the small messages. A request, reply or stream item of any
+ * size also waits there while the peer does not read.
  *
- * <p>Longer than 400 lines because what is gathered, what is cut and who writes change together, on the event loop, and nobody else may
- * touch them.
+ * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
+ * together on the event loop, and no other class may touch them.
  */
 abstract class WireConnection extends ChannelInboundHandlerAdapter {
-    /** Bytes that leave in one write when busy. Source: rpcx-bench, with messages of 100 kB; a client that does not read holds one batch. */
+    /**
+     * Size of a full batch in bytes, which leaves in one write when the connection is busy. Source: rpcx-bench, with
+     * messages of 100 kB. One batch is held for a client that does not read.
+     */
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * So many small frames take some 0.1 ms, by reckoning: no call's time has to be known better, and the peer does not
-     * wait longer for what comes of them.
+     * Number of small frames that are read with one look at the clock, and after which the output so far is sent. They
+     * take some 0.1 ms, by estimate: no call's time has to be known more precisely, and the peer does not wait longer
+     * for their results.
      */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
-    /** A frame counts as one more for each so many bytes. */
+    /** A frame counts as one more frame for each {@code FRAME_BYTES} bytes of its length. */
     private static final int FRAME_BYTES = 512;
 
-    /** What a loop reads at once, mostly. */
+    /** Initial capacity of {@code INBOX} in bytes, into which one read of the event loop mostly fits. */
     private static final int INBOX_BYTES = 64 * 1024;
 
     private static final int FIRST_BATCH_BYTES = 512;
     private static final int FIRST_CUT_BYTES = 256;
 
-    /** One connection writes no more than this while others of its loop wait. */
+    /** Most bytes that one connection writes before the other connections of its event loop are served. */
     private static final int AT_ONCE_BYTES = 512 * 1024;
 
-    /** As much of what comes meanwhile leaves between two messages that have waited for the socket. */
+    /** Most bytes of newly queued messages that leave between two frames of the messages in {@code turns}. */
     private static final int SHARE_BYTES = 32 * 1024;
 
-    /** What a message costs beside its bytes. */
+    /** Fixed cost of a message, counted in addition to its bytes against a limit such as {@code AT_ONCE_BYTES}. */
     private static final int MESSAGE_BYTES = 256;
 
-    /** With more than this gathered, see {@link #isBehind}. */
+    /** Bytes gathered, or sent during the current read, above which {@link #isBehind} holds. */
     private static final int SHORT_BYTES = 16 * 1024;
 
-    /** A body above this goes to the socket's buffer by itself; smaller ones are gathered on the heap first. */
+    /** A body larger than this is copied straight into {@code batch}; smaller ones are gathered on the heap first. */
     private static final int GATHERED_BYTES = 4 * 1024;
 
     private static final byte[] NOTHING = {};
@@ -68,7 +73,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private static final ByteBuf PREFACE = Unpooled.unreleasableBuffer(
             Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));
 
-    /** Where a loop's connections copy what they read: parsing the heap is several times faster than parsing a direct buffer. */
+    /**
+     * Heap buffer into which the connections of an event loop copy what they read. Parsing the heap is several times
+     * faster than parsing a direct buffer.
+     */
     private static final FastThreadLocal<ByteBuf> INBOX = new FastThreadLocal<>() {
         @Override
         protected ByteBuf initialValue() {
@@ -88,7 +96,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     final Channel channel;
 
-    /** What this connection holds. Closed by whoever opened it. */
+    /** Account of the resources that this connection holds. Whoever opened the account closes it. */
     final Account account;
 
     private final EventLoop loop;
@@ -101,26 +109,32 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Messages of more than one frame, and those that wait for the socket. */
     private final Turns turns = new Turns();
 
-    /** Small frames gathered for the next write: on the heap, where writing a byte costs no more than that. */
+    /** Small frames gathered for the next write, on the heap, where writing a byte costs nothing beyond the store. */
     private final Gathered gathered = new Gathered();
 
-    /** What is ready for the socket; {@link #gathered} comes after it. */
+    /**
+     * Direct buffer of bytes that are ready for the socket and precede those in {@link #gathered}; null if there are
+     * none.
+     */
     private @Nullable ByteBuf batch;
 
-    /** The begin of a frame whose end has not arrived. */
+    /** Beginning of a frame whose end has not arrived. */
     private final ByteBuf cut = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
     private final SocketQueue unsent;
 
-    /** {@link #gathered} and {@link #cut}, where they have grown. */
+    /** Charge for the buffers of {@link #gathered} and {@link #cut} once they have grown. */
     private final Charge kept;
 
-    /** What {@link #cut} may grow to, from where a frame is more than what is not counted until its end has come. */
+    /**
+     * Claim for the capacity that {@link #cut} may grow to. It is held from the moment at which more than
+     * {@code Outbound.SMALL_BYTES} of an incomplete frame have come until the end of that frame has come.
+     */
     private final Claim frame;
 
     private long keptBytes;
 
-    /** Consecutive looks that have found the same frame without its end. */
+    /** Number of consecutive looks by {@code KeepAlive} that have found the same frame without its end. */
     private int cutLooks;
 
     private boolean owesPong;
@@ -133,46 +147,48 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean greeted;
     private boolean reading;
 
-    /** More follows that leaves together, such as where what is queued is being taken from the queue. */
+    /** True while more messages follow that leave in the same flush, as while the queue is being emptied. */
     private boolean gathering;
 
     private volatile boolean closed;
 
     /**
-     * What this side has no memory for, or that it has none, where the connection ends for that: it says nothing of the
-     * peer. An {@link OutOfMemoryError} gives its own text: the JVM makes that of a literal when it first comes to it.
+     * Reason for the end of the connection if that is a lack of memory on this side; otherwise null. Such an end says
+     * nothing about the peer. The reason names what had no room, or is the text of an {@link OutOfMemoryError}: a
+     * literal would need memory then, since the JVM makes its string when it first comes to it.
      */
     private volatile @Nullable String memoryWanted;
 
-    /** See {@link #readNanos}. */
+    /** Time that the method of this name returns; valid while {@code isReadTimed} is true. */
     private long readNanos;
 
     private boolean isReadTimed;
 
-    /** Frames that have been read since what came of them was last sent; a large one counts as several. */
+    /** Number of frames read since their output was last sent; a large frame counts as several. */
     private int frames;
 
-    /** Bytes that have left since what is being read has begun to be read. */
+    /** Bytes that have left since the current read began; it lasts until {@code channelReadComplete}. */
     private int sentMeanwhile;
 
-    /** Bytes of what is queued that may still leave before the end of what is being read. */
+    /** Bytes of queued messages that may still leave before the current read ends. */
     private int roomMeanwhile = AT_ONCE_BYTES;
 
     /**
-     * A full batch has gone to the socket's queue, and {@link SocketQueue#look} has not seen that; the channel may not
-     * have been flushed behind it either.
+     * True if a full batch has been written and {@link SocketQueue#look} has not run since. The channel may not have
+     * been flushed behind that batch either.
      */
     private boolean unlooked;
 
-    /** Counts up each time that something has arrived. */
+    /** Counter that goes up each time that something has arrived, and with each {@code hear}. */
     private int reads;
 
-    /** The same when {@link KeepAlive} looked last. */
+    /** Value of {@code reads} at the last look by {@link KeepAlive}. */
     private int readsLookedAt;
 
     /**
-     * Grows with each frame, so it is apart from the connection: the threads of callers and handlers read that one's
-     * fields, and would find their lines of the cache taken from them each time.
+     * Buffer for small frames. It is an object of its own because its fields change with each frame: the threads of
+     * callers and handlers read the fields of the connection, and each change would invalidate the cache lines that
+     * hold them.
      */
     private static final class Gathered {
         byte[] bytes = new byte[FIRST_BATCH_BYTES];
@@ -192,25 +208,37 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         this.turn = new WriteTurn(channel, this);
     }
 
-    /** The peer's highest version; both speak the lower of the two. */
+    /**
+     * Called when the peer's whole preface has arrived. Event loop only.
+     *
+     * @param version the peer's highest version; both sides speak the lower of the two
+     */
     abstract void onPreface(int version);
 
-    /** One frame; its payload is what can be read. Unknown types are survived: the implementation passes over them. */
+    /**
+     * Called with each frame, whose payload is the readable part of {@code payload}. The implementation passes over a
+     * frame of an unknown type.
+     */
     abstract void onFrame(int head, int id, ByteBuf payload);
 
-    /** Largest body that the peer takes, as it said in its settings. Any thread. */
+    /** Largest body in bytes that the peer takes, as its settings say. Any thread. */
     abstract int maxBytesTaken();
 
-    /** Bytes have arrived. What other threads did before they wrote what this answers is seen from here on. */
+    /**
+     * Called when bytes have arrived, before they are read. From here on the event loop sees what other threads did
+     * before they wrote the messages that these bytes answer.
+     */
     abstract void beforeRead();
 
-    /** The connection is about to be over: from here on the event loop alone decides how calls end. */
+    /** Called when the connection is about to end. From here on the event loop alone decides how calls end. */
     void beforeClose() {}
 
-    /** The connection is over; {@code why} says so in words for a caller. Called once, on the event loop. */
+    /**
+     * Called once, on the event loop, when the connection has ended; {@code why} is the reason in words for a caller.
+     */
     abstract void onClosed(String why);
 
-    /** Whether a message would leave before the one that its peer has to have first. On the event loop. */
+    /** Whether a message would overtake another message that the peer has to receive first. On the event loop. */
     boolean isAhead(Outbound message) {
         return false;
     }
@@ -230,8 +258,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Says whether a message is sent in time that stands in the queue, though the loop could not be woken for it. From
-     * any thread.
+     * Says whether a message that stands in the queue is sent in time although the event loop could not be woken for
+     * it. From any thread.
      */
     boolean isSentLater() {
         return false;
@@ -244,7 +272,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             } catch (RejectedExecutionException ended) {
                 drainAfterEnd();
             } catch (Throwable e) {
-                // such as a stack at its end, where nothing more can be called: the next to send wakes the loop
+                // for example at the end of the stack, where no method can be called: the next thread that sends wakes
+                // the loop
                 scheduled = false;
                 throw e;
             }
@@ -252,10 +281,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends what has been queued until now, also by a thread that could not wake the loop. On the event loop.
+     * Sends the messages that have been queued until now, including those of a thread that could not wake the loop. On
+     * the event loop.
      *
-     * @return false if some of it has to wait for the loop's next turn, as it was much, or stands behind a message that
-     *     another thread is about to link
+     * @return false if some of them wait for a later task of the loop, because they were too many or stand behind a
+     *     message that another thread has not linked yet
      */
     final boolean sendQueued() {
         beginDrain();
@@ -268,26 +298,28 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // a flush within may have sent the last one, and streams come back for as long as their peer reads
+                // the message to stop at may have been sent by a nested flush, and a stream is queued again for as long
+                // as its peer reads
                 wakeAgain();
                 isAll = false;
                 break;
             }
         }
         if (left > 0 && !outbox.isEmpty()) {
-            // what has come meanwhile as well, which does no harm
+            // also if the queue holds only messages that have come meanwhile, which does no harm
             isAll = false;
         }
-        // what has come back to the queue meanwhile has woken the loop
+        // a message that has been queued again meanwhile has woken the loop itself
         flushGathered();
         return isAll;
     }
 
     /**
-     * Writes a small message from this thread, which is not the event loop, if nobody else is writing and nothing is queued: messages of one
-     * thread stay in order. The answer can be there, and the message in use again, before this returns.
+     * Writes a small message on the calling thread, which is not the event loop, if nobody else is writing and nothing
+     * is queued. So the messages of one thread stay in order. The answer can have arrived, and the message be in use
+     * again, before this method returns.
      *
-     * @return false if it has to be queued
+     * @return false if the message has to be queued
      */
     final boolean sendHere(Outbound message) {
         int bytes = message.body.readableBytes();
@@ -310,19 +342,24 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** The turn is given up already; the sooner the loop sees that, the better. */
+    /**
+     * Wakes the event loop after a failure on the calling thread, which has given up its turn already: the sooner the
+     * loop sees that, the better.
+     */
     private void wakeIfPossible() {
         try {
             wake();
         } catch (Throwable again) {
-            // the stack or the memory is at its end: whatever comes to the loop next lets it look
+            // stack or memory is exhausted: the next event of the loop makes it look at the turn
         }
     }
 
     /**
-     * A thread's frame has left in part: its rest goes before all that has been gathered meanwhile, in one buffer with
-     * that, so that nothing can leave without it. What this throws leaves all as it was, and nobody writes until this
-     * has been done.
+     * Takes over the rest of a frame of which another thread could write only a part. The rest goes before everything
+     * that has been gathered meanwhile, in one buffer with it, so that nothing can leave without the rest. If this
+     * throws, everything is as before. Nobody writes until it has succeeded.
+     *
+     * @return false if there is no rest
      */
     private boolean takeRest() {
         ByteBuffer rest = turn.rest();
@@ -352,12 +389,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
-    /** Also from a thread that has left the rest of its frame, and whose word of that has not come or never will. */
+    /**
+     * Takes the turn to write for the event loop, also from a thread that has left the rest of its frame to the loop
+     * and whose word of that has not come or never will.
+     */
     private boolean takeTurn() {
         return turn.takeForLoop() || takeRest();
     }
 
-    /** On the event loop; when that has ended, here. */
+    /**
+     * Runs a task on the event loop, or on the calling thread, under the lock of this connection, if the event loop has
+     * ended.
+     */
     public final void inLoopOrHere(Runnable task) {
         try {
             loop.execute(task);
@@ -376,14 +419,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return loop;
     }
 
-    /** The time that this connection and its calls go by, which does not compare with {@code System.nanoTime()}. From any thread. */
+    /**
+     * Time in nanoseconds by the clock of the event loop, which this connection and its calls use. It is not comparable
+     * with {@code System.nanoTime()}. From any thread.
+     */
     final long nanoTime() {
         return ticker.nanoTime();
     }
 
     /**
-     * Sends from the event loop: joins what is being gathered, and leaves with it. Where that fails the connection
-     * ends, since nobody else may know that it did.
+     * Sends a message from the event loop: it joins the gathered messages and leaves with them. If that fails, the
+     * connection ends, since nobody else may learn of the failure.
      */
     final void sendNow(Outbound message) {
         if (closed) {
@@ -391,14 +437,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         gatherSafely(message);
-        // a message that refuses itself as it leaves is one of many: whoever takes them from the queue flushes behind
-        // them
+        // a message that is taken from the queue may send another one, such as its own refusal: the flush comes behind
+        // all that are taken
         if (!gathering) {
             flushGathered();
         }
     }
 
-    /** Flushes once, behind all that {@code sends} sends. On the event loop. */
+    /** Runs {@code sends}, and flushes once, behind all messages that it sends. On the event loop. */
     final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -412,7 +458,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** On the event loop. While the peer does not read, the last of its pings alone is owed an answer: pings cost it nothing. */
+    /**
+     * Answers a PING. On the event loop. While the peer does not read, only the last of its PINGs is kept to be
+     * answered, since they cost the peer nothing.
+     */
     final void answerPing(int id) {
         if (channel.isWritable()) {
             sendNow(Wire.PONG, id);
@@ -432,17 +481,19 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return pings;
     }
 
-    /** Whether a PONG says that the peer has read this PING: it does also as that of a later one. On the event loop. */
+    /**
+     * Whether a PONG shows that the peer has read this PING: the PONG of a later PING shows it too. On the event loop.
+     */
     final boolean answers(int pong, int ping) {
         return pong - ping >= 0 && pings - pong >= 0;
     }
 
-    /** Whatever was queued until now has left or was dropped. On the event loop. */
+    /** Whether every message that was queued until now has been taken from the queue. On the event loop. */
     final boolean isQueueEmpty() {
         return outbox.isEmpty();
     }
 
-    /** Ends calls that the threads which were about to end them could not. On the event loop. */
+    /** Ends calls that other threads were about to end and could not. On the event loop. */
     void endLost() {}
 
     private void drain() {
@@ -451,8 +502,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * @param room bytes that may leave
-     * @return what is left of that
+     * @param room number of bytes that may leave
+     * @return how many of these bytes may still leave
      */
     private int gatherAll(int room) {
         beginDrain();
@@ -464,9 +515,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends what has come of the frames so far while more of them wait to be read: the peer works on that meanwhile.
-     * Where all left together at the end, each side would have nothing to do while the other reads. Messages of more
-     * than one frame wait for that end, and so does what is more than a turn of this connection.
+     * Sends the output of the frames read so far while more frames wait to be read, so that the peer can work on it
+     * meanwhile. If all output left together at the end of the read, each side would be idle while the other reads.
+     * Messages of more than one frame wait for the end of the read, and so does output beyond {@code AT_ONCE_BYTES}.
      */
     private void sendMeanwhile() {
         if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
@@ -479,7 +530,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 boolean isAll = batch == null ? isWrittenHere() : isBatchWrittenHere();
                 sentMeanwhile += before - gatheredBytes();
                 if (!isAll) {
-                    // the peer does not read, or the socket is not for this: what is read is handed out first
+                    // the peer does not read, or these bytes cannot be written straight to the socket: what has been
+                    // read is handed out first
                     roomMeanwhile = 0;
                 }
             }
@@ -489,19 +541,20 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void beginDrain() {
-        // first: a thread that finds nothing scheduled and the turn free may be sure that what it has queued before has
-        // left
+        // The turn is taken before the flag is cleared: a thread that finds nothing scheduled and the turn free may
+        // rely on what it queued before having left.
         try {
             takeTurn();
         } catch (Throwable t) {
             broken(t);
         } finally {
-            // before the first poll: whoever adds from here on schedules again, whoever added before is found
+            // cleared before the first poll: a thread that adds a message from here on schedules drain() again, and a
+            // message that was added before is found
             scheduled = false;
         }
     }
 
-    /** Other connections of the loop have their turn before the rest. */
+    /** Schedules {@code drain()} for the rest, so that the other connections of the loop are served first. */
     private void wakeAgain() {
         try {
             wake();
@@ -521,10 +574,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Streams come back to the queue as often as they have more, and their peer may read as fast as it is filled.
+     * Takes queued messages and gathers them, until {@code room} is used up. Without that limit this might not end: a
+     * stream is queued again as long as it has more items, and its peer may read as fast as the queue is filled.
      *
-     * @param room bytes that may leave
-     * @return what is left of that; if nothing is, more may be queued, unless the connection is closed
+     * @param room number of bytes that may leave
+     * @return how many of these bytes may still leave; if none, more messages may be queued, unless the connection is
+     *     closed
      */
     private int gatherQueued(int room) {
         int left = room;
@@ -544,7 +599,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return left;
     }
 
-    /** @return bytes of it that leave */
+    /** @return number of bytes of the message that leave */
     private int gatherSafely(Outbound message) {
         try {
             if (!closed) {
@@ -552,15 +607,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             }
             message.lost();
         } catch (Throwable t) {
-            // what is queued behind it has to be told nevertheless, or its owner waits for ever
+            // the messages queued behind this one still have to be handled, or their owners wait for ever
             broken(t);
         }
         return 0;
     }
 
     /**
-     * Something was thrown that nobody expected, or the heap is full: this connection's state is unknown, and it ends here and now. The
-     * loop and its other connections go on.
+     * Ends the connection at once after an unexpected throwable, or when the heap is full, since the state of the
+     * connection is unknown. The event loop and its other connections go on.
      */
     final void broken(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -574,14 +629,16 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** The loop has ended: whoever comes too late fails his own call. */
+    /**
+     * Drops the queued messages after the end of the event loop: a thread that comes too late so fails its own call.
+     */
     private synchronized void drainAfterEnd() {
         scheduled = false;
         for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
             try {
                 message.lost();
             } catch (Throwable e) {
-                // as above: those behind it have to be told nevertheless
+                // the messages queued behind this one still have to be dropped
                 ThreadTools.report(e);
             }
         }
@@ -597,7 +654,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             turns.add(message, isAhead);
             return 0;
         }
-        // a stream has put its item there only now, and may have put the next one there once it has left
+        // the size is taken here: a stream fills the body only in leaving(), and may have put the next item there once
+        // left() has run
         int bytes = message.body.readableBytes();
         writeFrame(message.head, message.id, message.body, bytes);
         message.left();
@@ -605,10 +663,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return bytes;
     }
 
-    /** Gathers a frame as a whole: where there is no room for all of it, nothing of it is gathered. */
+    /** Gathers a whole frame, or nothing of it if there is no room for all of it. */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
-        // what is gathered goes before what a thread writes itself from here on: no reply may overtake the preface
+        // with the turn taken, gathered frames go before frames that a thread writes itself from here on: no reply may
+        // overtake the preface
         turn.takeForLoop();
         reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
         byte[] out = gathered.bytes;
@@ -624,17 +683,19 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             gathered.length = at + bytes;
             return;
         }
-        // room for the fragments behind this one, and for those of others in turn: a buffer that has to grow is copied
+        // the new buffer has room for the fragments behind this one and for the other messages in turns: a buffer that
+        // has to grow is copied
         long wanted = body.readableBytes() + turns.bytes();
         int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
     }
 
     /**
-     * Writes a full batch. Its owners know already that their messages have left: a write can end the connection, and
-     * then each call has its end and may be another one. Within a read the socket is written to here where it can be: a
-     * write of the channel's that fails would end the connection before what has come is handed out, so what is for a
-     * broken socket waits for the read's end.
+     * Writes a full batch. The owners of its messages have been notified before that the messages have left: a write
+     * can end the connection, and then each call has its end and its object may serve another call. During a read the
+     * bytes are written straight to the socket where possible: a failing write through the channel would end the
+     * connection before the input that has arrived is handed out. So output for a broken socket waits for the end of
+     * the read.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
@@ -657,7 +718,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return gathered.length + (batch == null ? 0 : batch.readableBytes());
     }
 
-    /** Writes what is gathered without the channel. @return whether all of it has left */
+    /** Writes the gathered bytes straight to the socket. @return whether all of them have left */
     private boolean isWrittenHere() {
         if (batch != null) {
             return false;
@@ -671,8 +732,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The same for what is gathered in the socket's buffer, and behind it. The write that hears of a peer's reset takes
-     * a part of the bytes and says nothing of it, so the socket is asked until it takes all, or none, or fails.
+     * Writes {@code batch}, and the gathered bytes behind it, straight to the socket. The write that meets a reset by
+     * the peer takes a part of the bytes and reports no error, so the write is repeated until the socket takes all
+     * bytes, takes none, or fails.
+     *
+     * @return whether all of them have left
      */
     private boolean isBatchWrittenHere() {
         ByteBuf out = spill(gathered.length, 0, 0);
@@ -685,7 +749,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (out.readerIndex() == 0) {
             return false;
         }
-        // in the socket's queue it is charged by what can be read of it, so no more is held
+        // the socket's queue is charged by readable bytes: a copy of the rest holds no more than these
         batch = rest == 0 ? null : channel.alloc().directBuffer(rest).writeBytes(out, out.readerIndex(), rest);
         out.release();
         return rest == 0;
@@ -699,10 +763,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Moves what was gathered, up to {@code end}, to the socket's buffer. What it throws leaves all as it was.
+     * Moves the gathered bytes up to {@code end} to {@code batch}. If this throws, everything is as before.
      *
-     * @param least there is room for so many bytes behind it
-     * @param room the same of a buffer that is new
+     * @param least number of bytes for which an existing buffer has room behind them
+     * @param room number of bytes for which a new buffer has room behind them
      */
     private ByteBuf spill(int end, int least, int room) {
         ByteBuf out = batch;
@@ -725,8 +789,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The same bytes in a buffer that is not much larger than they are, since the socket's queue is charged by what can
-     * be read. A batch has room for messages that wait, and those may be taken back.
+     * Returns the same bytes in a buffer that is not much larger than they are, since the socket's queue is charged by
+     * readable bytes. A batch has room for messages that wait, and those may be recalled.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
@@ -739,13 +803,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes what was gathered; large messages add a fragment each as long as the socket takes them. A write can end the connection or
-     * come back here, so after each one {@link #turns} may be others.
+     * Writes the gathered bytes. The messages in {@link #turns} add one frame each, one after the other, as long as the
+     * socket takes them. A write can end the connection or call this method again, so {@link #turns} may hold other
+     * messages after each write.
      */
     private void flush() {
         if (gathered.length == 0 && batch == null && turns.isEmpty() && !unlooked) {
             if (gathered.bytes.length + cut.capacity() != keptBytes) {
-                // a frame that has begun is held also where nothing leaves
+                // the beginning of an incomplete frame is held also if nothing leaves
                 keepBuffers();
             }
             turn.loopDone();
@@ -755,7 +820,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         if (unlooked) {
-            // what a read has left in the channel's queue
+            // flushes what a read has written to the channel's queue
             channel.flush();
         }
         int room = AT_ONCE_BYTES;
@@ -781,7 +846,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             }
             flushBatch();
         }
-        // taken again: a flush within this one has given it back
+        // the turn is taken again, since a nested flush may have given it back
         if ((gathered.length > 0 || batch != null) && takeTurn() && !isWrittenHere()) {
             writeBatch();
             channel.flush();
@@ -799,8 +864,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * The last of it has left, and its owner is told so also where the next of its size cannot begin, for want of
-     * memory: whoever is told that a call was not executed may make it again.
+     * Ends a message whose last fragment has left. Its owner is notified even if the next message of its size cannot
+     * begin for want of memory: a caller that is told that its call was not executed may make it again.
      */
     private void endTurn(Outbound message) {
         try {
@@ -810,18 +875,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** The socket's queue may be shorter or longer than before. On the event loop. */
+    /** Called when the socket's queue may have become shorter or longer. On the event loop. */
     void unsentChanged() {}
 
     /**
-     * Whether a message of one frame that leaves now would stand in the socket's queue, or overtake one that waits for
-     * it. On the event loop.
+     * Whether a message of one frame that leaves now would stand in the socket's queue, or overtake a message that
+     * waits for the socket. On the event loop.
      */
     final boolean isSocketBusy() {
         return !channel.isWritable() || turns.hasWhole();
     }
 
-    /** Whether what goes out already is so much that what else the peer is told has to be short. On the event loop. */
+    /** Whether so much output is on its way that further messages to the peer have to be short. On the event loop. */
     final boolean isBehind() {
         return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
     }
@@ -830,7 +895,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         abort("the peer does not read what it is sent");
     }
 
-    /** What is charged of replies that have been made for the peer and have not left. On the event loop. */
+    /** Bytes charged for replies that have been made for the peer and have not left. On the event loop. */
     long replyBytes() {
         return 0;
     }
@@ -842,7 +907,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void keepBuffers() {
         if (closed) {
-            // the end has released all, and what is read after it charges nothing more
+            // the end of the connection has released all charges, and what is read after it charges nothing more
             return;
         }
         long bytes = gathered.bytes.length + cut.capacity();
@@ -855,11 +920,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
         }
-        // what is in use and could not be charged is looked at again
+        // buffers that are in use and could not be charged are looked at again
         keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
     }
 
-    /** Buffers that have grown and hold nothing are given up. */
+    /** Gives up buffers that have grown and hold nothing. */
     private void shrinkBuffers() {
         if (gathered.length == 0) {
             gathered.bytes = new byte[FIRST_BATCH_BYTES];
@@ -870,21 +935,21 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         turns.shrink();
     }
 
-    /** Nothing has been heard for a while: buffers that have grown are given up. On the event loop. */
+    /** Gives up buffers that have grown. Called when the peer has been silent for a while, on the event loop. */
     void rest() {
         shrinkBuffers();
         keepBuffers();
     }
 
     /**
-     * The peer is lively, and it is some time since this was said last: a part of what is kept and not used is given up.
-     * On the event loop.
+     * Gives up a part of the buffers that are kept and not used. Called from time to time while the peer is active, on
+     * the event loop.
      */
     void shed() {
         turns.shrink();
     }
 
-    /** Takes a message back that waits for its turn, or of which some has left. */
+    /** Takes back a message that waits in {@code turns}, also if a part of it has left. */
     final void recall(Outbound message) {
         if (!turns.isLast()) {
             turns.remove(message);
@@ -933,8 +998,8 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * When what is being read was there, for some frames of it: a look at the clock for each costs a part of a small
-     * call. What takes the loop longer than those has {@link #readAnew} said.
+     * Time at which the current input was there, read from the clock once for several frames: a look at the clock for
+     * each frame would cost a part of a small call. Code that has kept the loop for longer calls {@link #readAnew}.
      */
     final long readNanos() {
         if (!reading) {
@@ -947,17 +1012,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return readNanos;
     }
 
-    /** Something has kept the loop, such as a handler: what is read from here on has its time from now. */
+    /** Makes the next {@code readNanos()} look at the clock, since something such as a handler has kept the loop. */
     final void readAnew() {
         isReadTimed = false;
     }
 
-    /** A frame so large that a copy costs more than reading its head from a direct buffer. */
+    /** Whether the next frame is so large that copying it costs more than reading its head from a direct buffer. */
     private static boolean isLarge(ByteBuf arrived) {
         return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
     }
 
-    /** Reads what is there, copied once to where parsing is fast. */
+    /** Reads the frames of {@code arrived}, which it copies once to {@code INBOX}, where parsing is fast. */
     private void readFrames(ByteBuf arrived) {
         ByteBuf in = INBOX.get();
         in.clear();
@@ -979,8 +1044,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Keeps bytes of a frame whose end has not arrived. A frame that is more than a little is charged before it is
-     * kept: where there is no room, its connection ends, as nothing smaller than the connection could be refused.
+     * Keeps bytes of a frame whose end has not arrived. A frame of which more than {@code Outbound.SMALL_BYTES} have
+     * come is charged before these are kept. If there is no room, its connection ends, since nothing smaller than the
+     * connection could be refused.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = cut.writerIndex();
@@ -1002,10 +1068,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         fail(RPCXException.Code.OVERLOADED, wanted);
     }
 
-    /** A frame that is charged has begun to arrive, and its end is missing. On the event loop. */
+    /** Called when a frame that is charged has begun to arrive and its end is missing. On the event loop. */
     void frameWaits(long nowNanos) {}
 
-    /** Whether so many looks in a row, and this one, have found the same frame without its end. On the event loop. */
+    /**
+     * Whether more than {@code looks} consecutive looks, this call among them, have found the same frame without its
+     * end. On the event loop.
+     */
     final boolean isFrameOverdue(int looks) {
         cutLooks = greeted && cut.isReadable() ? cutLooks + 1 : 0;
         return cutLooks > looks;
@@ -1016,7 +1085,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return cut.readableBytes() > Outbound.SMALL_BYTES;
     }
 
-    /** Something that has come is being read. Event loop only. */
+    /** Whether input is being read. Event loop only. */
     final boolean isReading() {
         return reading;
     }
@@ -1051,7 +1120,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** The eight bytes with which a connection begins, each way. No feature is defined yet, so none is told. */
+    /**
+     * Gathers the eight bytes with which a connection begins in each direction. No feature is defined yet, so none is
+     * announced.
+     */
     final void sendPreface() {
         turn.takeForLoop();
         reserve(Wire.PREFACE_BYTES);
@@ -1059,7 +1131,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         gathered.length += Wire.PREFACE_BYTES;
     }
 
-    /** Takes as many bytes as the frame that was cut still needs, and not one more. */
+    /** Takes as many bytes as the incomplete frame still needs, and not one more. */
     private void completeCut(ByteBuf in) {
         int length = frameLength(cut);
         if (length < 0) {
@@ -1075,7 +1147,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Reads one frame if all of it is there. */
+    /** Reads one frame. @return false if a part of it is missing */
     private boolean readFrame(ByteBuf in) {
         int length = frameLength(in);
         if (length < 0) {
@@ -1097,7 +1169,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
-    /** Whether {@code in} begins with one whole frame of this head and id: if so, what can be read of it is the frame's payload. */
+    /**
+     * Whether {@code in} begins with one whole frame of this head and id. If so, the readable bytes of {@code in} are
+     * then the frame's payload.
+     */
     static boolean enterFrame(ByteBuf in, int head, int id) {
         int length = frameLength(in);
         int payload = in.readerIndex() + headerOf(length) + Wire.HEAD_BYTES;
@@ -1112,12 +1187,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
-    /** Bytes of the length field that says {@code length}. */
+    /** Number of bytes of the length field that holds {@code length}. */
     static int headerOf(int length) {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
     }
 
-    /** What the length field says, or -1 if it has not arrived whole. Checked before anything is allocated for the frame. */
+    /**
+     * Value of the length field, or -1 if the field has not arrived whole. The value is checked before anything is
+     * allocated for the frame.
+     */
     static int frameLength(ByteBuf in) {
         int available = in.readableBytes();
         int start = in.readerIndex();
@@ -1141,7 +1219,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     // ---- the end
 
-    /** Ends the connection over something the peer did, and tells it what. */
+    /** Ends the connection because of something that the peer did, and sends it the reason. */
     final void fail(String why) {
         fail(RPCXException.Code.PROTOCOL, why);
     }
@@ -1158,12 +1236,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** On the event loop. What has been written leaves, if the peer reads it soon. */
+    /** Closes the connection. On the event loop. What has been written still leaves if the peer reads it soon. */
     final void close(String why) {
         if (closed) {
             return;
         }
-        // each of these also where the one before it fails, as where the memory is at its end
+        // each step runs also if the one before it fails, as when the memory is exhausted
         try {
             try {
                 end(why);
@@ -1177,7 +1255,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void end(String why) {
         closed = true;
-        // these as well
+        // each step runs also if the one before it fails
         try {
             try {
                 endWriting();
@@ -1194,7 +1272,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         onClosed(wanted == null ? why : wanted);
     }
 
-    /** What is queued is lost, and nothing is kept or charged any more. */
+    /** Drops all queued messages. Nothing is kept or charged any more. */
     private void dropAll() {
         drain();
         dropGathered();
@@ -1211,14 +1289,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             beforeClose();
         } finally {
             turns.clear();
-            // from here on no thread writes; what one has begun is ended first
+            // from here on no other thread writes; a write that one has begun is finished first
             turn.end();
         }
         takeRest();
         writeBatch();
     }
 
-    /** A handler may hold the connection long after its end, which must not keep what is not counted any more. */
+    /**
+     * Drops the gathered bytes. A handler may hold the connection long after its end, and must not so keep memory that
+     * is no longer charged.
+     */
     private void dropGathered() {
         gathered.bytes = NOTHING;
         gathered.length = 0;
@@ -1229,12 +1310,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** What small frames are gathered in: for tests. */
+    /** Size in bytes of the buffer in which small frames are gathered; for tests. */
     final int bufferBytes() {
         return gathered.bytes.length;
     }
 
-    /** The peer may have seconds to read why its connection ended; what it began to send is not kept for so long. */
+    /**
+     * Drops the incomplete frame. It is not kept for the seconds that the peer may have to read why its connection
+     * ended.
+     */
     private void dropCut() {
         cut.clear().capacity(0);
     }
@@ -1243,12 +1327,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return closed;
     }
 
-    /** What this side has no memory for, which ends or has ended the connection; null for any other end. Any thread. */
+    /**
+     * Reason for the end of the connection if that is a lack of memory on this side; null for any other end. Any
+     * thread.
+     */
     final @Nullable String memoryWanted() {
         return memoryWanted;
     }
 
-    /** On the event loop: ends a connection whose peer would not take what is still to be written, here and now. */
+    /** Ends at once a connection whose peer would not take what is still to be written. On the event loop. */
     public final void abort(String why) {
         try {
             if (!closed) {
@@ -1260,22 +1347,25 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** All that has arrived has been read, to the end of a frame. On the event loop. */
+    /** Whether all that has arrived has been read, up to the end of a frame. On the event loop. */
     final boolean isBetweenFrames() {
         return greeted && !cut.isReadable();
     }
 
-    /** A thread that is not the event loop has heard of the peer, or the peer has taken what it was sent. */
+    /**
+     * Counts a sign of life that is no read of the event loop: another thread has read something from the peer, a part
+     * of a TLS record has come, or the peer has taken something that it was sent. On the event loop.
+     */
     public final void hear() {
         reads++;
     }
 
-    /** Another number each time that anything has arrived. On the event loop. */
+    /** Number that changes each time that anything has arrived, and with each {@code hear}. On the event loop. */
     final int reads() {
         return reads;
     }
 
-    /** Whether anything has arrived since the last question. On the event loop. */
+    /** Whether there was a sign of life since this method was called last. On the event loop. */
     final boolean heard() {
         boolean was = reads != readsLookedAt;
         readsLookedAt = reads;

@@ -5,11 +5,12 @@ import io.netty.buffer.ByteBuf;
 /** The error message of both wires: code, text, whether executed. */
 final class WireError {
     /**
-     * A text beyond this is cut: an error always fits one frame, and each call that it ends may hold a text made of it.
+     * Most characters of a text; a longer one is cut, since an error always has to fit one frame, and each call that it
+     * ends may hold a text made of it.
      */
     private static final int MAX_TEXT = 2000;
 
-    /** A server may leave the text out. */
+    /** Text of an error whose server has left the text out. */
     private static final String NO_TEXT = "the server has given no reason";
 
     private static final char REPLACED = '\uFFFD';
@@ -27,12 +28,12 @@ final class WireError {
         ProtoFields.writeNumber(out, EXECUTED, number(error.executed()));
     }
 
-    /** An error of the native wire, where it has one frame. */
+    /** Reads an error of the native wire, where an error has one frame. */
     static RPCXException read(ByteBuf in) {
         return read(in, new ProtoFields.Counted(Wire.MAX_FRAME_BYTES));
     }
 
-    /** @param fields of the message that the error is a part of */
+    /** @param fields counter of the fields of the message that the error is a part of */
     static RPCXException read(ByteBuf in, ProtoFields.Counted fields) {
         int end = in.writerIndex();
         long code = 0;
@@ -59,9 +60,9 @@ final class WireError {
     }
 
     /**
-     * A code that a later version added is an error of the handler's to this one. Nothing here is kept in an array: an
-     * error may be the first that is read or written where the memory or the stack is at its end, and a class that
-     * cannot be initialized there never is.
+     * Returns the code with the given number. A code that a later version added counts as {@code HANDLER_FAILED}. The
+     * codes are not kept in an array: an error may be the first that is read or written when the memory or the stack is
+     * exhausted, and a class whose initialization fails then can never be used.
      */
     private static RPCXException.Code codeOf(int number) {
         return switch (number) {
@@ -94,7 +95,10 @@ final class WireError {
         return text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text;
     }
 
-    /** The text goes to logs: no peer writes a second line there, or speaks to the terminal that shows it. */
+    /**
+     * Replaces line breaks and control characters. The text goes to logs: no peer may write a second line there, or
+     * control the terminal that shows it.
+     */
     private static String onOneLine(String text) {
         StringBuilder changed = null;
         for (int i = 0; i < text.length(); i++) {
@@ -109,7 +113,7 @@ final class WireError {
         return changed == null ? text : changed.toString();
     }
 
-    /** A number that is too large to be known must not become one that is. */
+    /** Returns the number, or 0 for a number that is too large to be known, which must not become a known one. */
     private static int known(long number) {
         return number == (int) number ? (int) number : 0;
     }

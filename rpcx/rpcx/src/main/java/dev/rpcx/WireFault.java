@@ -1,6 +1,9 @@
 package dev.rpcx;
 
-/** The peer broke the rules of the wire: the connection ends. Without a stack trace: hostile bytes must be cheap to refuse. */
+/**
+ * Thrown where the peer has broken a rule of the wire, which ends the connection. It has no stack trace, since hostile
+ * bytes must be cheap to refuse.
+ */
 final class WireFault extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

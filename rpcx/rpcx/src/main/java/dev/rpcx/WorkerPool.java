@@ -12,14 +12,14 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Platform threads, of which there are at least as many as tasks that have been given and have not ended: none waits
- * for another. A task is given by a change of one number, and put into a queue or to a thread that is made for it. A
- * thread that has had nothing to do for a while ends, unless a task has been given that counts on it. Any thread may
- * call the methods.
+ * Pool of platform threads. There are at least as many threads as tasks that have been submitted and have not ended, so
+ * no task waits for another. A task is submitted by a change of one number, and then put into a queue or passed to a
+ * thread that is made for it. A thread that has had nothing to do for a while ends, unless a task has been submitted
+ * that counts on the thread. Any thread may call the methods.
  *
- * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot promise that with a queue: an idle thread that ends does
- * not see the task that has been queued since, and to change how many threads it keeps interrupts all that are idle.
- * Without a queue each task wakes another thread.
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot promise so many threads if it has a queue: an idle thread
+ * that ends does not see the task that has been queued since, and to change how many threads the executor keeps
+ * interrupts all its idle threads. Without a queue each task wakes another thread.
  */
 final class WorkerPool {
     private static final int THREADS_SHIFT = 32;
@@ -31,8 +31,8 @@ final class WorkerPool {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * The upper half counts threads, the lower half tasks that have been given and have not ended; these are never
-     * more.
+     * The upper half counts threads, the lower half tasks that have been submitted and have not ended. There are never
+     * more tasks than threads.
      */
     private final AtomicLong counts = new AtomicLong();
 
@@ -41,8 +41,8 @@ final class WorkerPool {
     private volatile boolean isClosed;
 
     /**
-     * @param name of its threads, in front of a number
-     * @param loader their context class loader
+     * @param name name of the threads, in front of a number
+     * @param loader context class loader of the threads
      */
     WorkerPool(String name, @Nullable ClassLoader loader, long idleNanos) {
         this.name = name;
@@ -51,11 +51,11 @@ final class WorkerPool {
     }
 
     /**
-     * Has a thread run this now.
+     * Has a thread run the task now.
      *
-     * @param task throws nothing
+     * @param task must not throw
      * @throws RejectedExecutionException the pool is closed
-     * @throws OutOfMemoryError there is no thread for it, and none can be made
+     * @throws OutOfMemoryError there is no thread for the task, and none can be made
      */
     void run(Runnable task) {
         if (isClosed) {
@@ -115,7 +115,7 @@ final class WorkerPool {
             isCounted = false;
         } finally {
             if (isCounted) {
-                // a task that threw after all
+                // A task has thrown after all.
                 counts.addAndGet(-ONE_THREAD - 1);
             }
             threads.remove(Thread.currentThread());
@@ -129,13 +129,13 @@ final class WorkerPool {
             try {
                 task = isClosed ? queue.poll() : queue.poll(idleNanos, TimeUnit.NANOSECONDS);
             } catch (InterruptedException e) {
-                // of a close, or of a task that has ended: the queue is looked at again
+                // The interrupt is that of close(), or was for a task that has ended: the queue is looked at again.
             }
             if (task != null) {
                 return task;
             }
             long now = counts.get();
-            // as many threads stay as tasks have been given: one of them is on its way to this thread
+            // As many threads stay as tasks have been submitted: one of the tasks may be on its way to this thread.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
             }
@@ -153,13 +153,13 @@ final class WorkerPool {
         return (int) counts;
     }
 
-    /** Takes no more, and interrupts all threads. What waits in the queue is run all the same. */
+    /** Closes the pool to new tasks, and interrupts all threads. Queued tasks run all the same. */
     void close() {
         isClosed = true;
         threads.forEach(Thread::interrupt);
     }
 
-    /** Waits no longer than this for the threads to end. */
+    /** Waits for the threads to end, but no longer than {@code maxNanos}. */
     void awaitEnd(long maxNanos) throws InterruptedException {
         long end = System.nanoTime() + maxNanos;
         List<Thread> left = new ArrayList<>(threads);

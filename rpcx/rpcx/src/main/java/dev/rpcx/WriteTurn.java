@@ -15,54 +15,62 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whose turn it is to write to a connection's socket: the event loop's, or that of a thread with a small message which found the connection
- * quiet. Handing a message to the loop costs a wake-up, some 10 µs; where nothing else is to be gathered with it, its thread writes it.
+ * Turn to write to a connection's socket. The event loop has it, or a thread with a small message that found the
+ * connection quiet. Handing a message to the event loop costs a wake-up, some 10 µs; if nothing else is to be gathered
+ * with the message, its thread writes it.
  *
- * <p>The loop never waits for its turn: refused, it leaves word, and the thread that has the turn wakes it. What a thread cannot write whole
- * goes to the loop together with the turn. Only the loop closes the socket, and only once it has the turn for good.
+ * <p>Except at the end, the event loop never waits for the turn: if the turn is taken, the loop sets {@code wanted},
+ * and the thread that has the turn wakes the loop. If a thread cannot write a message whole, the rest goes to the event
+ * loop together with the turn. Only the event loop closes the socket, and only once it has the turn for good.
  *
- * <p>A thread whose stack or memory ends while it has the turn gives it up by one store, since it may not be able to
- * call anything: either as it was, or {@link #BROKEN}, and then whoever next needs the turn on the loop closes the
- * socket.
+ * <p>A thread whose stack or memory is exhausted while it has the turn gives the turn up by one store, since it may not
+ * be able to call anything. The turn is then free as it was before, or {@link #BROKEN}: in that case the event loop
+ * closes the socket when it next needs the turn.
  */
 final class WriteTurn implements CloseWatch.SocketUser {
     /** A message that a thread may write itself. */
     interface Message {
         /**
-         * Copies the message, as it goes to the socket, to an empty buffer of {@link #MAX_BYTES}, for which it is not
-         * too large. What this throws leaves the message as it was.
+         * Copies the message, in the form in which it goes to the socket, to an empty buffer of {@link #MAX_BYTES}, for
+         * which it is not too large. If this throws, the message is as before.
          */
         void copyTo(ByteBuffer frame);
 
         /**
-         * Called on the thread that is about to write the message itself, when it has been copied. What the reply to it
-         * will need has to be done here, and from here on the object may have another use.
+         * Called on the thread that is about to write the message itself, after the message has been copied. Whatever
+         * the reply to the message will need has to be done here. From here on the object may have another use.
          *
          * @return false if the message has to go by the event loop after all, and is unchanged
          */
         boolean leavesHere();
     }
 
-    /** A message that takes more than this is left to the loop. */
+    /** Largest frame in bytes that a thread writes itself; a larger one is left to the event loop. */
     static final int MAX_BYTES = 2 * 1024;
 
-    /** A batch above this goes through the channel. Each event loop has a buffer of this size. */
+    /**
+     * Most bytes from the heap that the event loop writes without the channel. Each event loop has a direct buffer of
+     * this size for them.
+     */
     private static final int MAX_BATCH_BYTES = 32 * 1024;
 
     private static final int FREE = 0;
     private static final int LOOP = 1;
     private static final int CALLER = 2;
 
-    /** A thread could not write all: the loop takes over. */
+    /** A thread could not write all of its message: the event loop takes over. */
     private static final int LEFT_TO_LOOP = 3;
 
-    /** The loop's for good. */
+    /** The event loop has the turn for good. */
     private static final int ENDED = 4;
 
     /** A thread failed in the midst of a frame: nobody writes any more. */
     private static final int BROKEN = 5;
 
-    /** After so many looks at a thread that writes, it has lost its processor: the loop's goes to others. */
+    /**
+     * Number of looks after which a thread that still writes is taken to have lost its processor: the event loop then
+     * parks between looks, so that its own processor serves others.
+     */
     private static final int YIELDS = 1_000;
 
     private static final long WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -80,26 +88,29 @@ final class WriteTurn implements CloseWatch.SocketUser {
     private final Channel channel;
     private final ChannelHandler connection;
 
-    /** The loop's until it has flushed for the first time. */
+    /** Holder or state of the turn. It is the event loop's until that has flushed for the first time. */
     private volatile int owner = LOOP;
 
-    /** The loop found the turn taken, and has something to write: nobody goes before it. Cleared when it has the turn. */
+    /**
+     * True if the event loop has found the turn taken and has something to write: no thread goes before it. Cleared
+     * when the loop has the turn.
+     */
     private volatile boolean wanted;
 
-    /** What threads write to; null where the loop alone may. */
+    /** Socket that threads write to; null if the event loop alone may write. */
     private @Nullable Socket socket;
 
-    /** Of whoever has the turn. */
+    /** Buffer for the message of a thread; belongs to whoever has the turn. */
     private @Nullable ByteBuffer buffer;
 
-    // the loop's alone
+    // event loop only
     private boolean waitingForSocket;
 
     private boolean isBroken;
 
     private boolean ended;
 
-    /** @param connection the channel's handler that takes turns with threads */
+    /** @param connection the channel's handler, whose event loop takes turns with other threads */
     WriteTurn(Channel channel, ChannelHandler connection) {
         this.channel = channel;
         this.connection = connection;
@@ -107,7 +118,10 @@ final class WriteTurn implements CloseWatch.SocketUser {
 
     // ---- any thread
 
-    /** What it throws is thrown before the turn is taken: nothing is called behind the exchange. */
+    /**
+     * Takes the turn for the calling thread if it is free. Whatever this throws is thrown before the turn is taken: no
+     * method is called after the exchange.
+     */
     boolean takeForCaller() {
         if (owner != FREE || wanted) {
             return false;
@@ -115,7 +129,8 @@ final class WriteTurn implements CloseWatch.SocketUser {
         ByteBuffer own = buffer;
         if (own == null) {
             try {
-                // not under the turn: this can take long where direct memory is short, and the loop may have to wait
+                // allocated before the turn is taken: this can take long when direct memory is short, and the event
+                // loop might have to wait
                 own = ByteBuffer.allocateDirect(MAX_BYTES);
             } catch (OutOfMemoryError none) {
                 return false;
@@ -129,10 +144,11 @@ final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Copies a message of at most {@link #MAX_BYTES}, and tells it that it leaves; the caller has the turn, and has not
-     * after a throw. That leaves all as it was if it comes from the copying, and otherwise {@link #BROKEN}.
+     * Copies a message of at most {@link #MAX_BYTES}, and then calls its {@code leavesHere}. The calling thread has the
+     * turn, and loses it if this throws: if the copying failed, the turn is free and everything is as before; otherwise
+     * the turn is {@link #BROKEN}.
      *
-     * @return what the message said; if false, the caller still has the turn
+     * @return what {@code leavesHere} returned; if false, the calling thread still has the turn
      */
     boolean fill(Message message) {
         int after = FREE;
@@ -142,7 +158,7 @@ final class WriteTurn implements CloseWatch.SocketUser {
             frame.clear();
             message.copyTo(frame);
             frame.flip();
-            // whatever it has done when it fails
+            // leavesHere may have done anything when it fails
             after = BROKEN;
             boolean leaves = message.leavesHere();
             isDone = true;
@@ -155,8 +171,9 @@ final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes what was filled in. @return whether all of it has left: otherwise the loop has to take over. What it
-     * throws leaves {@link #BROKEN}
+     * Writes the message that was filled in. If this throws, the turn is {@link #BROKEN}.
+     *
+     * @return whether all of the message has left; otherwise the event loop has to take over
      */
     boolean write() {
         int after = BROKEN;
@@ -166,7 +183,7 @@ final class WriteTurn implements CloseWatch.SocketUser {
                 int written = java.util.Objects.requireNonNull(socket).send(frame, 0, frame.limit());
                 frame.position(Math.max(0, written));
             } catch (IOException broken) {
-                // the loop's own attempt tells it the same, and ends the connection
+                // the event loop meets the same error when it writes, and ends the connection
             }
             after = frame.hasRemaining() ? LEFT_TO_LOOP : CALLER;
         } finally {
@@ -177,7 +194,7 @@ final class WriteTurn implements CloseWatch.SocketUser {
         return after == CALLER;
     }
 
-    /** @return true if the loop has to be woken */
+    /** Gives the turn back. @return true if the event loop has to be woken */
     boolean callerDone() {
         owner = FREE;
         return wanted;
@@ -191,15 +208,16 @@ final class WriteTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // first: where this fails, nobody writes all the same
+            // closed before the turn is taken over: if the close fails, the turn stays broken and nobody writes
             channel.unsafe().close(channel.voidPromise());
-            // as if it were the loop's: what it writes from here on is thrown away
+            // the event loop has the turn as at other times, but what it writes from here on is thrown away
             takeOver();
             return true;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
-            // once more: whoever had it may have given it back before he could see that it is wanted
+            // tried once more: the thread that had the turn may have given it back before it could see that it is
+            // wanted
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -210,13 +228,16 @@ final class WriteTurn implements CloseWatch.SocketUser {
         return true;
     }
 
-    /** What a thread could not write; null if none has left anything. Nobody has the turn until {@link #takeOver}. */
+    /**
+     * Part of a message that a thread could not write; null if there is none. If there is one, nobody has the turn
+     * until {@link #takeOver}.
+     */
     @Nullable
     ByteBuffer rest() {
         return owner == LEFT_TO_LOOP ? buffer : null;
     }
 
-    /** The {@link #rest} is in the loop's hands, and so is the turn. */
+    /** Gives the turn to the event loop, which has taken the {@link #rest}, or finds the turn {@link #BROKEN}. */
     void takeOver() {
         if (ended) {
             endTurn();
@@ -226,23 +247,26 @@ final class WriteTurn implements CloseWatch.SocketUser {
         wanted = false;
     }
 
-    /** What a thread has to write to: for tests. */
+    /** Size in bytes of the buffer for the messages of threads; for tests. */
     int bufferBytes() {
         ByteBuffer own = buffer;
         return own == null ? 0 : own.capacity();
     }
 
-    /** Nobody has the turn any more, and nobody is at the buffer: whoever holds the connection holds none by that. */
+    /**
+     * Ends the turn for good, and drops the buffer: nobody uses it any more, and a holder of the connection must not
+     * keep it in memory.
+     */
     private void endTurn() {
         buffer = null;
         owner = ENDED;
     }
 
     /**
-     * Writes straight to the socket if nothing waits before it: most batches leave at once, and have no use for a buffer
-     * of their own and a place in the channel's queue. The loop has the turn.
+     * Writes straight to the socket if nothing waits before these bytes. Most batches leave at once, and then need
+     * neither a buffer of their own nor an entry in the channel's queue. The event loop has the turn.
      *
-     * @return how many of the bytes have left; the channel has to be given the rest, and hears of what is wrong with
+     * @return number of bytes that have left; the rest has to be given to the channel, which then meets any error of
      *     the socket
      */
     int writeHere(byte[] bytes, int count) {
@@ -257,7 +281,7 @@ final class WriteTurn implements CloseWatch.SocketUser {
         return sent(out, 0, count);
     }
 
-    /** The same of a direct buffer, whose reader's index goes on. */
+    /** Does the same for a direct buffer, whose reader index advances by the bytes that have left. */
     void writeHere(ByteBuf batch) {
         if (isNothingBefore()) {
             ByteBuffer out = batch.internalNioBuffer(batch.readerIndex(), batch.readableBytes());
@@ -282,7 +306,7 @@ final class WriteTurn implements CloseWatch.SocketUser {
         }
     }
 
-    /** Whether a write of the loop's to the socket has failed, of which the channel has not heard yet. */
+    /** Whether a write of the event loop to the socket has failed, of which the channel does not know yet. */
     boolean isBroken() {
         return isBroken;
     }
@@ -301,7 +325,7 @@ final class WriteTurn implements CloseWatch.SocketUser {
         return loop.outgoing;
     }
 
-    /** The loop has flushed: callers may write as soon as the socket has taken everything. */
+    /** Called when the event loop has flushed: threads may write as soon as the socket has taken everything. */
     void loopDone() {
         if (owner != LOOP || waitingForSocket) {
             return;
@@ -321,7 +345,10 @@ final class WriteTurn implements CloseWatch.SocketUser {
         });
     }
 
-    /** The socket is about to be closed: no thread is at it when this returns, and none comes after. Waits for one write that never blocks. */
+    /**
+     * Ends writing by threads before the socket is closed: when this method returns, no thread is at the socket, and
+     * none comes later. It waits for one write, which never blocks.
+     */
     void end() {
         ended = true;
         int looks = 0;
