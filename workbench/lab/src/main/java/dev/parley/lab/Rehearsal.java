@@ -27,8 +27,11 @@ final class Rehearsal {
 
     private static final int SLICE_SHARE = 20;
 
-    /** One quiet slice may be an accident: compilers pause between two large methods. */
-    static final int QUIET_IN_A_ROW = 2;
+    /**
+     * One quiet slice may be an accident, since compilers pause between two large methods, and latency that falls by
+     * little from one to the next may fall by much over a window.
+     */
+    static final int QUIET_IN_A_ROW = 3;
 
     /**
      * Clients that rehearse a message first, and every load that is not closed itself: one client alone would take
@@ -177,17 +180,17 @@ final class Rehearsal {
         int needed = played.add(own) ? QUIET_IN_A_ROW : 0;
         int wanted = warm.contains(own) ? 1 : QUIET_IN_A_ROW;
         int quiet = 0;
-        double medianBefore = Double.NaN;
+        double highest = Double.NaN;
         for (int i = 0; i < needed || isTimeFor(slice, beganNs, mostNs); i++) {
             Slice shown = stage.play(message, load, slice);
-            boolean isQuiet = shown.isQuiet() && !Warmth.falls(medianBefore, shown.medianMs());
+            boolean isQuiet = shown.isQuiet() && !Warmth.falls(highest, shown.medianMs());
             quiet = isQuiet ? quiet + 1 : 0;
             if (quiet >= wanted && stage.nowNs() - beganNs >= leastNs) {
                 warm.add(own);
                 return true;
             }
             if (shown.hasReplies()) {
-                medianBefore = shown.medianMs();
+                highest = isQuiet && highest > shown.medianMs() ? highest : shown.medianMs();
             }
         }
         return false;

@@ -97,16 +97,16 @@ public record Study(
             int openRequests) {
         /**
          * Three technologies with two cells each, over two services, take under five minutes with this on two cores:
-         * nine boots of some four seconds, five of trials and twenty-three of rehearsal each, which boots that are warm
+         * nine boots of some four seconds, four of trials and twenty-four of rehearsal each, which boots that are warm
          * early leave to the others. Rehearsal ends at the trial's own load, so that little warm-up is left to do.
          */
         public static final Effort QUICK = new Effort(
                 "quick",
                 3,
-                Duration.ofSeconds(23),
+                Duration.ofSeconds(24),
                 Duration.ofMillis(200),
                 Duration.ofMillis(200),
-                Duration.ofSeconds(2));
+                Duration.ofMillis(1_500));
 
         public static final Effort STANDARD = new Effort(
                 "standard",
