@@ -12,6 +12,7 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.handler.ssl.SslHandler;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -125,8 +126,13 @@ final class ClientCore {
         loops = shared == null
                 ? platform.loops(Objects.requireNonNull(ownLoops), Loops.CLIENT, settings.inProcess())
                 : shared.take();
-        int connectMillis = (int) settings.connectTimeout().toMillis();
-        bootstrap = loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, connectMillis);
+        bootstrap =
+                loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, connectMillis(settings.connectTimeout()));
+    }
+
+    /** Connect timeout for Netty, in milliseconds, rounded up: Netty takes 0 for no timeout. */
+    static int connectMillis(Duration time) {
+        return Math.toIntExact(time.plusNanos(999_999).toMillis());
     }
 
     boolean isClassic() {

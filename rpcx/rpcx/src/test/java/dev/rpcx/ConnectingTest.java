@@ -558,4 +558,13 @@ class ConnectingTest {
                 .filteredOn(channel -> channel.isActive() && connection(channel).load() > 0)
                 .hasSize(5);
     }
+
+    /** Netty takes 0 for no timeout, and then an attempt would last as long as the kernel tries, two minutes. */
+    @Test
+    void aTimeToConnectOfLessThanAMillisecondIsNotNone() {
+        assertThat(ClientCore.connectMillis(Duration.ofNanos(1_000))).isEqualTo(1);
+        assertThat(ClientCore.connectMillis(Duration.ofMillis(1))).isEqualTo(1);
+        assertThat(ClientCore.connectMillis(Duration.ofNanos(1_000_001))).isEqualTo(2);
+        assertThat(ClientCore.connectMillis(Duration.ofHours(1))).isEqualTo(3_600_000);
+    }
 }
