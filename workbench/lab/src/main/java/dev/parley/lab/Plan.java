@@ -225,7 +225,7 @@ public record Plan(List<Boot> boots) {
             return Duration.ZERO;
         }
         Duration needed = Rehearsal.MIN_SLICE
-                .multipliedBy(Rehearsal.QUIET_IN_A_ROW)
+                .multipliedBy(Rehearsal.SHORT_IN_A_ROW)
                 .multipliedBy(boot.trials().stream()
                         .flatMap(trial -> Stream.of(
                                 new Study.Cell(trial.message(), new Load.Closed(Rehearsal.CLIENTS)),

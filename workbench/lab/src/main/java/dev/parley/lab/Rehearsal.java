@@ -33,6 +33,9 @@ final class Rehearsal {
      */
     static final int QUIET_IN_A_ROW = 3;
 
+    /** The same where time is so short that slices are: a scale that decides nothing has no time for a third. */
+    static final int SHORT_IN_A_ROW = 2;
+
     /**
      * Clients that rehearse a message first, and every load that is not closed itself: one client alone would take
      * minutes.
@@ -47,6 +50,7 @@ final class Rehearsal {
 
     private final Stage stage;
     private final Duration slice;
+    private final int inARow;
     private final long leastNs;
     private final boolean isAsked;
     private final Set<Played> played = new HashSet<>();
@@ -96,6 +100,7 @@ final class Rehearsal {
         this.stage = stage;
         this.slice =
                 Duration.ofNanos(Math.clamp(most.toNanos() / SLICE_SHARE, MIN_SLICE.toNanos(), MAX_SLICE.toNanos()));
+        this.inARow = slice.compareTo(MAX_SLICE) < 0 ? SHORT_IN_A_ROW : QUIET_IN_A_ROW;
         this.leastNs = least.toNanos();
         this.isAsked = most.isPositive();
         this.leftNs = most.toNanos();
@@ -131,7 +136,7 @@ final class Rehearsal {
      */
     private long ofTheFirst(int messages) {
         long half = leftNs / 2;
-        return messages > 1 ? half : Math.max(half, leftNs - slice.toNanos() * QUIET_IN_A_ROW * cellsLeft);
+        return messages > 1 ? half : Math.max(half, leftNs - slice.toNanos() * inARow * cellsLeft);
     }
 
     /**
@@ -177,8 +182,8 @@ final class Rehearsal {
             throws InterruptedException {
         // What the criterion needs is played once for each message and load, however little time a scale gives.
         Played own = new Played(message, load);
-        int needed = played.add(own) ? QUIET_IN_A_ROW : 0;
-        int wanted = warm.contains(own) ? 1 : QUIET_IN_A_ROW;
+        int needed = played.add(own) ? inARow : 0;
+        int wanted = warm.contains(own) ? 1 : inARow;
         int quiet = 0;
         double highest = Double.NaN;
         for (int i = 0; i < needed || isTimeFor(slice, beganNs, mostNs); i++) {

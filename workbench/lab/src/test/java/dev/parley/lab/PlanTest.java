@@ -155,8 +155,8 @@ class PlanTest {
                 all.limits());
         Duration four = Plan.estimate(Plan.of(asked).boots().getLast());
         assertThat(four)
-                .as("2 messages by 1 and by 16 clients, 3 slices of 200 ms each")
-                .isEqualTo(Duration.ofMillis(3_600 + 4 * 3 * 200 + 4 * 1_200));
+                .as("2 messages by 1 and by 16 clients, 2 slices of 200 ms each")
+                .isEqualTo(Duration.ofMillis(3_600 + 4 * 2 * 200 + 4 * 1_200));
     }
 
     @Test
