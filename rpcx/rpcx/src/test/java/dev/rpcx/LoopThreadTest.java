@@ -232,8 +232,11 @@ class LoopThreadTest {
     private static void assertThatTheWatchSees(Runnable blocks, Runnable end) throws Exception {
         LoopThread blocked = new LoopThread(blocks, "blocked-on-purpose");
         blocked.start();
-        await().until(() -> LoopWatch.REPORTS.stream().anyMatch(report -> report.contains("blocked-on-purpose")));
-        end.run();
+        try {
+            await().until(() -> LoopWatch.REPORTS.stream().anyMatch(report -> report.contains("blocked-on-purpose")));
+        } finally {
+            end.run();
+        }
         blocked.join();
         assertThat(LoopWatch.REPORTS).allMatch(report -> report.contains("blocked-on-purpose"));
         LoopWatch.REPORTS.clear();

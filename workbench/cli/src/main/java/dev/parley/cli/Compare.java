@@ -97,7 +97,8 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--quick",
             description =
-                    "Three restarts and windows of 1.5 s: indicative; three technologies take under five minutes, all of them twenty.")
+                    "Three restarts and windows of 1.5 s: indicative; three technologies take under five minutes, all"
+                            + " of them twenty.")
     private boolean isQuick;
 
     @Option(
