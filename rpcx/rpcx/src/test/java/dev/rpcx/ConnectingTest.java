@@ -559,7 +559,7 @@ class ConnectingTest {
                 .hasSize(5);
     }
 
-    /** Netty takes 0 for no timeout, and then an attempt would last as long as the kernel tries, two minutes. */
+    /** Netty takes 0 for no timeout, and then the attempt's own timer would end it, after four times as long. */
     @Test
     void aTimeToConnectOfLessThanAMillisecondIsNotNone() {
         assertThat(ClientCore.connectMillis(Duration.ofNanos(1_000))).isEqualTo(1);
