@@ -36,12 +36,12 @@ import picocli.CommandLine.Spec;
         })
 final class Compare implements Callable<Integer> {
     /**
-     * Five services of one technology have some 45 s of code to compile on two cores, three times over: more than five
+     * Five services of one technology have some 45 s of code to compile on two cores, once a restart: more than five
      * minutes hold.
      */
     private static final String QUICK_TOPOLOGY = "line:2";
 
-    /** A second message would have more to compile: a minute and a half in nine boots. */
+    /** A second message would have more to compile: a minute in six boots. */
     private static final String QUICK_MESSAGES = "types:100";
 
     @Parameters(
@@ -97,14 +97,14 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--quick",
             description =
-                    "Three restarts and windows of 1.5 s: indicative; three technologies take under five minutes, all"
-                            + " of them twenty.")
+                    "Two restarts and windows of 2 s: ratios without a verdict, which takes three; three technologies"
+                            + " take under five minutes, all of them twenty.")
     private boolean isQuick;
 
     @Option(
             names = "--restarts",
             paramLabel = "N",
-            description = "Fresh starts of the services. Default: 3 with --quick, else 10.")
+            description = "Fresh starts of the services. Default: 2 with --quick, else 10.")
     private Optional<Integer> restarts = Optional.empty();
 
     @Option(names = Job.BACKEND, paramLabel = "NAME=HOST:PORT", description = Job.BACKEND_MEANS)
