@@ -31,9 +31,6 @@ final class Contest {
 
     private static final double BORDER = Math.log1p(TIE_BAND);
 
-    /** Fewer restarts than this cannot tell a technology from the mood of a restart. */
-    private static final int LEAST_RESTARTS = 3;
-
     private static final int SPLITS = 200;
 
     /**
@@ -244,8 +241,8 @@ final class Contest {
         if (!pair.why().isEmpty()) {
             return Verdict.undecided(pair.why());
         }
-        if (pair.restarts() < LEAST_RESTARTS) {
-            return new Verdict(Verdict.Kind.UNDECIDED, LEAST_RESTARTS - pair.restarts());
+        if (pair.restarts() < Validity.MIN_VERDICT_RESTARTS) {
+            return new Verdict(Verdict.Kind.UNDECIDED, Validity.MIN_VERDICT_RESTARTS - pair.restarts());
         }
         double effect = Math.log(pair.ratio().value());
         double low = Math.log(pair.ratio().low());

@@ -24,6 +24,9 @@ public final class Validity {
     /** Under this many restarts a figure is printed as indicative. */
     public static final int ENOUGH_RESTARTS = 5;
 
+    /** Under this many restarts no verdict is given: they cannot tell a technology from the mood of a restart. */
+    public static final int MIN_VERDICT_RESTARTS = 3;
+
     private Validity() {}
 
     /** Empty if the rows give no reason. */

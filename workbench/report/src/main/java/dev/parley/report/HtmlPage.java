@@ -4,6 +4,7 @@ import dev.parley.analysis.Analysis;
 import dev.parley.analysis.JudgedTrial;
 import dev.parley.analysis.Situation;
 import dev.parley.analysis.Summary;
+import dev.parley.analysis.Validity;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Technology;
 import dev.parley.report.Chart.Kind;
@@ -95,10 +96,13 @@ final class HtmlPage {
         boolean closed = analysis.situations().stream().anyMatch(s -> !s.load().isOpen());
         html.append(flag("", open && closed ? "open and closed loads" : open ? "open load" : "closed load"));
         int restarts = analysis.plan().stream().mapToInt(s -> s.restart()).max().orElse(0);
-        boolean few = restarts < dev.parley.analysis.Validity.ENOUGH_RESTARTS;
+        boolean few = restarts < Validity.ENOUGH_RESTARTS;
+        boolean undecided = restarts < Validity.MIN_VERDICT_RESTARTS;
         html.append(flag(
                 few ? "hint" : "",
-                restarts + (restarts == 1 ? " restart" : " restarts") + (few ? ": indicative only" : "")));
+                restarts
+                        + (restarts == 1 ? " restart" : " restarts")
+                        + (undecided ? ": indicative, no verdicts" : few ? ": indicative only" : "")));
         if (invalid > 0) {
             html.append(flag("bad", invalid + (invalid == 1 ? " void trial" : " void trials")));
         }

@@ -155,7 +155,10 @@ final class TerminalTable {
                 } else if (summary.isColdStart()) {
                     notes.add("Figures of a cold start: services were not rehearsed, as the study asks.");
                 } else if (!summary.isValid() && summary.restarts() < Validity.ENOUGH_RESTARTS) {
-                    notes.add("Under " + Validity.ENOUGH_RESTARTS + " restarts all figures are indicative.");
+                    notes.add("Under " + Validity.ENOUGH_RESTARTS + " restarts all figures are indicative"
+                            + (summary.restarts() < Validity.MIN_VERDICT_RESTARTS
+                                    ? ", and under " + Validity.MIN_VERDICT_RESTARTS + " there is no verdict."
+                                    : "."));
                 }
             }
         }

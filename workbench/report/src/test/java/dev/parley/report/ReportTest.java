@@ -31,6 +31,21 @@ class ReportTest {
         troubled.writeTo(folder.resolve("troubled"));
     }
 
+    /** Two restarts, as of a quick run, have ratios and no verdict; three have both. */
+    @Test
+    void fewRestartsAreSaidToBeIndicativeAndFewerToHaveNoVerdict() throws Exception {
+        Path two = Files.createDirectory(folder.resolve("two"));
+        Report ofTwo = Report.of(SampleStore.compare(two, 2));
+        ofTwo.writeTo(two);
+        assertThat(ofTwo.table().replaceAll("\\s+", " "))
+                .contains("Under 5 restarts all figures are indicative, and under 3 there is no verdict.");
+        assertThat(Files.readString(two.resolve("report.html"))).contains("2 restarts: indicative, no verdicts");
+        Path three = Files.createDirectory(folder.resolve("three"));
+        assertThat(Report.of(SampleStore.compare(three, 3)).table().replaceAll("\\s+", " "))
+                .contains("Under 5 restarts all figures are indicative.");
+        assertThat(report.table()).doesNotContain("indicative");
+    }
+
     @Test
     void summaryCsvHasOneRowATechnologyMessageClientsAndMetricAllFilled() throws Exception {
         List<String> lines = Files.readAllLines(folder.resolve("well/summary.csv"));
