@@ -32,6 +32,7 @@ OF_GENERATOR = {"generator_cpu", "generator_ceiling", "generator_lateness_p99", 
 NOT_OF_LOAD = OF_BOOT | OF_MESSAGE | {"first_call"}
 OF_WARMTH = ("cold: ", "unknown: ")
 MAX_COMPILING = 10
+MAX_GENERATOR_COMPILING = 10
 MAX_FALL = 0.10
 ENOUGH_SAMPLES = 400
 DRAWS = 2000
@@ -170,6 +171,8 @@ class Store:
         kinds = {"unknown"} if not shares else {"cold"} if max(shares) > MAX_COMPILING else set()
         if re.match(r"(closed|open):", trial["load"]):
             kinds |= fall(*self.halves(trial))
+            if any(v > MAX_GENERATOR_COMPILING for _, v in self.measured[trial["trial_id"], "generator_compiling"]):
+                kinds.add("cold")
         return kinds
 
     def is_cold_start(self, trial):

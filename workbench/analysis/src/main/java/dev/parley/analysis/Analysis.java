@@ -225,6 +225,7 @@ public final class Analysis {
                     REQUESTS_SENT,
                     REPLIES_COUNTED,
                     GENERATOR_CPU,
+                    GENERATOR_COMPILING,
                     GENERATOR_LATENESS_P99,
                     GENERATOR_CEILING -> true;
             default -> Metric.OF_SOME_LOADS.contains(metric);
@@ -357,8 +358,12 @@ public final class Analysis {
                     USERS_AT_FIRST_FAILURE,
                     HIGHEST_RATE,
                     WINDOW_LENGTH -> "client";
-            case REQUESTS_SENT, REPLIES_COUNTED, GENERATOR_CPU, GENERATOR_LATENESS_P99, GENERATOR_CEILING ->
-                "generator";
+            case REQUESTS_SENT,
+                    REPLIES_COUNTED,
+                    GENERATOR_CPU,
+                    GENERATOR_COMPILING,
+                    GENERATOR_LATENESS_P99,
+                    GENERATOR_CEILING -> "generator";
         };
     }
 

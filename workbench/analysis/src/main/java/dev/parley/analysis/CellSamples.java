@@ -108,7 +108,7 @@ final class CellSamples {
                         orElse(
                                 fromFigures(metric, ids(), s -> true),
                                 fromHistograms(HistogramRow.Kind.SEND_DELAY, h -> true, d -> d.percentileNs(99) / 1e6));
-                    case REQUESTS_SENT, REPLIES_COUNTED, GENERATOR_CPU, GENERATOR_CEILING ->
+                    case REQUESTS_SENT, REPLIES_COUNTED, GENERATOR_CPU, GENERATOR_COMPILING, GENERATOR_CEILING ->
                         fromFigures(metric, ids(), s -> true);
                     case CPU_PER_REQUEST -> orElse(fromFigures(metric, ids(), s -> true), cpuPerRequest());
                     case BOOT_TIME, INSTALLED_SIZE, MEMORY_AFTER_BOOT ->

@@ -29,6 +29,13 @@ public final class Warmth {
      */
     public static final double MAX_COMPILING = 10;
 
+    /**
+     * What the load generator's compilers may take, in percent of a core. While they take more, services have less of
+     * the machine, and the generator is slower than it will be. A load that is not steady opens connections all the
+     * time, which a generator compiles for: it is exempt.
+     */
+    public static final double MAX_GENERATOR_COMPILING = 10;
+
     /** A median that falls by more than this from the first half of a window to the second has not arrived. */
     public static final double MAX_FALL = 0.10;
 
@@ -76,6 +83,14 @@ public final class Warmth {
                     MAX_COMPILING));
         }
         if (spec.load().isSteady()) {
+            figures.stream()
+                    .filter(f -> f.metric() == Metric.GENERATOR_COMPILING && f.value() > MAX_GENERATOR_COMPILING)
+                    .forEach(f -> reasons.add(String.format(
+                            Locale.ROOT,
+                            "%sthe load generator's compilers took %.1f %% of a core (at most %.0f %%)",
+                            TrialRow.COLD,
+                            f.value(),
+                            MAX_GENERATOR_COMPILING)));
             halves(seconds, histograms)
                     .map(Halves::reason)
                     .orElse(Optional.of(NOT_HALVED))

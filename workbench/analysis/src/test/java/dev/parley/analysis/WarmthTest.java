@@ -95,6 +95,19 @@ class WarmthTest {
                 .containsExactly("cold: compilers took 61.0 % of the services' processor time (at most 10 %)");
     }
 
+    /** A generator that compiles takes the processor from the services that it measures. */
+    @Test
+    void theGeneratorsCompilersMayTakeATenthOfACoreUnderASteadyLoad() {
+        List<FigureRow> figures = new ArrayList<>(compiling(3));
+        figures.add(new FigureRow(0, Metric.GENERATOR_COMPILING, "generator", 10));
+        assertThat(reasons(CLOSED, seconds(500, 1_000, 1_000), figures)).isEmpty();
+        figures.set(1, new FigureRow(0, Metric.GENERATOR_COMPILING, "generator", 10.1));
+        assertThat(reasons(CLOSED, seconds(500, 1_000, 1_000), figures))
+                .containsExactly("cold: the load generator's compilers took 10.1 % of a core (at most 10 %)");
+        assertThat(reasons(spec(Load.parse("burst:100:10")), seconds(500, 1_000, 1_000), figures))
+                .isEmpty();
+    }
+
     @Test
     void whatNothingShowsToBeWarmIsUnknownAndNeverWarm() {
         assertThat(reasons(CLOSED, seconds(500, 1_000, 1_000), List.of()))

@@ -97,7 +97,7 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--quick",
             description =
-                    "Two restarts and windows of 2 s: ratios without a verdict, which takes three; three technologies"
+                    "Two restarts and windows of 5 s: ratios without a verdict, which takes three; three technologies"
                             + " take under five minutes, all of them twenty.")
     private boolean isQuick;
 

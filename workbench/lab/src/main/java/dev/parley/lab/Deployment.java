@@ -306,8 +306,16 @@ final class Deployment implements AutoCloseable {
         return entry;
     }
 
-    /** Warms the services for each message of the boot. */
+    /**
+     * Warms the services for each message of the boot. Bytes are counted first: the generator compiles again what it
+     * opened and closed connections for, and was to be heard in the first seconds of the next trial.
+     */
     void rehearse() throws InterruptedException {
+        if (boot.rehearsal().isPositive()) {
+            for (TrialSpec trial : boot.trials()) {
+                bytes(trial);
+            }
+        }
         rehearsal.of(boot.trials().stream().map(TrialSpec::message).distinct().toList());
     }
 
@@ -345,11 +353,18 @@ final class Deployment implements AutoCloseable {
                                 p.errors(),
                                 p.inFlight())));
         Glance glance = Glance.of(measured);
-        OptionalDouble compiling = measured.figures().stream()
-                .filter(f -> f.metric() == Metric.COMPILING_SHARE)
+        return new Rehearsal.Slice(
+                only(measured, Metric.COMPILING_SHARE),
+                only(measured, Metric.GENERATOR_COMPILING),
+                glance.medianMs(),
+                glance.perSecond());
+    }
+
+    private static OptionalDouble only(Measured measured, Metric metric) {
+        return measured.figures().stream()
+                .filter(f -> f.metric() == metric)
                 .mapToDouble(FigureRow::value)
                 .findFirst();
-        return new Rehearsal.Slice(compiling, glance.medianMs(), glance.perSecond());
     }
 
     /** Carries out one trial. */
@@ -386,7 +401,7 @@ final class Deployment implements AutoCloseable {
         List<HistogramRow> histograms = new ArrayList<>();
         List<Event.Step> steps = new ArrayList<>();
         Event.Uncounted uncounted = new Event.Uncounted(trial.id(), 0, 0);
-        WindowProbe probe = new WindowProbe(services, broker, databases);
+        WindowProbe probe = new WindowProbe(generator, services, broker, databases);
         long silentMostNs = TO_ANSWER.plus(boot.callLimit()).toNanos();
         long silentUntilNs = System.nanoTime() + silentMostNs;
         while (true) {
@@ -535,6 +550,7 @@ final class Deployment implements AutoCloseable {
 
     /** What the services used between the edges of a window. */
     private static final class WindowProbe {
+        private final Generator generator;
         private final List<ServiceProcess> services;
         private final Optional<Broker.WindowProbe> broker;
         private final Databases.WindowProbe databases;
@@ -544,8 +560,11 @@ final class Deployment implements AutoCloseable {
         private List<String> complaints = List.of();
         private long beganNs;
         private long lengthNs;
+        private ProcessorUse generatorBefore = ProcessorUse.NONE;
+        private ProcessorUse ofGenerator = ProcessorUse.NONE;
 
-        WindowProbe(List<ServiceProcess> services, Optional<Broker> broker, Databases databases) {
+        WindowProbe(Generator generator, List<ServiceProcess> services, Optional<Broker> broker, Databases databases) {
+            this.generator = generator;
             this.services = services;
             this.databases = databases.windowProbe();
             this.broker = broker.map(Broker::windowProbe);
@@ -555,6 +574,7 @@ final class Deployment implements AutoCloseable {
             moodBefore = MachineMood.now();
             beganNs = System.nanoTime();
             services.forEach(s -> cpuBefore.put(s.name(), used(s)));
+            generatorBefore = new ProcessorUse(0, generator.compilersNs());
             broker.ifPresent(Broker.WindowProbe::begin);
             databases.begin();
         }
@@ -568,6 +588,7 @@ final class Deployment implements AutoCloseable {
             lengthNs = System.nanoTime() - beganNs;
             services.forEach(
                     s -> cpu.put(s.name(), used(s).since(cpuBefore.getOrDefault(s.name(), ProcessorUse.NONE))));
+            ofGenerator = new ProcessorUse(0, generator.compilersNs()).since(generatorBefore);
             broker.ifPresent(Broker.WindowProbe::end);
             databases.end();
             complaints = MachineMood.now().complaintsSince(moodBefore);
@@ -589,6 +610,10 @@ final class Deployment implements AutoCloseable {
             broker.ifPresent(b -> figures.addAll(b.figures(trialId, answered)));
             figures.addAll(databases.figures(trialId, answered));
             figures.add(new FigureRow(trialId, Metric.GENERATOR_CPU, "generator", finished.cpuShare() * 100));
+            ofGenerator
+                    .compilersNs()
+                    .ifPresent(ns -> figures.add(new FigureRow(
+                            trialId, Metric.GENERATOR_COMPILING, "generator", 100.0 * ns / Math.max(1, lengthNs))));
             figures.add(
                     new FigureRow(trialId, Metric.GENERATOR_LATENESS_P99, "generator", finished.latenessP99Ns() / 1e6));
             return figures;

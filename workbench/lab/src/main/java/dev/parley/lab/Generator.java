@@ -3,15 +3,18 @@ package dev.parley.lab;
 import dev.parley.load.Command;
 import dev.parley.load.Event;
 import dev.parley.load.Protocol;
+import dev.parley.probe.ProcessProbe;
 import dev.parley.process.Child;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /** The load generator's process, as something to ask. One thread. */
 final class Generator implements AutoCloseable {
     private final Child child;
+    private final ProcessProbe probe;
 
     /** @param log of the process, to which it adds */
     Generator(Installation installation, Path log) {
@@ -22,6 +25,12 @@ final class Generator implements AutoCloseable {
                 ServiceJvm.GENERATOR,
                 List.of(),
                 log);
+        this.probe = ProcessProbe.of(child.handle());
+    }
+
+    /** Processor time that its just-in-time compilers took so far; empty where the system does not tell. */
+    OptionalLong compilersNs() {
+        return probe.compilersCpuNs();
     }
 
     void tell(Command command) {

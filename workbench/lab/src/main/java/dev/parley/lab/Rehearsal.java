@@ -5,6 +5,7 @@ import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.TrialSpec;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalDouble;
@@ -35,6 +36,12 @@ final class Rehearsal {
 
     /** The same where time is so short that slices are: a scale that decides nothing has no time for a third. */
     static final int SHORT_IN_A_ROW = 2;
+
+    /**
+     * The last of this many equal parts of the slices that were played has to be level as a whole: what takes long to become level has
+     * pauses on its way that are longer too.
+     */
+    private static final int LEVEL_PART = 4;
 
     /**
      * Clients that rehearse a message first, and every load that is not closed itself: one client alone would take
@@ -74,10 +81,12 @@ final class Rehearsal {
      * What a slice showed.
      *
      * @param compilingPercent compilers' share of the services' processor time; empty where it is not known
+     * @param generatorPercent what the load generator's compilers took, in percent of a core; empty where it is not
+     *     known
      * @param perSecond replies that were right and met the limit; 0 where there was none, and the median then means
      *     nothing
      */
-    record Slice(OptionalDouble compilingPercent, double medianMs, double perSecond) {
+    record Slice(OptionalDouble compilingPercent, OptionalDouble generatorPercent, double medianMs, double perSecond) {
         boolean hasReplies() {
             return perSecond > 0;
         }
@@ -86,7 +95,8 @@ final class Rehearsal {
         boolean isQuiet() {
             return hasReplies()
                     && compilingPercent.isPresent()
-                    && compilingPercent.getAsDouble() <= Warmth.MAX_COMPILING;
+                    && compilingPercent.getAsDouble() <= Warmth.MAX_COMPILING
+                    && generatorPercent.orElse(0) <= Warmth.MAX_GENERATOR_COMPILING;
         }
     }
 
@@ -186,11 +196,13 @@ final class Rehearsal {
         int wanted = warm.contains(own) ? 1 : inARow;
         int quiet = 0;
         double highest = Double.NaN;
+        List<Slice> all = new ArrayList<>();
         for (int i = 0; i < needed || isTimeFor(slice, beganNs, mostNs); i++) {
             Slice shown = stage.play(message, load, slice);
+            all.add(shown);
             boolean isQuiet = shown.isQuiet() && !Warmth.falls(highest, shown.medianMs());
             quiet = isQuiet ? quiet + 1 : 0;
-            if (quiet >= wanted && stage.nowNs() - beganNs >= leastNs) {
+            if (quiet >= wanted && isLevelAtTheEnd(all) && stage.nowNs() - beganNs >= leastNs) {
                 warm.add(own);
                 return true;
             }
@@ -199,6 +211,29 @@ final class Rehearsal {
             }
         }
         return false;
+    }
+
+    /** Whether the last part of the slices meets, as a whole, the limits that a trial's window has to meet. */
+    private static boolean isLevelAtTheEnd(List<Slice> all) {
+        int length = Math.ceilDiv(all.size(), LEVEL_PART);
+        List<Slice> last = all.subList(all.size() - length, all.size());
+        if (!last.stream().allMatch(Slice::hasReplies)) {
+            return false;
+        }
+        double compiling = last.stream()
+                .mapToDouble(s -> s.compilingPercent().orElse(Double.POSITIVE_INFINITY))
+                .average()
+                .orElseThrow();
+        int half = length / 2;
+        return compiling <= Warmth.MAX_COMPILING
+                && (half == 0
+                        || !Warmth.falls(
+                                meanOfMedians(last.subList(0, half)),
+                                meanOfMedians(last.subList(length - half, length))));
+    }
+
+    private static double meanOfMedians(List<Slice> some) {
+        return some.stream().mapToDouble(Slice::medianMs).average().orElseThrow();
     }
 
     private boolean isTimeFor(Duration next, long beganNs, long mostNs) {

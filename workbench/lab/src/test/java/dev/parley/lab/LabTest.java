@@ -131,6 +131,7 @@ class LabTest {
                                 Metric.REHEARSAL_TIME,
                                 Metric.MEMORY_AFTER_LOAD,
                                 Metric.GENERATOR_CPU,
+                                Metric.GENERATOR_COMPILING,
                                 Metric.GENERATOR_CEILING);
                 // measured for this run, with a generator and a server of its own
                 assertThat(value(store, trial.id(), Metric.GENERATOR_CEILING, "generator"))

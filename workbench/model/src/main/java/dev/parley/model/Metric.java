@@ -88,6 +88,10 @@ public enum Metric {
             "requests that the load generator sent in a trial by its own count, warm-up and all steps together"),
     REPLIES_COUNTED("requests", Better.NEITHER, "replies that the load generator had to them, late and wrong ones too"),
     GENERATOR_CPU("%", Better.NEITHER, "processor use of the load generator in percent of one core"),
+    GENERATOR_COMPILING(
+            "%",
+            Better.NEITHER,
+            "processor time of the load generator's just-in-time compilers in percent of one core: high while it still warms up"),
     GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time"),
     GENERATOR_CEILING(
             "1/s",

@@ -97,17 +97,17 @@ public record Study(
             int openRequests) {
         /**
          * Three technologies with two cells each, over two services, take under five minutes with this on two cores:
-         * six boots of some four seconds, five of trials and at most thirty-eight of rehearsal each, which boots that
+         * six boots of some four seconds, eleven of trials and at most thirty-one of rehearsal each, which boots that
          * are warm early leave to the others. Rehearsal ends at the trial's own load, so that little warm-up is left to
          * do. A third restart would not be warm within the five minutes; two give ratios and no verdict.
          */
         public static final Effort QUICK = new Effort(
                 "quick",
                 2,
-                Duration.ofSeconds(38),
+                Duration.ofSeconds(31),
                 Duration.ofMillis(200),
                 Duration.ofMillis(200),
-                Duration.ofSeconds(2));
+                Duration.ofSeconds(5));
 
         public static final Effort STANDARD = new Effort(
                 "standard",
