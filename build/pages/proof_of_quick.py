@@ -30,13 +30,19 @@ def windows(store):
     return found
 
 
+def points(store, cell, metric):
+    """{restart: value} of one cell, of the restarts in which its trial counts."""
+    counts = {t["restart"] for t in store.cell(*cell) if t["counts_as"] == "valid"}
+    return {restart: value for restart, value in audit.points(store, cell, metric).items() if restart in counts}
+
+
 def ratios(store):
     """{(message, load, metric, technology): median over restarts of its ratio to RPCX within the restart}."""
     found = {}
     for technology, topology, message, load in {(t["technology"], t["topology"], t["message"], t["load"]) for t in store.trials}:
         for metric in METRICS:
-            own = audit.points(store, (technology, topology, message, load), metric)
-            base = audit.points(store, (BASE, topology, message, load), metric)
+            own = points(store, (technology, topology, message, load), metric)
+            base = points(store, (BASE, topology, message, load), metric)
             both = [own[r] / base[r] for r in own.keys() & base.keys() if base[r] > 0]
             if technology != BASE and both:
                 found[message, load, metric, technology] = statistics.median(both)
@@ -50,7 +56,7 @@ def main():
     took = [int(q.split(":", 1)[0]) for q in quick]
     long_run = audit.Store(Path(folder) / "results.duckdb")
     quick_runs = [audit.Store(Path(q.split(":", 1)[1]) / "results.duckdb") for q in quick]
-    fails = []
+    fails, cold = [], []
     lines = ["# Proof of the quick comparison", "", *runs.head(runs.read(folder), "build/proof-of-quick"), "",
              "`./parley compare --quick` on fresh clones, and the same cells after ten minutes of rehearsal in each boot. All figures below are derived",
              "from the raw rows of the stores, by the [audit](audit/README.md)'s reading of them.", "",
@@ -59,13 +65,17 @@ def main():
         found = windows(store)
         shares = [share for share, _, _ in found if share is not None]
         over = sum(share is None or share > MAX_SHARE for share, _, _ in found)
-        other = [one for one in found if one[0] is None or one[0] > MAX_SHARE or one[2] != "valid"]
+        other = [one for one in found if one[0] is None or one[0] > MAX_SHARE or one[2] not in ("valid", "cold")]
+        cold += [f"{name}: {words}" for share, words, kind in found if kind == "cold" and share is not None and share <= MAX_SHARE]
         lines.append(f"| {name} | {f'{seconds} s' if seconds else ''} | {len(found)} | {over} | {max(shares, default=0):.1f} % |"
                      f" {sum(kind != 'valid' for _, _, kind in found)} |")
         fails += [f"{name}: {words}: {kind}, compilers took {'an unknown share' if share is None else f'{share:.1f} %'}"
                   for share, words, kind in other]
         if seconds and seconds > MAX_SECONDS:
             fails.append(f"{name}: took {seconds} s (expected: {MAX_SECONDS} or less)")
+    if cold:
+        lines += ["", "Cold although compilers took little, because latency fell from the window's first half to its second: they have no part in the",
+                  "ratios, which rest on the other restart.", "", *(f"- {what}" for what in cold)]
     lines += ["", f"Ratios to {BASE.upper()}: medians over restarts of the ratio within a restart. Quick has to lie within {MAX_APART:.0%} of the long run.", "",
               "| message | load | figure | technology | long | " + " | ".join(f"clone {i + 1}" for i in range(len(quick))) + " |",
               "| --- | --- | --- | --- | ---: |" + " ---: |" * len(quick)]
@@ -85,7 +95,7 @@ def main():
                 fails.append(f"clone {i + 1}: {message} {load} {METRICS[metric]} of {technology}: {of_one[key]:.2f} against {expected[key]:.2f}, {apart:+.0%}")
         own = f"{expected[key]:.2f}" if key in expected else "none"
         lines.append(f"| {message} | {load} | {METRICS[metric]} | {technology} | {own} | " + " | ".join(cells) + " |")
-    lines += ["", f"It does not hold, in {len(fails)} places:" if fails else "It holds: every window was warm, and every ratio is within the bound.",
+    lines += ["", f"It does not hold, in {len(fails)} places:" if fails else "It holds: compilers took at most the bound in every window, and every ratio is within its own.",
               *([""] + [f"- {what}" for what in fails] if fails else [])]
     runs.write(page, lines)
     print("\n".join(["it does not hold:", *fails]) if fails else "it holds")
