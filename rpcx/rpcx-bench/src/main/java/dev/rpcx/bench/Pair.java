@@ -15,19 +15,24 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** One peer's server and client, each a process. Both end when this closes, or when this process does: they wait on its pipes. */
+/**
+ * Server and client of one peer, each a process of its own. Both processes end when this object is closed, or when this
+ * process ends, since they wait on its pipes.
+ */
 final class Pair implements AutoCloseable {
     private final Child server;
     private final Child client;
     private final int port;
     private final double bootMs;
     private final double serverMb;
+    /** Of the server and of the client. */
+    private final List<ProcessProbe> probes;
 
     private static final class Child {
         private final Process process;
         private final BufferedReader out;
         private final PrintStream in;
-        /** A line that was read too early; empty for none. */
+        /** Line that was read too early; empty if there is none. */
         private String unread = "";
 
         private Child(Process process, BufferedReader out, PrintStream in) {
@@ -87,7 +92,8 @@ final class Pair implements AutoCloseable {
         server.read();
         bootMs = (System.nanoTime() - begin) / 1e6;
         client = connect(peer, prefix, jvmArgs, port);
-        serverMb = ProcessProbe.of(server.process.toHandle()).residentBytes().orElse(0) / 1e6;
+        probes = List.of(ProcessProbe.of(server.process.toHandle()), ProcessProbe.of(client.process.toHandle()));
+        serverMb = probes.getFirst().residentBytes().orElse(0) / 1e6;
     }
 
     private static Child connect(String peer, List<String> prefix, List<String> jvmArgs, int port) throws IOException {
@@ -99,17 +105,20 @@ final class Pair implements AutoCloseable {
         return client;
     }
 
-    /** Start of the server's process to its word that it serves. */
+    /** Returns the time in milliseconds from the start of the server's process until the server said that it serves. */
     double bootMs() {
         return bootMs;
     }
 
-    /** Resident set of the server after its first call. */
+    /** Returns the resident set of the server after its first call, in megabytes. */
     double serverMb() {
         return serverMb;
     }
 
-    /** Empty when a call failed or brought a wrong reply; what happened goes to standard error. */
+    /**
+     * Measures a case, and returns its figures. Returns empty if a call failed or brought a wrong reply, or if no call
+     * ended within the window; what happened is printed to standard error.
+     */
     Optional<Figures> run(BenchCase benchCase, WarmUp warmUp, long windowMs) throws IOException {
         client.in.println("run " + benchCase.name() + " " + warmUp.sliceMs() + " " + windowMs);
         long warmUpMs = warm(warmUp);
@@ -132,9 +141,8 @@ final class Pair implements AutoCloseable {
             return Optional.empty();
         }
         Figures f = Figures.ofLine(line.substring(4));
-        double calls =
-                f.serverBytesPerCall(); // the client passes its count of calls in the place that only the parent can
-        // fill
+        // the client passes its number of calls in this field, whose own value only the parent can fill in
+        double calls = f.serverBytesPerCall();
         return Optional.of(new Figures(
                 f.callsPerSecond(),
                 f.p50Us(),
@@ -147,13 +155,14 @@ final class Pair implements AutoCloseable {
     }
 
     private Compilers compilers() {
-        return Compilers.of(List.of(server.process.toHandle(), client.process.toHandle()));
+        return Compilers.of(probes);
     }
 
     /**
-     * Calls slice after slice, until compilers take no more of one than a window may have, or the time is over.
+     * Lets the client call slice after slice, until compilers take no larger part of a slice than they may take of a
+     * warm window, or until the time for the warm-up is over.
      *
-     * @return how long it took
+     * @return time that this took, in milliseconds
      */
     private long warm(WarmUp warmUp) throws IOException {
         long begin = System.nanoTime();
@@ -161,7 +170,8 @@ final class Pair implements AutoCloseable {
         while (true) {
             String line = client.read();
             if (!line.equals("slice")) {
-                // a call has failed: the client tells which behind the window that it measures all the same
+                // a call has failed: the client reports the failure after the window, which it goes through all the
+                // same
                 client.unread = line;
                 return (System.nanoTime() - begin) / 1_000_000;
             }
@@ -176,10 +186,18 @@ final class Pair implements AutoCloseable {
         }
     }
 
-    /** A cell of the grid. @param tps mean requests a second over the paper's rounds 2 to 10 */
+    /**
+     * Measured values of a cell of the grid.
+     *
+     * @param tps mean number of requests per second over the paper's rounds 2 to 10; negative if a reply was wrong or
+     *     missing
+     */
     record Cell(double tps, double compilerShare) {}
 
-    /** The cell again and again, in slices as above; the figure is that of the last time. */
+    /**
+     * Runs a cell again and again, in slices as in the warm-up of a case. The requests per second are those of the last
+     * run, and the compilers' share is that of the last slice.
+     */
     Cell grid(int threads, int requests, WarmUp warmUp) throws IOException {
         long begin = System.nanoTime();
         while (true) {
@@ -196,7 +214,10 @@ final class Pair implements AutoCloseable {
         }
     }
 
-    /** Bytes of one HelloWorld call out and back, in steady state: what 200 calls add to what the first 50 took. */
+    /**
+     * Returns the bytes of one HelloWorld call in steady state, out and then back: the bytes that 200 calls add to
+     * those of the first 50, divided by 200.
+     */
     double[] wireBytes(String peer, List<String> jvmArgs) throws IOException, InterruptedException {
         try (dev.parley.probe.ByteRelay relay = dev.parley.probe.ByteRelay.to("127.0.0.1", port)) {
             Child counted = connect(peer, List.of(), jvmArgs, relay.port());

@@ -12,6 +12,10 @@ import java.util.Map;
  */
 final class ServerProbe {
     private final Backend.Running server;
+
+    /** One for each process that was seen: a probe remembers what ended compiler threads took. */
+    private final Map<ProcessHandle, ProcessProbe> probes = new HashMap<>();
+
     private Map<Long, Long> beforeNs = Map.of();
     private long usedNs;
 
@@ -41,7 +45,7 @@ final class ServerProbe {
     private Map<Long, Long> usedNs() {
         Map<Long, Long> used = new HashMap<>();
         for (ProcessHandle process : server.processes()) {
-            ProcessProbe probe = ProcessProbe.of(process);
+            ProcessProbe probe = probes.computeIfAbsent(process, ProcessProbe::of);
             used.put(
                     process.pid(),
                     probe.cpuNs().orElse(0) - probe.compilersCpuNs().orElse(0));

@@ -26,13 +26,15 @@ public final class ProcessProbe {
     /** Processor time of each compiler thread, as last seen. Guarded by this. */
     private final Map<String, Long> compilersNs = new HashMap<>();
 
-    private ProcessProbe(ProcessHandle process) {
+    /** @param folder of the process below {@code /proc} */
+    ProcessProbe(ProcessHandle process, Path folder) {
         this.process = process;
-        this.folder = PROC.resolve(Long.toString(process.pid()));
+        this.folder = folder;
     }
 
+    /** A probe remembers what ended compiler threads took: differences are taken between readings of one probe. */
     public static ProcessProbe of(ProcessHandle process) {
-        return new ProcessProbe(process);
+        return new ProcessProbe(process, PROC.resolve(Long.toString(process.pid())));
     }
 
     public boolean isAlive() {
