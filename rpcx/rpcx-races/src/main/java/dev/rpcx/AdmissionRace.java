@@ -9,7 +9,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.IIII_Result;
 
-/** One place of a running handler is left for two methods: whoever is let in is counted, and no more are. */
+/**
+ * Two methods compete for the only place of a running handler that is left. Each call that is admitted is counted, and
+ * no call is admitted beyond that place.
+ */
 @JCStressTest
 @Outcome(
         id = {"1, 0, 0, 0", "0, 1, 0, 0", "1, 1, 0, 0"},

@@ -10,7 +10,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.J_Result;
 
-/** A subscriber asks for items on two threads while its stream is opened: its peer has all of the credit. */
+/** A subscriber requests items on two threads while its stream is opened, and the peer gets all of the credit. */
 @JCStressTest
 @Outcome(id = "7", expect = Expect.ACCEPTABLE, desc = "one from the beginning, and what was asked for")
 @Outcome(expect = Expect.FORBIDDEN, desc = "credit lost, or given twice")
@@ -18,7 +18,7 @@ import org.openjdk.jcstress.infra.results.J_Result;
 public class CreditRace {
     private final AtomicLong credit = new AtomicLong();
 
-    @SuppressWarnings("NullAway") // without a codec
+    @SuppressWarnings("NullAway") // the receiver has no codec
     private final StreamReceiver receiver = new StreamReceiver(null, new StreamReceiver.Peer() {
         @Override
         public void credit(long items) {

@@ -12,7 +12,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
-/** Two connections want what one of them may have at a time: whoever has it is counted, and all of it comes back. */
+/**
+ * Two connections ask at the same time for a place that only one of them may have at a time. A connection that gets the
+ * place is counted, and in the end nothing is held any more.
+ */
 @JCStressTest
 @Outcome(
         id = {"1, 0, 0", "0, 1, 0", "1, 1, 0"},
@@ -21,7 +24,10 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @Outcome(expect = Expect.FORBIDDEN, desc = "both at once, none, or something left")
 @State
 public class LedgerRace {
-    /** A connection may have as much as is still free then. */
+    /**
+     * Ledger with places for two calls. A connection may have at most as many as are free once it has them: one of the
+     * two if the other connection has none, and otherwise none.
+     */
     private final Ledger ledger = new Ledger("races", Map.of(Resource.CALLS, 2L), Map.of(), 2);
 
     private final Account one = open();

@@ -8,7 +8,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.L_Result;
 
-/** Two threads add to an outbox, and one of them polls: each message comes once, in its thread's order. */
+/**
+ * Two threads add messages to an outbox, and one of them polls it. Each message comes once, in the order of the thread
+ * that added it.
+ */
 @JCStressTest
 @Outcome(
         id = {"10 11 20", "10 20 11", "20 10 11"},
@@ -36,7 +39,7 @@ public class OutboxRace {
     @Arbiter
     public void rest(L_Result all) {
         while (poll()) {
-            // until nothing is left
+            // polls until nothing is left
         }
         all.r1 = polled.toString();
     }

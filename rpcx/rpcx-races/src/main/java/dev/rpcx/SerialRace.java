@@ -8,7 +8,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.I_Result;
 
-/** Signals of a stream from two threads run one after the other, each sees what those before it have written. */
+/**
+ * Two threads hand over signals of a stream. The signals run one after the other, and each sees what the signals before
+ * it have written.
+ */
 @JCStressTest
 @Outcome(id = "4", expect = Expect.ACCEPTABLE, desc = "all of them")
 @Outcome(expect = Expect.FORBIDDEN, desc = "one lost, or two at once")
@@ -16,7 +19,7 @@ import org.openjdk.jcstress.infra.results.I_Result;
 public class SerialRace {
     private final Serial signals = new Serial(Runnable::run);
 
-    /** Without any fence of its own. */
+    /** Number of signals that have run, without any fence of its own. */
     private int told;
 
     @Actor

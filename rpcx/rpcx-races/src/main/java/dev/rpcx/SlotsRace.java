@@ -8,8 +8,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * Two callers for two slots, while slots are trimmed: each has one of its own. There are two threads, as JCStress
- * leaves out what has more of them than there are processors.
+ * Two callers take the two slots of a connection while its slots are trimmed, and each gets a slot of its own. There
+ * are only two threads, since JCStress leaves out a test with more threads than there are processors.
  */
 @JCStressTest
 @Outcome(
@@ -19,7 +19,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(expect = Expect.FORBIDDEN, desc = "a slot had twice, or lost")
 @State
 public class SlotsRace {
-    @SuppressWarnings("NullAway") // without a connection
+    @SuppressWarnings("NullAway") // the slots have no connection
     private final CallSlots slots = new CallSlots(null);
 
     public SlotsRace() {

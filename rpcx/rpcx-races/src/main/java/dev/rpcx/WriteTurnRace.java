@@ -16,8 +16,9 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
- * A caller and the event loop write to one socket: one at a time, each sees what the other has done, and a loop that is
- * refused is woken. Where there is no epoll nothing is lent, and this has nothing to try.
+ * A caller and the event loop write to one socket. Only one of them writes at a time, each sees what the other has
+ * done, and an event loop that was refused the turn is woken. Without epoll no caller ever gets the turn, so there is
+ * nothing to test.
  */
 @JCStressTest
 @Outcome(
@@ -27,23 +28,26 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @Outcome(expect = Expect.FORBIDDEN, desc = "two at once, none, or a loop that nobody wakes")
 @State
 public class WriteTurnRace {
-    @SuppressWarnings("NullAway") // as a turn has it that lends nothing
+    @SuppressWarnings("NullAway") // null as in a turn that no caller gets
     private static final Socket SOCKET = Epoll.isAvailable() ? Socket.newSocketStream() : null;
 
     private static final EmbeddedChannel CHANNEL = new EmbeddedChannel();
 
-    /** A turn asks for it where it looks for a socket, and here it has one. */
+    /** Handler of the connection. A turn uses it only to look for its socket, and here the turn has one already. */
     private static final ChannelHandler CONNECTION = new ChannelInboundHandlerAdapter();
 
     private static final Field FIELD = field("socket");
     private static final Field BUFFER = field("buffer");
 
-    /** Nothing is written to it. To make one takes longer than all the rest, so that two would hardly meet. */
+    /**
+     * Buffer of all turns, to which nothing is written. Allocating one for each turn takes longer than everything else,
+     * so the two actors would hardly ever meet.
+     */
     private static final ByteBuffer SHARED = ByteBuffer.allocateDirect(16);
 
     private final WriteTurn turn = new WriteTurn(CHANNEL, CONNECTION);
 
-    /** Without any fence of its own. */
+    /** Number of writes by both actors, counted without any fence of its own. */
     private int written;
 
     private int turns;
@@ -63,7 +67,7 @@ public class WriteTurnRace {
 
     public WriteTurnRace() {
         try {
-            // as if it had found one in its channel
+            // as if the turn had found a socket in its channel
             FIELD.set(turn, SOCKET);
             BUFFER.set(turn, SHARED);
         } catch (IllegalAccessException e) {

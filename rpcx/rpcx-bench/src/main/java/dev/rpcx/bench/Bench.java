@@ -12,17 +12,19 @@ import java.util.Optional;
 import java.util.Random;
 
 /**
- * The two-process benchmark: every peer, every case, in interleaved rounds. Prints each figure as it comes, at the end medians over the
- * rounds with every target beside its figure, and writes that as Markdown and CSV.
+ * Two-process benchmark: it measures every peer in every case, in interleaved rounds. It prints each figure as it
+ * comes. At the end it prints the medians over the rounds, with every target beside its figure. With {@code --out} it
+ * also writes that as Markdown, and the targets alone as CSV.
  *
  * <p>{@code Bench [--rounds 5] [--warmup-ms 3000] [--warmup-max-ms 60000] [--window-ms 3000] [--peers a,b]
- * [--cases A,B] [--grid] [--seed 1] [--keep FILE] [--out FILE] [--notes FILE]}; a run in parts names the same file to
- * keep figures in, and the last part says it all: with {@code --rounds 0} it measures nothing more. Each case is called
- * until compilers take at most a tenth of {@code --warmup-ms}, for at most {@code --warmup-max-ms}; a window that is
- * cold all the same is called so, and no target is held against it. Notes are Markdown that ends the page.
+ * [--cases A,B] [--grid] [--seed 1] [--keep FILE] [--out FILE] [--notes FILE]}. A benchmark that is run in parts names
+ * the same file to keep figures in for each part, and the last part reports all figures; with {@code --rounds 0} it
+ * measures nothing more. Each case is called in slices of {@code --warmup-ms} until compilers take at most a tenth of
+ * the processor time of a slice, for at most {@code --warmup-max-ms}. A window that is cold all the same is marked as
+ * cold, and no target is judged by it. The notes are Markdown that ends the page.
  */
 public final class Bench {
-    /** For server and client of every peer alike. */
+    /** JVM arguments of server and client, the same for every peer. */
     static final List<String> JVM_ARGS = List.of("-Xms256m", "-Xmx1g", "--enable-native-access=ALL-UNNAMED");
 
     static final String PINNED = "A, both on one core";
@@ -137,7 +139,10 @@ public final class Bench {
         bench.write();
     }
 
-    /** Prints the result; with {@code --out} also FILE as Markdown and, with {@code .csv} for its ending, the targets alone. */
+    /**
+     * Prints the result. With {@code --out} it also writes the result to FILE as Markdown, and the targets alone to a
+     * file of the same name with the ending {@code .csv}.
+     */
     private void write() throws IOException {
         List<Targets.Line> targets = Targets.held(kept);
         String text = Tables.heading(kept) + Targets.markdown(targets) + Tables.markdown(kept);
@@ -189,7 +194,7 @@ public final class Bench {
     }
 
     private void grid(String name, Pair pair) throws IOException {
-        // the figures of its first cells are otherwise the interpreter's, of whatever peer
+        // without this run, the figures of the first cells would be those of the interpreter, whatever the peer
         pair.run(BenchCase.B, options.warmUp(), options.warmUp().sliceMs());
         for (int threads : GRID_THREADS) {
             for (int requests : GRID_REQUESTS) {

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** What is called, and by how many at once. */
+/** Case of the benchmark: what is called, and by how many callers at once. */
 enum BenchCase {
     A("A: one blocking caller", 1, Body.HELLO),
     B("B: 64 blocking callers", 64, Body.HELLO),
@@ -14,7 +14,7 @@ enum BenchCase {
     B_100ROWS("B with 100 records of all types", 64, Body.HUNDRED_ROWS),
     B_1000ROWS("B with 1 000 records", 64, Body.THOUSAND_ROWS);
 
-    /** What is sent and must come back. */
+    /** Content that is sent and must come back. */
     enum Body {
         HELLO,
         KILOBYTE,
@@ -41,7 +41,7 @@ enum BenchCase {
         return this == C;
     }
 
-    /** Why the peer cannot be measured in this case. */
+    /** Returns why the peer cannot be measured in this case; empty if it can be. */
     Optional<String> unfit(Peer peer) {
         if (body.isRows() && !peer.carriesRows()) {
             return Optional.of("carries texts only");

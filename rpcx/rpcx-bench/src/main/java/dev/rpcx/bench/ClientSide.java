@@ -15,10 +15,11 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A peer's client as a process: {@code ClientSide PEER PORT}, then on standard input
- * {@code run CASE SLICE_MS WINDOW_MS}. The case is called in slices: after each the client prints {@code slice} and
- * goes on as the parent says, {@code more} until it is warm. The parent relays the server's usage at the edges of the
- * window: the client prints {@code edge} and waits for a line.
+ * Runs a peer's client as a process: {@code ClientSide PEER PORT}. It takes commands from its standard input, such as
+ * {@code run CASE SLICE_MS WINDOW_MS}. The case is then called in slices. After each slice the client prints
+ * {@code slice} and reads a line: for {@code more}, which the parent sends as long as the warm-up lasts, it calls
+ * another slice, unless a call has failed; otherwise it goes on to the window. At each edge of the window the client
+ * prints {@code edge} and waits for a line; meanwhile the parent reads the server's usage.
  */
 final class ClientSide {
     private final Peer.Caller caller;
@@ -51,7 +52,7 @@ final class ClientSide {
         System.exit(0);
     }
 
-    /** Calls one after the other, while a relay between the two counts bytes. */
+    /** Makes calls one after the other, while a relay between client and server counts bytes. */
     private void count(int calls) throws Exception {
         for (int i = 0; i < calls; i++) {
             right("HelloWorld", caller.hello("HelloWorld"));
@@ -173,7 +174,10 @@ final class ClientSide {
         }
     }
 
-    /** One of the calls in flight: the next begins when the last is answered. A reply within the call would recurse: that is a loop. */
+    /**
+     * Chain of calls of which one is in flight at a time: the next call begins when the last is answered. If a peer
+     * told a reply before {@code hello} returned, {@code next} would recurse, one level deeper with each call.
+     */
     private final class Chain implements BiConsumer<@Nullable String, @Nullable Throwable> {
         private final State state;
         private long begin;

@@ -21,9 +21,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 
-/** OpenFeign with Jackson over the JDK's HTTP client, HTTP/1.1 kept alive, against the JDK's HTTP server on virtual threads. */
+/**
+ * Peer that calls with OpenFeign and Jackson over the JDK's HTTP client, with HTTP/1.1 connections that are kept alive.
+ * Its server is the JDK's HTTP server on virtual threads.
+ */
 record FeignPeer() implements Peer {
-    /** The call as Feign wants it declared. */
+    /** The calls, declared as Feign requires. */
     interface Echo {
         @RequestLine("POST /hello")
         @Headers("Content-Type: application/json")
@@ -36,7 +39,10 @@ record FeignPeer() implements Peer {
 
     private static final TypeReference<List<Row>> ROWS = new TypeReference<>() {};
 
-    /** Jackson 2 knows no dates without a module: ISO texts, as that module would write them. */
+    /**
+     * Returns a mapper that writes and reads dates as ISO texts. Jackson 2 maps no {@code java.time} types without a
+     * module; its own module for them writes such texts too, if it is set to write no timestamps.
+     */
     private static ObjectMapper json() {
         SimpleModule dates = new SimpleModule();
         dates.addSerializer(LocalDateTime.class, ToStringSerializer.instance);

@@ -3,12 +3,13 @@ package dev.rpcx.bench;
 import java.util.Locale;
 
 /**
- * What one case gave in one round.
+ * Figures that one case gave in one round.
  *
- * @param cpuUsPerCall both sides together
- * @param clientBytesPerCall allocated on the heap by all threads
- * @param compilerShare part of both sides' processor time in the window that their just-in-time compilers took, 0 to 1
- * @param warmUpMs how long the case was called before its window began
+ * @param cpuUsPerCall processor time in microseconds for each call, of client and server together
+ * @param clientBytesPerCall bytes that all threads of the client allocated on the heap for each call
+ * @param compilerShare part of the processor time of client and server in the window that their just-in-time compilers
+ *     took, 0 to 1
+ * @param warmUpMs time in milliseconds for which the case was called before its window began
  */
 record Figures(
         double callsPerSecond,
@@ -21,8 +22,8 @@ record Figures(
         double warmUpMs) {
 
     /**
-     * Whether compilers took more of the window than a warm one leaves them: the figures are then those of code under
-     * compilation.
+     * Returns whether compilers took a larger part of the window than they may take of a warm window. The figures are
+     * then those of code that was still being compiled.
      */
     boolean isCold() {
         return compilerShare > Compilers.MAX_SHARE;

@@ -6,15 +6,16 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The test program of zhang, section "Performance experiment method": ten rounds, each with a fixed pool of {@code threads} made within the
- * round, {@code requests} submitted, a latch awaited. The first round is dropped, as the paper drops it.
+ * Test program of zhang, section "Performance experiment method". It runs ten rounds. Each round makes a fixed pool of
+ * {@code threads} within the round, submits {@code requests} to it, and waits for a latch. The first round is dropped,
+ * as the paper drops it.
  */
 final class Grid {
     static final int ROUNDS = 10;
 
     private Grid() {}
 
-    /** Mean requests a second over rounds 2 to 10; negative when a reply was wrong or missing. */
+    /** Returns the mean number of requests per second over rounds 2 to 10; negative if a reply was wrong or missing. */
     static double run(Peer.Caller caller, int threads, int requests) throws InterruptedException {
         double sum = 0;
         for (int round = 0; round < ROUNDS; round++) {

@@ -15,9 +15,9 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * grpc-java with generated stubs and one channel, as in its basics tutorial. {@code grpc-direct} runs callbacks and handlers on the event
- * loop (directExecutor on both sides); {@code grpc-channel-per-call} opens a channel for each call, as the hello-world example does for
- * its only one.
+ * Peer that calls with grpc-java, with generated stubs and one channel, as in its basics tutorial. {@code grpc-direct}
+ * runs callbacks and handlers on the event loop, with directExecutor on both sides. {@code grpc-channel-per-call} opens
+ * a channel for each call, as the hello-world example does for its only call.
  */
 record GrpcPeer(String name, boolean direct, boolean channelPerCall) implements Peer {
 
@@ -60,7 +60,7 @@ record GrpcPeer(String name, boolean direct, boolean channelPerCall) implements 
 
         @Override
         public void records(Rows request, StreamObserver<Rows> reply) {
-            // a handler works on its own records
+            // a handler works on records of its own, so the rows are converted to records and back
             reply.onNext(ProtobufRows.toMessage(ProtobufRows.fromMessage(request)));
             reply.onCompleted();
         }

@@ -12,28 +12,29 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Every figure of a benchmark, by what it is of. With a file it goes on where an earlier run stopped, so that a long benchmark can be run
- * in parts: one figure a line, separated by tabs.
+ * All figures of a benchmark, by case or cell of the grid and by peer. With a file, a run continues where an earlier
+ * run stopped, so that a long benchmark can be run in parts. The file has one figure a line, with its fields separated
+ * by tabs.
  */
 final class Kept {
-    /** case → peer → figures by round. */
+    /** Maps each case to its peers, and each peer to its figures, one element for each round. */
     final Map<String, Map<String, List<Figures>>> cases = new LinkedHashMap<>();
-    /** grid cell → peer → by round. */
+    /** Maps each cell of the grid to its peers, and each peer to its measured cells, one element for each round. */
     final Map<String, Map<String, List<Pair.Cell>>> grid = new LinkedHashMap<>();
-    /** peer → {boot ms, resident MB} by round. */
+    /** Maps each peer to the boot time in ms and the resident size in MB of its server, one array for each round. */
     final Map<String, List<double[]>> servers = new LinkedHashMap<>();
-    /** peer → {out, back} bytes of a call. */
+    /** Maps each peer to the bytes of one call: those sent out, then those that come back. */
     final Map<String, double[]> wire = new LinkedHashMap<>();
-    /** case → peer → why there is no figure. */
+    /** Maps each case to the peers for which a round brought no figure, and each of these peers to the last reason. */
     final Map<String, Map<String, String>> missing = new LinkedHashMap<>();
-    /** What was asked for, in turn. */
+    /** Arguments of the runs that measured these figures, in the order of the runs. */
     final List<String> commands = new ArrayList<>();
-    /** What was measured. */
+    /** Commits that were measured. */
     final Set<String> commits = new LinkedHashSet<>();
 
     private final Path file;
 
-    /** @param file empty for none */
+    /** @param file name of the file; empty for no file */
     Kept(String file) throws IOException {
         this.file = Path.of(file);
         if (isKept() && Files.exists(this.file)) {
@@ -75,9 +76,10 @@ final class Kept {
     }
 
     /**
-     * The rounds of a peer in a case that count: those whose windows were warm, unless they are fewer than half.
+     * Returns the rounds of a peer in a case that count: the rounds whose windows were warm, unless fewer than half of
+     * all rounds were warm.
      *
-     * @return empty where the peer is cold in this case, or was not measured
+     * @return empty if the peer is cold in this case, or was not measured
      */
     List<Figures> warm(String title, String peer) {
         List<Figures> all = cases.getOrDefault(title, Map.of()).getOrDefault(peer, List.of());
@@ -85,7 +87,7 @@ final class Kept {
         return 2 * warm.size() < all.size() ? List.of() : warm;
     }
 
-    /** TPS of the rounds of a peer in a cell that count, as above. */
+    /** Returns the TPS of the rounds of a peer in a cell that count, by the same rule as {@code warm}. */
     List<Double> warmCell(String cell, String peer) {
         List<Pair.Cell> all = grid.getOrDefault(cell, Map.of()).getOrDefault(peer, List.of());
         List<Double> warm = all.stream()
@@ -95,7 +97,10 @@ final class Kept {
         return 2 * warm.size() < all.size() ? List.of() : warm;
     }
 
-    /** A figure with what it is of. */
+    /**
+     * Adds a figure, a command or a commit, and appends it to the file if there is one. The first field is the kind;
+     * {@code take} has the fields that follow for each kind.
+     */
     void add(Object... fields) throws IOException {
         String[] f = new String[fields.length];
         for (int i = 0; i < f.length; i++) {

@@ -26,21 +26,29 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Offers a service of known capacity 1, 2, 5 and 10 times what it can do, at a fixed rate whatever comes back, and counts the calls answered
- * in time: the goodput. RPCX and grpc-java in interleaved rounds, server and client processes of their own.
+ * Measures the goodput, which is the number of calls that are answered in time. It offers a service of known capacity
+ * 1, 2, 5 and 10 times what the service can do, at a fixed rate whatever comes back. RPCX and grpc-java are measured in
+ * interleaved rounds, with server and client as processes of their own.
  *
- * <p>{@code Overload [--rounds 3] [--millis 5000] [--seed 1] [--out FILE]}; itself starts {@code Overload serve|call PEER PORT}.
+ * <p>{@code Overload [--rounds 3] [--millis 5000] [--seed 1] [--out FILE]}. It starts the processes of servers and
+ * clients itself, as {@code Overload serve|call PEER PORT}.
  */
 public final class Overload {
     private static final int[] FACTORS = {1, 2, 5, 10};
 
-    /** What {@link OverloadPeer}'s service can do at best. */
+    /** Calls per second that the service of {@link OverloadPeer} can do at best. */
     private static final long CAPACITY = OverloadPeer.WORKERS * 1000 / OverloadPeer.WORK_MILLIS;
 
-    /** Calls not yet ended, beyond which the client sends no more: its own memory is not what is measured. */
+    /**
+     * Largest number of calls that have not ended. When it is reached, the client sends no more, since its own memory
+     * is not what is measured.
+     */
     private static final int MOST_UNDER_WAY = 20_000;
 
-    /** Per second: answered in time, refused, not answered in time, not sent; what the server has done; and processors kept busy. */
+    /**
+     * Figures of one window. Per second: calls answered in time, calls refused, calls not answered in time, calls not
+     * sent, and calls that the server has done. Then the number of processors that the server and the client kept busy.
+     */
     private record Figures(
             double good,
             double refused,
@@ -152,7 +160,7 @@ public final class Overload {
             return read();
         }
 
-        /** Of processor time, so far. */
+        /** Returns the processor time that the process has used so far, in seconds. */
         double seconds() {
             return process.info().totalCpuDuration().orElse(Duration.ZERO).toNanos() / 1e9;
         }
@@ -214,7 +222,7 @@ public final class Overload {
                 client.read();
                 client.ask(CAPACITY + " 2000");
                 for (int factor : FACTORS) {
-                    // a server that adapts has found its limit by then
+                    // a server that adapts finds its limit during these 2 s, which are not measured
                     client.ask(CAPACITY * factor + " 2000");
                     long before = Long.parseLong(server.ask("done"));
                     double serverBefore = server.seconds();

@@ -28,11 +28,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A service that can do so much and no more: {@link #WORKERS} calls at a time, {@link #WORK_MILLIS} each, as with connections to a database.
- * Calls have {@link #DEADLINE_MILLIS}.
+ * Peers that carry calls to a service of fixed capacity: the service does {@link #WORKERS} calls at a time and needs
+ * {@link #WORK_MILLIS} for each, as with connections to a database. A call has {@link #DEADLINE_MILLIS} to end.
  *
- * <p>{@code rpcx}: as it comes. {@code grpc}: as its guides set it up, deadlines on the stub. {@code grpc-limited}: as a team would set it up
- * that knows its service's capacity, with an interceptor that takes as many calls at once as can be done in half a deadline, and refuses the rest.
+ * <p>{@code rpcx} is RPCX with its standard settings. {@code grpc} is grpc-java as its guides set it up, with deadlines
+ * on the stub. {@code grpc-limited} is grpc-java as a team would set it up that knows the capacity of its service: an
+ * interceptor takes as many calls at once as can be done in half a deadline, and refuses all others.
  */
 enum OverloadPeer {
     RPCX("rpcx") {
@@ -97,14 +98,14 @@ enum OverloadPeer {
     static final long WORK_MILLIS = 4;
     static final long DEADLINE_MILLIS = 200;
 
-    /** How a call ended. */
+    /** Ways in which a call ends. Every failure other than a refusal counts as {@code LATE}. */
     enum End {
         REPLIED,
         REFUSED,
         LATE
     }
 
-    /** Told once how a call ended, on any thread. */
+    /** Callback that is told once how a call ended, on any thread. */
     @FunctionalInterface
     interface Told {
         void ended(End end);
@@ -117,7 +118,7 @@ enum OverloadPeer {
         void close();
     }
 
-    /** What the service does, and how often it has. */
+    /** Work that the service does for each call, and the number of times that it has been done. */
     static final class Work {
         private final Semaphore workers = new Semaphore(WORKERS, true);
         final AtomicLong done = new AtomicLong();
@@ -216,7 +217,7 @@ enum OverloadPeer {
             }
             return new io.grpc.ForwardingServerCallListener.SimpleForwardingServerCallListener<>(
                     next.startCall(call, headers)) {
-                // one of the two comes, once, after the handler has ended
+                // exactly one of the two methods is called, once, after the handler has ended
                 @Override
                 public void onComplete() {
                     places.release();

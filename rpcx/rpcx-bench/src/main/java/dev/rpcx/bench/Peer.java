@@ -4,36 +4,36 @@ import java.util.List;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** One way to call. A server and a caller never share a process. */
+/** Way of calling that can be measured. Its server and its callers never share a process. */
 interface Peer {
     String name();
 
-    /** Starts to serve on a loopback port; what is returned ends it. */
+    /** Starts a server on a loopback port. Closing the returned object ends the server. */
     AutoCloseable serve(int port) throws Exception;
 
     Caller connect(int port) throws Exception;
 
-    /** True where the peer can carry rows. */
+    /** Returns whether the peer can carry rows. */
     default boolean carriesRows() {
         return true;
     }
 
-    /** True where many calls can be under way on one connection without a thread each. */
+    /** Returns whether many calls can be in flight on one connection without a thread for each. */
     default boolean isAsynchronous() {
         return true;
     }
 
-    /** A connected client. Thread-safe. */
+    /** Connected client. Thread-safe. */
     interface Caller extends AutoCloseable {
-        /** The same text, from the other side. */
+        /** Sends a text, and returns the text that comes back from the other side, which is the same. */
         String hello(String text) throws Exception;
 
-        /** As {@link #hello}, told later on any thread. */
+        /** Does the same as {@link #hello}, and tells the reply or the failure later, on any thread. */
         default void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> told) {
             throw new UnsupportedOperationException("this peer only blocks");
         }
 
-        /** The same rows, from the other side. */
+        /** Sends rows, and returns the rows that come back from the other side, which are the same. */
         default List<Row> records(List<Row> rows) throws Exception {
             throw new UnsupportedOperationException("this peer carries no rows");
         }

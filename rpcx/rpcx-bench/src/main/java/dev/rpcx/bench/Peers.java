@@ -4,8 +4,9 @@ import java.util.List;
 import java.util.ServiceLoader;
 
 /**
- * All that can be measured, by name. RSocket wants a Netty of its own and so stands in a module and on a class path of its own: here it is
- * only known by name, in its own processes it comes by ServiceLoader.
+ * Names of all peers that can be measured, and the peers themselves. RSocket needs a Netty of its own, and so has a
+ * module and a class path of its own: here only its name is known, and in its own processes it is found by
+ * ServiceLoader.
  */
 final class Peers {
     static final List<String> NAMES = List.of(
@@ -22,7 +23,7 @@ final class Peers {
 
     private Peers() {}
 
-    /** What the parent needs to know of a peer that it never runs itself. */
+    /** Stands for a peer that the parent never runs itself, with what the parent needs to know of it. */
     private record Elsewhere(String name) implements Peer {
         @Override
         public AutoCloseable serve(int port) {
@@ -56,7 +57,10 @@ final class Peers {
         };
     }
 
-    /** The class path of a peer's processes: that of this one, unless the system property {@code classpath.PEER} names another. */
+    /**
+     * Returns the class path of a peer's processes: that of this process, unless the system property
+     * {@code classpath.PEER} names another.
+     */
     static String classPath(String name) {
         return System.getProperty("classpath." + name, System.getProperty("java.class.path"));
     }

@@ -8,7 +8,7 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Rows as generated Protobuf messages and back: what a service with records of its own does around gRPC. */
+/** Converts rows to generated Protobuf messages and back, as a service with records of its own does around gRPC. */
 public final class ProtobufRows {
     private ProtobufRows() {}
 

@@ -30,8 +30,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Not a peer but the ceiling: a length, an id and bytes, echoed on the event loop, with flush consolidation. No Protobuf, no methods, no
- * deadlines, no errors.
+ * Not a peer, but the upper bound for all peers: a length, an id and bytes are echoed on the event loop, with flush
+ * consolidation. It has no Protobuf, no methods, no deadlines and no errors.
  */
 record RawNettyPeer() implements Peer {
     private static final int FRAME_MOST = 64 * 1024 * 1024;

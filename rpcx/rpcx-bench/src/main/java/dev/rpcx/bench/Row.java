@@ -6,7 +6,7 @@ import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One value of each type that services exchange, as in kazanavicius, figure 2. */
+/** Record with one value of each type that services exchange, as in kazanavicius, figure 2. */
 public record Row(
         @Field(1) String text,
         @Field(2) boolean flag,

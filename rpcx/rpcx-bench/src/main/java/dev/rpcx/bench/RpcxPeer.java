@@ -13,8 +13,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * RPCX in its default set-up, handlers on virtual threads; {@code rpcx-inline} runs them on the event loop, {@code rpcx-pool} on the server's
- * pool, both by annotation.
+ * Peer that calls with RPCX in its default set-up, in which handlers run on virtual threads. {@code rpcx-inline} runs
+ * them on the event loop, and {@code rpcx-pool} on the server's pool, both by annotation.
  */
 record RpcxPeer(String name, Object service) implements Peer {
     static RpcxPeer named(String name) {
@@ -26,7 +26,7 @@ record RpcxPeer(String name, Object service) implements Peer {
         };
     }
 
-    /** What is called. */
+    /** Client interface of the echo service. */
     @RPCXClient(remoteServerName = "echo")
     interface EchoClient {
         @Method

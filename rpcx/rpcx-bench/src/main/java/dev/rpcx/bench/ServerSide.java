@@ -7,11 +7,16 @@ import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 
-/** A peer's server as a process: {@code ServerSide PEER PORT}. Answers {@code usage} with what it has used, ends with its standard input. */
+/**
+ * Runs a peer's server as a process: {@code ServerSide PEER PORT}. It answers each line of its standard input, such as
+ * {@code usage}, with what it has used so far, and ends when its standard input ends.
+ */
 final class ServerSide {
     private ServerSide() {}
 
-    /** Processor time and heap bytes that this process has used so far. */
+    /**
+     * Processor time in nanoseconds that this process has used so far, and heap bytes that its threads have allocated.
+     */
     record Usage(long cpuNs, long allocatedBytes) {
         static Usage now() {
             return new Usage(

@@ -11,7 +11,9 @@ import java.util.TreeSet;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 
-/** The figures of a run as Markdown: medians over rounds, lowest and highest round beside them. */
+/**
+ * Writes the figures of a run as Markdown: medians over the rounds, with the lowest and the highest round beside them.
+ */
 final class Tables {
     private Tables() {}
 
@@ -133,7 +135,7 @@ final class Tables {
         return text.toString();
     }
 
-    /** As in the targets, whatever the order in which they were measured. */
+    /** Returns the cases in the order of the targets, whatever the order in which they were measured. */
     private static <T> Map<String, T> inOrder(Map<String, T> byTitle) {
         List<String> titles = new ArrayList<>();
         titles.add(BenchCase.A.title);

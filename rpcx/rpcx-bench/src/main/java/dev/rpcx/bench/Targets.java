@@ -8,11 +8,12 @@ import java.util.OptionalDouble;
 import java.util.function.ToDoubleFunction;
 
 /**
- * How fast RPCX has to be, row by row, with the figures of this run beside it. Ratios are taken within the run; a row whose figures the run
- * does not have, or has of cold windows only, is never met.
+ * Targets for the speed of RPCX, each with the figures of this run beside it. Ratios are taken between figures of the
+ * same run. A target is never met if one of its figures was not measured, or if more than half of the windows of a
+ * figure were cold; a target for the grid leaves out the cells for which that holds, and is not met if none is left.
  */
 final class Targets {
-    /** Whether the figure may not be below its target, or not above it. */
+    /** Direction of a target: the figure has to be at least the bound, or at most the bound. */
     private enum Sense {
         AT_LEAST("≥"),
         AT_MOST("≤");
@@ -29,10 +30,10 @@ final class Targets {
     }
 
     /**
-     * One line of the result.
+     * One line of the result: a target, the figures that it is judged by, and the verdict.
      *
      * @param rpcx RPCX's own figure, with its unit
-     * @param beside what it is held against, empty for a bound that is a number
+     * @param beside figure that RPCX is compared with, with its unit; empty if the bound is a number
      */
     record Line(String row, String target, String rpcx, String beside, String figure, String verdict) {}
 
@@ -107,7 +108,11 @@ final class Targets {
         grid(100, "grpc", 1.3);
     }
 
-    /** Over the numbers of requests: the median of the ratios decides, the range stands beside it. */
+    /**
+     * Compares RPCX with a peer in the grid's cells of one number of threads. The median of the ratios over the numbers
+     * of requests decides, and the range of the ratios stands beside it. A cell in which one of the two was cold or not
+     * measured is left out.
+     */
     private void grid(int threads, String peer, double bound) {
         List<Double> ratios = new ArrayList<>();
         List<Double> own = new ArrayList<>();

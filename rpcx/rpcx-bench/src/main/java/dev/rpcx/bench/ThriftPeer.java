@@ -27,8 +27,9 @@ import org.apache.thrift.transport.TTransport;
 import org.apache.thrift.transport.layered.TFramedTransport;
 
 /**
- * Apache Thrift: framed binary protocol, TThreadPoolServer, one connection a caller under way, as its tutorial has it. Structures are
- * read and written by the same protocol calls that the Thrift compiler generates.
+ * Peer that calls with Apache Thrift, set up as in its tutorial: framed binary protocol, TThreadPoolServer, and one
+ * connection for each caller that has a call in flight. Structures are read and written by the same protocol calls that
+ * the Thrift compiler generates.
  */
 record ThriftPeer() implements Peer {
     private static final TStruct STRUCT = new TStruct("");
@@ -81,7 +82,9 @@ record ThriftPeer() implements Peer {
         }
     }
 
-    /** Connections that nobody uses just now. A Thrift client serves one caller at a time. */
+    /**
+     * Caller that keeps the connections which no call uses at the moment. A Thrift client serves one caller at a time.
+     */
     private static final class Pool implements Caller {
         private final int port;
         private final ConcurrentLinkedQueue<Connection> idle = new ConcurrentLinkedQueue<>();

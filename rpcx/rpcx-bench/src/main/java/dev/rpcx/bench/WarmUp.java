@@ -1,11 +1,13 @@
 package dev.rpcx.bench;
 
 /**
- * When a case is called enough for its window to begin: by what compilers do, not by the clock, since a peer that is
- * slow while it is interpreted is called less in the same time, and so compiled later.
+ * Rule for when a case has been called enough for its window to begin. The rule goes by what compilers do and not by
+ * the clock: a peer that is slow while it is interpreted is called less often in the same time, and so is compiled
+ * later.
  *
- * @param sliceMs what compilers' share is read of; at least one slice is called
- * @param maxMs when what is still cold is measured as it is, and called cold
+ * @param sliceMs length in milliseconds of a slice, for which the compilers' share is read; at least one slice is
+ *     called
+ * @param maxMs time in milliseconds after which a case that is still cold is measured as it is, and marked as cold
  */
 record WarmUp(long sliceMs, long maxMs) {
     WarmUp {

@@ -20,16 +20,16 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What was asked of a server, taken apart.
+ * Arguments of a command that talks to a server, split into words and options.
  *
- * @param words command and its words, without options
- * @param options each once; empty text for a flag
+ * @param words the command and its words, without options
+ * @param options the options by name, each at most once; the text is empty for a flag
  */
 record Asked(List<String> words, Map<String, String> options) {
     private static final Set<String> FLAGS = Set.of("--tls");
     private static final Set<String> OPTIONS = Set.of("--ca", "--server-name", "--cert", "--key", "--token");
 
-    /** Each of them means TLS. */
+    /** Options that mean TLS, each of them alone. */
     private static final Set<String> TLS = Set.of("--tls", "--ca", "--server-name", "--cert", "--key");
 
     static Asked of(List<String> args) {
@@ -79,7 +79,11 @@ record Asked(List<String> words, Map<String, String> options) {
         return options.keySet().stream().anyMatch(TLS::contains);
     }
 
-    /** @param expected how the command is written */
+    /**
+     * Returns the server's address, after a check of the number of words.
+     *
+     * @param expected how the command is written, for the error
+     */
     Endpoint address(int least, int most, String expected) {
         if (words.size() < 2) {
             throw new Mistake("HOST:PORT is missing (expected: " + expected + ")");
@@ -112,7 +116,7 @@ record Asked(List<String> words, Map<String, String> options) {
     private static Path readable(String what, String name) {
         try {
             Path file = Path.of(name);
-            // a pipe is a file too
+            // A pipe is a file too.
             if (Files.isReadable(file) && !Files.isDirectory(file)) {
                 return file;
             }
@@ -126,9 +130,14 @@ record Asked(List<String> words, Map<String, String> options) {
         }
     }
 
-    /** @param time of a call; of half of it to connect, so that what is told is why no connection came */
+    /**
+     * Returns a client with the TLS and the token that the options ask for.
+     *
+     * @param time max time of a call; half of it is the max time to connect, so that the error says why there is no
+     *     connection before the call's own time is up
+     */
     Client client(Duration time, PrintStream err) {
-        // one connection: what is sent behind a one-way call is read behind it
+        // There is only one connection, so what is sent after a one-way call is also read after it.
         Client.Builder builder = Client.builder()
                 .callTimeout(time)
                 .connectTimeout(time.dividedBy(2))
@@ -172,7 +181,7 @@ record Asked(List<String> words, Map<String, String> options) {
         if (colon < 1) {
             throw new Mistake(source + ": no principal and file (expected: PRINCIPAL:FILE)");
         }
-        // whoever writes the secret itself there does not find it in a log again
+        // The error does not repeat what was given: somebody who gives the secret itself will not find it in a log.
         Path file = readable(source + " PRINCIPAL:FILE", given.substring(colon + 1));
         try {
             byte[] secret = Files.readAllBytes(file);

@@ -24,13 +24,16 @@ import org.jspecify.annotations.Nullable;
 /**
  * A method of a client's interface with its arguments, found before anything is sent.
  *
- * @param result the message that it brings
+ * @param result message that the method returns
  */
 record Called(Class<?> type, Method method, @Nullable Object[] arguments, MessageType result) {
     /**
-     * @param name in Java, or as it is published
-     * @param json the array of the arguments; decides among methods of one name
-     * @throws Mistake no such class, method or arguments
+     * Finds the method, and reads its arguments.
+     *
+     * @param name name of the method in Java, or its published name
+     * @param json array of the arguments, which decides among methods of the same name
+     * @throws Mistake if there is no such class or method, if the method has a stream, or if the arguments do not fit
+     *     exactly one method
      */
     static Called find(ClassLoader loader, String typeName, String name, String json) {
         Class<?> type = type(loader, typeName);
@@ -103,7 +106,10 @@ record Called(Class<?> type, Method method, @Nullable Object[] arguments, Messag
         return readable.get(0);
     }
 
-    /** By the codec that sends them: what this side refuses is a mistake in what was asked, and no call has failed. */
+    /**
+     * Encodes the arguments with the codec that sends them: what this side rejects is a mistake in what was asked, and
+     * not a failed call.
+     */
     private static void expectSendable(Codecs codecs, Method method, @Nullable Object[] arguments) {
         try {
             codecs.parameters(method).write(arguments, Unpooled.buffer());
@@ -125,7 +131,7 @@ record Called(Class<?> type, Method method, @Nullable Object[] arguments, Messag
         return marked == null || marked.value().isEmpty() ? method.getName() : marked.value();
     }
 
-    /** As a server lists it. */
+    /** Returns the name by which a server lists the method, as service/method. */
     String published() {
         return type.getAnnotation(RPCXClient.class).remoteServerName() + "/" + publishedName(method);
     }

@@ -27,10 +27,11 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Exit code 0 good, 1 a mistake in what was asked, told in one line, with nothing sent, 2 the server cannot be reached
- * or is not well, and has executed nothing, 3 the call failed there or may have been executed, or what came cannot be
- * shown. Whatever is printed, whoever wrote it, is
- * {@link Printable}.
+ * The command {@code rpcx}. It ends with one of these exit codes: 0 for success; 1 for a mistake in what was asked,
+ * which is printed in one line, with nothing sent; 2 if the server cannot be reached or is not healthy, and has
+ * executed nothing, or if there is no lock to check against; 3 if the call failed at the server or may have been
+ * executed, if what came cannot be shown or written, or if the schema breaks with its lock or is not in it. Everything
+ * that is printed is {@link Printable}, whoever wrote it.
  */
 public final class CommandLine {
     private static final Duration TIME = Duration.ofSeconds(5);
@@ -38,7 +39,7 @@ public final class CommandLine {
     private static final int UNWELL = 2;
     private static final int FAILED = 3;
 
-    /** Each command as it is written, with what it does. */
+    /** Holds the usage and the description of each command, by its name. */
     private static final Map<String, String[]> COMMANDS = new LinkedHashMap<>();
 
     static {
@@ -94,7 +95,7 @@ public final class CommandLine {
 
     public static void main(String[] args) {
         int exitCode = new CommandLine(System.out, System.err, CommandLine.class.getClassLoader()).run(args);
-        // a full disk is told by nothing else
+        // Nothing else reports a full disk.
         if (System.out.checkError()) {
             System.err.println("standard output: not all of it could be written");
             exitCode = exitCode == 0 ? FAILED : exitCode;
@@ -102,7 +103,10 @@ public final class CommandLine {
         System.exit(exitCode);
     }
 
-    /** The server's or the network's fault, in words of this tool. */
+    /**
+     * Thrown for what is not a mistake in what was asked, such as a fault of the server or of the network. The text is
+     * in words of this tool.
+     */
     private static final class Failure extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
@@ -204,7 +208,10 @@ public final class CommandLine {
                 + COMMON;
     }
 
-    /** The tool's files and classes may be somebody else's, and so is what it says of them. */
+    /**
+     * Runs a command of {@link SchemaTool}, and escapes its output: the files and classes may be somebody else's, and
+     * so may be what the tool says of them.
+     */
     private int schema(String command, List<String> args) throws IOException {
         String usage = "expected: " + COMMANDS.getOrDefault(command, new String[] {"", ""})[0];
         for (String arg : args) {
@@ -243,7 +250,10 @@ public final class CommandLine {
         }
     }
 
-    /** What is not there is the tool's to tell: {@code lock} writes it. */
+    /**
+     * Checks that a file that exists is readable text. {@link SchemaTool} handles a file that is missing: {@code lock}
+     * writes it.
+     */
     private static void expectText(String name) throws IOException {
         try {
             Path file = Path.of(name);
@@ -312,7 +322,7 @@ public final class CommandLine {
         return 0;
     }
 
-    /** What fails once a call may have been sent is no mistake in what was asked, whatever it is. */
+    /** Makes the call. Whatever fails once a call may have been sent is not a mistake in what was asked. */
     private static @Nullable Object invoke(Client client, Endpoint at, Called called) {
         Object proxy = client.create(called.type(), at.host(), at.port());
         try {
@@ -325,9 +335,10 @@ public final class CommandLine {
     }
 
     /**
-     * What a server has sent may be more than there is memory for, and its classes may refuse to be read.
+     * Prints what a server has sent. This may need more memory than there is, and the classes of the result may fail
+     * when they are read.
      *
-     * @param what the error's begin: what has come
+     * @param what beginning of the error's text, which says what has come
      */
     private static void show(String what, Runnable printing) {
         try {
@@ -342,15 +353,16 @@ public final class CommandLine {
         }
     }
 
-    /** No server has it. */
+    /** Service that no server publishes: its call is the one that {@code deliver} sends after a one-way call. */
     @RPCXClient(remoteServerName = "rpcx-cli")
     interface Behind {
         void oneWayCalls();
     }
 
     /**
-     * A one-way call returns before it has left, and nobody hears of its acknowledgement. What a server reads on the same
-     * connection behind it, and answers, says that it has read the call.
+     * Makes a one-way call, and checks that the server has read it. The call may return before it has been sent, and
+     * its caller does not learn of its acknowledgement. The tool therefore sends another call after it on the same
+     * connection: if the server answers that one, it has read the one-way call.
      */
     private int deliver(Client client, Endpoint at, Called called) {
         List<String> published = client.published(at.host(), at.port());
@@ -363,12 +375,12 @@ public final class CommandLine {
         invoke(client, at, called);
         RPCXException why = answered(client.create(Behind.class, at.host(), at.port()));
         try {
-            // a connection has one list: another one is another connection's
+            // Each connection has one list object, so another object comes from another connection.
             if (why == null && client.published(at.host(), at.port()) == published) {
                 return 0;
             }
         } catch (RPCXException e) {
-            // of the list and not of the call, which may have been executed
+            // It is the request for the list that has failed, and not the one-way call, which may have been executed.
             why = e;
         }
         throw new Failure(
@@ -378,7 +390,7 @@ public final class CommandLine {
                 why);
     }
 
-    /** @return why there is no answer; null where there is one */
+    /** Returns why there is no answer; null if there is one. */
     private static @Nullable RPCXException answered(Behind behind) {
         long end = System.nanoTime() + TIME.toNanos();
         while (true) {
@@ -389,7 +401,8 @@ public final class CommandLine {
                 if (e.code() == RPCXException.Code.NOT_FOUND) {
                     return null;
                 }
-                // a server that takes one call at a time takes the next one when it has acknowledged this one
+                // A server that admits one call at a time admits the next one when it has acknowledged the one-way
+                // call.
                 if (e.code() != RPCXException.Code.OVERLOADED || System.nanoTime() - end > 0) {
                     return e;
                 }
@@ -399,8 +412,9 @@ public final class CommandLine {
     }
 
     /**
-     * With what is most likely wrong where one side speaks TLS and the other does not. A call that may have been
-     * executed is not one that has not reached its server: a script may repeat the second.
+     * Returns the error, with the most likely cause if one side speaks TLS and the other does not. A call that may have
+     * been executed has another exit code than one that has not reached its server, since a script may repeat the
+     * latter.
      */
     private static RuntimeException explained(RPCXException e, Asked asked, Endpoint at, boolean isCall) {
         if (e.code() != RPCXException.Code.UNAVAILABLE) {
@@ -416,7 +430,10 @@ public final class CommandLine {
         return new Failure(exitCode, words(e) + (isHeard ? " (does it speak TLS?)" : ""), e);
     }
 
-    /** Whether the network and the port are well, so that it is what the server says that is not understood. */
+    /**
+     * Whether a connection can be made. If so, the network and the port work, and the fault is that the server's answer
+     * is not understood.
+     */
     private static boolean isConnectable(Endpoint at) {
         try (Socket socket = new Socket()) {
             socket.connect(new InetSocketAddress(at.host(), at.port()), (int) TIME.toMillis());

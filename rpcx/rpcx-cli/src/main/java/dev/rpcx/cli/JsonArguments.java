@@ -43,20 +43,20 @@ import tools.jackson.core.exc.StreamConstraintsException;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * A method's arguments, read from JSON by the schema that the call is sent by: nothing can be in the JSON that would not
- * be sent as it stands there, and what the method has to be given has to be there. {@link JsonResult} writes the same
- * forms.
+ * Reads a method's arguments from JSON by the schema with which the call is sent. The JSON must not contain anything
+ * that would not be sent as it is written, and must contain everything that the method has to be given.
+ * {@link JsonResult} writes the same forms.
  *
- * <p>A number stands for its value, however it is written: 1e2 is 100.0. Most decimal fractions are no {@code double}
- * and no {@code float}, so there a number is taken that is as near to the one that is sent as its own digits tell,
- * which is half a unit of the last of them, zeros at the end apart: 0.1, 0.10000000000000001 and 1e23, but neither
- * 1e-400 nor 9007199254740993. So is what Java prints of a {@code double} or {@code float}. A time stands for its
- * moment, whatever its offset.
+ * <p>A number stands for its value, however it is written: 1e2 is 100.0. Most decimal fractions are not exactly a
+ * {@code double} or a {@code float}. For these types a number is accepted if it differs from the one that is sent by at
+ * most half a unit of its last digit, not counting zeros at the end: 0.1, 0.10000000000000001 and 1e23 are accepted,
+ * but neither 1e-400 nor 9007199254740993. What Java prints for a {@code double} or {@code float} is accepted too. A
+ * time stands for its point in time, whatever its offset.
  */
 final class JsonArguments {
     private static final JsonMapper JSON = JsonMapper.shared();
 
-    /** What is no number in JSON, as Java writes it. */
+    /** Values that are not numbers in JSON, as Java writes them. */
     private static final Set<String> NOT_FINITE = Set.of("NaN", "Infinity", "-Infinity");
 
     private final JsonParser in;
@@ -66,10 +66,10 @@ final class JsonArguments {
     }
 
     /**
-     * How many arguments there are.
+     * Returns the number of arguments.
      *
      * @param expected what should be there, for the error
-     * @throws Mistake no JSON, or no array
+     * @throws Mistake if the text is not JSON, or not exactly one array
      */
     static int count(String json, String expected) {
         try (JsonParser in = JSON.createParser(json)) {
@@ -92,10 +92,10 @@ final class JsonArguments {
     }
 
     /**
-     * The arguments in the order of the parameters.
+     * Returns the arguments in the order of the parameters.
      *
-     * @param json an array of as many as the method has, see {@link #count}
-     * @throws Mistake what the method cannot be given, by its place
+     * @param json array with as many elements as the method has parameters, see {@link #count}
+     * @throws Mistake if the method cannot be given an argument; the text says which one and where in it
      */
     static @Nullable Object[] read(String json, MessageType parameters) {
         try (JsonParser in = JSON.createParser(json)) {
@@ -103,7 +103,7 @@ final class JsonArguments {
             in.nextToken();
             in.nextToken();
             if (parameters.kind() != MessageType.Kind.PARAMETERS) {
-                // the only parameter is the message itself
+                // The only parameter is the message itself.
                 return new Object[] {arguments.element(parameters, "argument 1")};
             }
             @Nullable Object[] given = new Object[parameters.arity()];
@@ -118,7 +118,7 @@ final class JsonArguments {
         }
     }
 
-    /** Jackson's own words name its classes and settings. */
+    /** Returns a mistake in words of this tool: Jackson's own text names its classes and settings. */
     private static Mistake unreadable(JacksonException e, String expected) {
         String what = e instanceof StreamConstraintsException
                 ? "JSON inside JSON more than 500 deep, a number of more than 1000 digits, a name of more than 50000"
@@ -195,7 +195,10 @@ final class JsonArguments {
         }
     }
 
-    /** Keys that are messages have no text: an array of objects with {@code key} and {@code value}. */
+    /**
+     * Reads a map whose keys are messages. These have no text, so the map is an array of objects with {@code key} and
+     * {@code value}.
+     */
     private Map<Object, Object> pairs(Shape keys, FieldType field, String at, Map<Object, Object> map) {
         expect(JsonToken.START_ARRAY, at, expected(field));
         for (int i = 0; in.nextToken() != JsonToken.END_ARRAY; i++) {
@@ -220,7 +223,7 @@ final class JsonArguments {
         return !(key instanceof MessageType);
     }
 
-    /** A key of a map is a string in JSON, whatever it is in Java. */
+    /** Reads a key of a map, which is a string in JSON, whatever it is in Java. */
     private static Object key(Shape shape, String text, String at) {
         boolean isNumber = shape instanceof Scalar scalar
                         && switch (scalar) {
@@ -230,7 +233,7 @@ final class JsonArguments {
                         }
                 || shape == WellKnown.DECIMAL;
         try (JsonParser in = JSON.createParser(isNumber ? text : JSON.writeValueAsString(text))) {
-            // JSON has spaces round a number, and a key has none
+            // JSON allows spaces around a number, but a key must not have any.
             if (in.nextToken() != null && text.equals(in.getString())) {
                 Object key = new JsonArguments(in).element(shape, at + ", key " + Printable.clipped(text));
                 if (in.nextToken() == null) {
@@ -238,12 +241,12 @@ final class JsonArguments {
                 }
             }
         } catch (JacksonException e) {
-            // told below
+            // The mistake is thrown below.
         }
         throw new Mistake(at + ": key " + Printable.clipped(text) + " (expected: " + expected(shape) + ")");
     }
 
-    /** Of a value that cannot be null. */
+    /** Reads a value that cannot be null. */
     private Object element(Shape shape, String at) {
         if (in.currentToken() == JsonToken.VALUE_NULL) {
             throw wrong(at, expected(shape));
@@ -332,7 +335,7 @@ final class JsonArguments {
         };
     }
 
-    /** @return null where its exponent is more than a {@link BigDecimal} has */
+    /** Returns the number; null if its exponent is beyond the range of a {@link BigDecimal}. */
     private static @Nullable BigDecimal decimal(String number) {
         try {
             return new BigDecimal(number);
@@ -341,7 +344,10 @@ final class JsonArguments {
         }
     }
 
-    /** With or without padding. Bits that belong to no byte have to be zero: they would not be sent. */
+    /**
+     * Decodes Base64, with or without padding. Bits that belong to no byte have to be zero, since they would not be
+     * sent.
+     */
     private static byte[] base64(String text) {
         byte[] bytes = Base64.getDecoder().decode(text);
         Base64.Encoder encoder = Base64.getEncoder();
@@ -352,7 +358,10 @@ final class JsonArguments {
         return bytes;
     }
 
-    /** A leap second is no moment to {@link Instant}, which takes it for the second before. */
+    /**
+     * Parses a point in time. A leap second is an error: {@link Instant} does not have it, and takes it for the second
+     * before.
+     */
     private static Instant instant(String text) {
         TemporalAccessor parsed = DateTimeFormatter.ISO_INSTANT.parse(text);
         if (parsed.query(DateTimeFormatter.parsedLeapSecond())) {
@@ -382,7 +391,11 @@ final class JsonArguments {
         return in.currentToken() == JsonToken.VALUE_NUMBER_INT || in.currentToken() == JsonToken.VALUE_NUMBER_FLOAT;
     }
 
-    /** @param nearest of the numbers of that type, to the one that is written */
+    /**
+     * Reads a float or a double, also one that is not finite.
+     *
+     * @param nearest returns the number of the type that is nearest to the one that is written
+     */
     private <N extends Number> N real(Scalar scalar, String at, Function<String, N> nearest) {
         if (!isNumber()) {
             if (in.currentToken() != JsonToken.VALUE_STRING || !NOT_FINITE.contains(in.getString())) {
@@ -400,13 +413,15 @@ final class JsonArguments {
         return number;
     }
 
-    /** Whether the two differ by half a unit of the last digit written at most. */
+    /**
+     * Whether the two numbers differ by at most half a unit of the last digit written, not counting zeros at the end.
+     */
     private static boolean isAsWritten(Number number, String text) {
         BigDecimal written = decimal(text);
         if (written == null) {
             return false;
         }
-        // all digits of the binary fraction; a float is a double
+        // The decimal has all digits of the binary fraction; a float becomes a double without loss.
         BigDecimal exact = new BigDecimal(number.doubleValue());
         if (written.signum() == 0 || exact.signum() == 0) {
             return written.signum() == exact.signum();
@@ -414,7 +429,7 @@ final class JsonArguments {
         BigDecimal digits = written.stripTrailingZeros();
         BigDecimal apart = exact.subtract(digits).abs();
         return apart.add(apart).compareTo(digits.ulp()) <= 0
-                // Java before 19 prints some whose last digit is another one
+                // Java before 19 prints some numbers with a different last digit.
                 || digits.compareTo(new BigDecimal(number.toString())) == 0;
     }
 
@@ -431,7 +446,7 @@ final class JsonArguments {
         }
     }
 
-    /** Members of an object, each of which has to be one of these, and once. */
+    /** Reads the members of an object. Each of them has to have one of these names, and to occur once. */
     private Map<String, Object> members(
             String at, String of, List<String> names, Function<String, @Nullable Object> value) {
         expect(JsonToken.START_OBJECT, at, "an object of " + listed(names));
@@ -480,7 +495,7 @@ final class JsonArguments {
         return made(message, at, constructor, () -> constructor.newInstance(components));
     }
 
-    /** What is not given stays as the class has it. */
+    /** Makes a bean. A field that is not given keeps the value that the class gives it. */
     private Object bean(MessageType message, String at) {
         Map<String, Object> given = fields(message, at);
         Constructor<?> constructor = message.constructor();
@@ -502,7 +517,7 @@ final class JsonArguments {
         Object make() throws ReflectiveOperationException;
     }
 
-    /** The class may refuse what it is given. */
+    /** Makes or changes an object, whose class may reject what it is given. */
     private static Object made(MessageType message, String at, AccessibleObject member, Making making) {
         try {
             member.setAccessible(true);

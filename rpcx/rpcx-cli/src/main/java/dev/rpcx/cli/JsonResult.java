@@ -24,9 +24,9 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * A method's result as JSON, by the schema that it came by: what was sent and nothing else, in the forms that {@link
- * JsonArguments} reads. It is written as it is walked through: a few bytes of a server may be many lines, and all of
- * them at once, or a tree of them, may be more than there is memory for.
+ * Writes a method's result as JSON by the schema with which it came: what was sent and nothing else, in the forms that
+ * {@link JsonArguments} reads. The JSON is written while the result is walked through: a few bytes of a server may
+ * become many lines, and all these lines at once, or a tree of them, may need more memory than there is.
  */
 final class JsonResult {
     private static final JsonMapper JSON =
@@ -38,19 +38,19 @@ final class JsonResult {
         this.out = out;
     }
 
-    /** Of the methods that bring nothing. */
+    /** Whether methods with this result return nothing. */
     static boolean isVoid(MessageType result) {
         return result.javaClass() == Void.class;
     }
 
     /**
-     * In lines, with each of the server's characters that a terminal would obey as an escape. All of it is printed or
-     * nothing, unless the stream itself fails.
+     * Prints the result, in several lines. Each of the server's characters that a terminal would obey is printed as an
+     * escape. All of the result is printed or nothing, unless the stream itself fails.
      *
-     * @throws IllegalStateException a class of the result does not give what it holds
+     * @throws IllegalStateException if a getter of the result fails or is not accessible
      */
     static void print(MessageType result, @Nullable Object value, PrintStream to) {
-        // asks the classes of the result for all that they hold before the first line is printed
+        // This asks the classes of the result for all that they hold before the first line is printed.
         write(result, value, Writer.nullWriter());
         write(result, value, Printable.writer(to));
         to.println();
@@ -139,7 +139,7 @@ final class JsonResult {
         }
     }
 
-    /** As a string of JSON has it, or as the key of a map, whatever it is in Java. */
+    /** Returns a value as the text of a JSON string or of a map's key, whatever it is in Java. */
     private static String text(Shape shape, Object value) {
         return shape == Scalar.BYTES
                 ? Base64.getEncoder().encodeToString((byte[]) value)
@@ -173,7 +173,7 @@ final class JsonResult {
             out.writeName(given.name());
             element(given.shape(), value);
         } else {
-            // what stands for a newer peer's case holds nothing
+            // The object that stands for a newer peer's case holds nothing.
             out.writeName(value.getClass().getSimpleName());
             out.writeStartObject();
             out.writeEndObject();

@@ -6,14 +6,19 @@ import java.io.Writer;
 import java.util.Collection;
 import java.util.stream.Collectors;
 
-/** Text for a terminal. Whoever has written it, the terminal obeys none of it, and what is read is what is there. */
+/**
+ * Makes text safe for a terminal. Whoever wrote the text, the terminal obeys none of it, and a reader sees all that is
+ * there.
+ */
 final class Printable {
-    /** A value in an error is there to be recognized, and may be megabytes long. */
+    /** Max characters of a value in an error. They only have to identify the value, which may be megabytes long. */
     private static final int MOST_OF_VALUE = 80;
 
     private Printable() {}
 
-    /** One line. Characters without a picture of their own stand as the escapes of JSON: see {@link VisibleText}. */
+    /**
+     * Returns the text as one line. Characters that are not visible become escapes of JSON: see {@link VisibleText}.
+     */
     static String line(String text) {
         StringBuilder clean = new StringBuilder(text.length());
         text.codePoints().forEach(c -> VisibleText.append(clean, c));
@@ -21,21 +26,21 @@ final class Printable {
     }
 
     /**
-     * Prints what is written to it, in its own lines, as {@link #lines} does, and needs no memory for all of it at
-     * once. Does not close the stream.
+     * Returns a writer that prints what is written to it, with its own line breaks and escaped as {@link #lines} does,
+     * and needs no memory for all of it at once. It does not close the stream.
      */
     static Writer writer(PrintStream to) {
         return new Clean(to);
     }
 
     private static final class Clean extends Writer {
-        /** Characters that are printed at once. */
+        /** Number of characters that are printed at once. */
         private static final int PIECE = 8_192;
 
         private final PrintStream to;
         private final StringBuilder clean = new StringBuilder(PIECE + 16);
 
-        /** First half of a pair whose second half comes with the next write; 0 for none. */
+        /** First half of a surrogate pair whose second half may come with the next write; 0 if there is none. */
         private char high;
 
         Clean(PrintStream to) {
@@ -77,7 +82,9 @@ final class Printable {
             clean.setLength(0);
         }
 
-        /** Half a pair waits for {@link #close}: its other half may come. */
+        /**
+         * Prints what has been written, except half a pair, which waits until {@link #close}: its other half may come.
+         */
         @Override
         public void flush() {
             print();
@@ -90,19 +97,22 @@ final class Printable {
         }
     }
 
-    /** The same with its own line breaks. In JSON such characters stand in strings only, where the escapes say the same. */
+    /**
+     * Returns the text with its own line breaks, and each line escaped as {@link #line} does. In JSON the escaped
+     * characters occur only in strings, where the escapes mean the same.
+     */
     static String lines(String text) {
         return text.lines().map(Printable::line).collect(Collectors.joining(System.lineSeparator()));
     }
 
-    /** Begin of a value that may be long. */
+    /** Returns a value, or its beginning and its length if it is long. */
     static String clipped(String value) {
         return value.length() <= MOST_OF_VALUE
                 ? value
                 : value.substring(0, MOST_OF_VALUE) + "… (" + value.length() + " characters)";
     }
 
-    /** @return {@code , did you mean X?} where one of the names is near; otherwise empty */
+    /** Returns {@code , did you mean X?} if one of the names is near; otherwise an empty text. */
     static String nearest(String word, Collection<String> names) {
         String nearest = "";
         int least = Math.min(3, word.length() / 3 + 1);
@@ -116,7 +126,7 @@ final class Printable {
         return nearest.isEmpty() ? "" : ", did you mean " + nearest + "?";
     }
 
-    /** Letters to be put in, left out or changed. Source: Levenshtein. Case does not count. */
+    /** Returns how many letters have to be inserted, deleted or changed; case does not count. Source: Levenshtein. */
     private static int distance(String a, String b) {
         int[] row = new int[b.length() + 1];
         for (int j = 0; j < row.length; j++) {

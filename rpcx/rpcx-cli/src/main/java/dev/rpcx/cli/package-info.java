@@ -1,6 +1,7 @@
 /**
- * {@code rpcx}: what a server publishes, whether it is well, a call with JSON, and all that {@link dev.rpcx.tool.SchemaTool} does. Starting
- * point: {@link dev.rpcx.cli.CommandLine}. Imports RPCX and Jackson.
+ * The command {@code rpcx}: it lists what a server publishes, checks whether a server is healthy, makes a call with
+ * JSON, and does all that {@link dev.rpcx.tool.SchemaTool} does. Starting point: {@link dev.rpcx.cli.CommandLine}.
+ * Imports RPCX, Jackson, and Netty for its buffers.
  */
 @NullMarked
 package dev.rpcx.cli;

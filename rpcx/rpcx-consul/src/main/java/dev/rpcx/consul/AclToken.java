@@ -3,10 +3,10 @@ package dev.rpcx.consul;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Token for Consul's ACL that can stand in a header of HTTP, without white space around it. No text of this class has
- * the secret.
+ * Token for Consul's ACL that can be sent in an HTTP header. White space around it is removed. No text of this class,
+ * neither {@code toString} nor an error, contains the secret.
  *
- * @param secret characters of ASCII that have a picture
+ * @param secret visible characters of ASCII
  */
 record AclToken(String secret) {
     AclToken {

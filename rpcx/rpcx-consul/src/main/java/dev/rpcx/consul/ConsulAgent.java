@@ -18,21 +18,24 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/** Asks an agent, one question at a time, from one thread; {@link #close} from any ends question and pause. */
+/**
+ * Sends requests to a Consul agent, one at a time, from one thread. Any thread may call {@link #close}, which ends the
+ * request in flight or the pause.
+ */
 final class ConsulAgent {
     private static final Duration CONNECT_TIME = Duration.ofSeconds(3);
     private static final long FIRST_PAUSE_MILLIS = 100;
     private static final long MOST_PAUSE_MILLIS = 2_000;
 
-    /** Characters of what is said of an answer that cannot be read. */
+    /** Max characters of the reason in an error, such as why an answer cannot be read. */
     private static final int MOST_TEXT = 500;
 
     private final URI base;
     private final @Nullable AclToken token;
 
     /**
-     * The thread that asks makes it: the client's threads inherit from that one, and nothing from whoever was first to
-     * need an agent.
+     * HTTP client, null before the first request. The thread that sends the requests makes it: the client's threads
+     * inherit from that thread, and nothing from the thread that first needed an agent.
      */
     private @Nullable HttpClient client;
 
@@ -48,7 +51,10 @@ final class ConsulAgent {
         return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
-    /** Words that may be those of whoever answers: their line has no cause, which would have them as they are. */
+    /**
+     * Returns an error whose reason may be text of whoever has answered. It has no cause, since a cause would show that
+     * text unescaped.
+     */
     static IOException failure(String of, String why) {
         return new IOException(of + ": " + VisibleText.line(why, MOST_TEXT));
     }
@@ -65,7 +71,10 @@ final class ConsulAgent {
         }
     }
 
-    /** Waits longer after each failure in a row, with jitter; or until closed. */
+    /**
+     * Waits after a failure: 100 ms after the first one in a row, and twice as long after each further one, up to 2 s.
+     * Jitter shortens the wait by up to half of it. The wait ends when the agent is closed.
+     */
     void pause(int failures) {
         long millis = Math.min(MOST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(failures - 1, 10));
         pauseMillis(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1));
@@ -88,13 +97,13 @@ final class ConsulAgent {
         return ask(request(path).PUT(HttpRequest.BodyPublishers.ofByteArray(body)), millis);
     }
 
-    /** Ends the threads of the HTTP client. By the thread that asks, when it asks no more. */
+    /** Ends the threads of the HTTP client. The thread that sends the requests calls this after its last one. */
     void end() {
-        // from Java 21 on; before that they end when the client is collected
+        // A client can be closed from Java 21 on; before that its threads end when it is garbage-collected.
         if (client instanceof AutoCloseable threads) {
             boolean interrupted = Thread.interrupted();
             try {
-                // interrupted, it ends what is under way instead of waiting for it
+                // On an interrupted thread close() ends what is in flight instead of waiting for it.
                 Thread.currentThread().interrupt();
                 threads.close();
             } catch (Exception e) {
@@ -130,7 +139,7 @@ final class ConsulAgent {
                 client().sendAsync(request.build(), head -> new LimitedBody());
         asked = question;
         if (isClosed()) {
-            // closed between the last look and the question
+            // The agent was closed between the caller's last check and this request.
             question.cancel(true);
         }
         try {

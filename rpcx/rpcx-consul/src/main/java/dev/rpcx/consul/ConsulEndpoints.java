@@ -6,15 +6,17 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instances of a service whose checks all pass, with Consul's weights: told at once when one comes or goes. While Consul cannot be reached
- * what was found before holds, since the client keeps its list. Equal for equal agents and services, so that proxies share their connections.
+ * The instances of a service in Consul whose checks all pass, with Consul's weights. A watch reports at once when an
+ * instance comes or goes. While Consul cannot be reached, the instances that were found before stay in use, since the
+ * client keeps its list. Two objects are equal if their agents, services and tokens are equal, so that proxies share
+ * their connections.
  *
  * <pre>{@code
  * client.create(Greeter.class, ConsulEndpoints.of("greeter"));
  * }</pre>
  */
 public final class ConsulEndpoints implements Endpoints {
-    /** Where an agent of this host listens, as Consul sets it up. */
+    /** Address at which an agent of this host listens by Consul's default. */
     public static final URI LOCAL_AGENT = URI.create("http://127.0.0.1:8500");
 
     private final URI agent;
@@ -27,12 +29,12 @@ public final class ConsulEndpoints implements Endpoints {
         this.token = token;
     }
 
-    /** As the agent of this host knows it. */
+    /** Returns the instances as the agent of this host knows them. */
     public static ConsulEndpoints of(String service) {
         return of(LOCAL_AGENT, service);
     }
 
-    /** As another agent or server knows it. */
+    /** Returns the instances as another agent or a Consul server knows them. */
     public static ConsulEndpoints of(URI agent, String service) {
         if (service.isEmpty()) {
             throw new IllegalArgumentException("service: empty (expected: its name in Consul)");
@@ -41,11 +43,11 @@ public final class ConsulEndpoints implements Endpoints {
     }
 
     /**
-     * The same asked with this ACL token, which has to allow {@code service:read} and {@code node:read}. White space
-     * around it does not count, such as the line feed at the end of a file.
+     * Returns a copy that asks with this ACL token, which has to allow {@code service:read} and {@code node:read}.
+     * White space around it is ignored, such as the line feed at the end of a file.
      *
-     * @throws IllegalArgumentException a token with a character that is no visible one of ASCII; the text is
-     *     without the token
+     * @throws IllegalArgumentException if the token has a character that is not a visible ASCII character; the
+     *     exception's text does not contain the token
      */
     public ConsulEndpoints token(String secret) {
         return new ConsulEndpoints(agent, service, new AclToken(secret));

@@ -15,9 +15,10 @@ import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * An instance's entry at the agent of its host, with a check that passes as long as this process says so, every 3 s: 10 s after it says no
- * more the instance is no longer handed out, after a minute it is forgotten. Registered again when the agent has lost it. Ends with
- * {@link #close}; close it before the server stops.
+ * Registers an instance with a Consul agent, usually the one of its host, and keeps it registered until {@link #close}.
+ * The entry has a check, and every 3 s this process reports that it passes. 10 s after the last report the check fails,
+ * and Consul no longer hands out the instance; when it has failed for a minute, Consul deletes the entry. If the agent
+ * has lost the entry, the instance is registered again. Close the registration before the server stops.
  */
 public final class ConsulRegistration implements AutoCloseable {
     private static final JsonMapper JSON = JsonMapper.shared();
@@ -25,13 +26,13 @@ public final class ConsulRegistration implements AutoCloseable {
     private static final long SIGN_MILLIS = 3_000;
     private static final long ANSWER_MILLIS = 5_000;
 
-    /** Characters of what the agent says, in an error. */
+    /** Max characters of the agent's text in an error. */
     private static final int MOST_TEXT = 200;
 
-    /** Between two lines in the log that say that the instance is not registered. */
+    /** Min time between two lines in the log that say that the instance is not registered. */
     private static final long SILENT_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    /** The least that Consul takes. */
+    /** Time for which the check has to fail before Consul deletes the entry: the min that Consul accepts. */
     private static final String FORGOTTEN_AFTER = "1m";
 
     private final ConsulAgent agent;
@@ -43,7 +44,7 @@ public final class ConsulRegistration implements AutoCloseable {
     private final @Nullable AclToken token;
     private final AtomicBoolean isClosed = new AtomicBoolean();
 
-    // of the registering thread alone
+    // Only the registering thread accesses the following three fields.
     private long loggedNanos;
     private boolean wasLogged;
     private long silent;
@@ -78,18 +79,18 @@ public final class ConsulRegistration implements AutoCloseable {
         thread.setDaemon(true);
     }
 
-    /** At the agent of this host. Returns at once. */
+    /** Registers the instance with the agent of this host, in the background. Returns at once. */
     public static ConsulRegistration of(String service, Endpoint instance) {
         return of(ConsulEndpoints.LOCAL_AGENT, null, service, instance);
     }
 
     /**
-     * At this agent. Returns at once.
+     * Registers the instance with this agent, in the background. Returns at once.
      *
-     * @param token for Consul's ACL, which has to allow {@code service:write}; null without one. White space around
-     *     it does not count.
-     * @throws IllegalArgumentException a token with a character that is no visible one of ASCII; the text is
-     *     without the token
+     * @param token token for Consul's ACL, which has to allow {@code service:write}; null if there is none. White space
+     *     around it is ignored.
+     * @throws IllegalArgumentException if the token has a character that is not a visible ASCII character; the
+     *     exception's text does not contain the token
      */
     public static ConsulRegistration of(URI agent, @Nullable String token, String service, Endpoint instance) {
         ConsulRegistration registration = new ConsulRegistration(agent, AclToken.of(token), service, instance);
@@ -98,10 +99,12 @@ public final class ConsulRegistration implements AutoCloseable {
     }
 
     /**
-     * Done when Consul knows the instance for the first time; fails where Consul does not allow it, which is tried
-     * again all the same, and logged once a minute; cancelled by {@link #close} before that. What hangs on it runs on a
-     * thread of the JDK's common pool, or on the one that closes this; where it is done already, on the thread that
-     * hangs it on.
+     * Returns a future that completes when Consul knows the instance for the first time. It fails if Consul does not
+     * allow the registration (status 401 or 403); the registration is tried again all the same, and failures are logged
+     * once a minute at most. If the future is not done before {@link #close}, it fails with a
+     * {@code CancellationException} as the cause. Actions that depend on it run on a thread of the JDK's common pool,
+     * or on the thread that closes this registration. If the future is already done, they run on the thread that adds
+     * them.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
@@ -123,18 +126,18 @@ public final class ConsulRegistration implements AutoCloseable {
                     failures = 0;
                 }
                 if (failures == 0) {
-                    // behind a sign that had no answer the next one is late already
+                    // After a report without an answer the next one is late already, so this pause is left out.
                     agent.pauseMillis(SIGN_MILLIS);
                 }
                 if (!agent.isClosed()) {
                     HttpResponse<byte[]> sign = agent.put(
                             "/v1/agent/check/pass/" + ConsulAgent.encoded(checkId()), new byte[0], ANSWER_MILLIS);
-                    // an agent that was started anew without its data does not know the check
+                    // An agent that was restarted without its data does not know the check.
                     known = sign.statusCode() == HttpURLConnection.HTTP_OK;
                 }
                 failures = 0;
             } catch (Throwable e) {
-                // an Error too: a server that stops giving its sign drops out of Consul for good
+                // This catches an Error too: an instance that stops reporting drops out of Consul for good.
                 failures++;
                 failed(e);
                 agent.pause(failures);
@@ -142,7 +145,10 @@ public final class ConsulRegistration implements AutoCloseable {
         }
     }
 
-    /** What hangs on the registration is its user's code, which must not hold up the sign of life. */
+    /**
+     * Completes the future on another thread. Actions that depend on the future are code of the application, which must
+     * not delay the reports to Consul.
+     */
     private void done(Runnable completion) {
         registered.defaultExecutor().execute(completion);
     }
@@ -157,12 +163,15 @@ public final class ConsulRegistration implements AutoCloseable {
                 done(() -> registered.completeExceptionally(refusal));
             }
         } catch (Throwable e) {
-            // an application's logging that fails, or a heap that is full, ends no registration
+            // Neither an application's logging that fails nor a full heap ends the registration.
             silent++;
         }
     }
 
-    /** Also what has not come of Consul may have its bytes in it, such as the JDK's words for a status that is none. */
+    /**
+     * Returns the text of an error as one visible line. Even an error that the JDK throws may contain bytes that Consul
+     * sent, as in its message about an invalid status.
+     */
     private static String line(Throwable why) {
         return VisibleText.line(String.valueOf(why.getMessage()), 2 * MOST_TEXT);
     }
@@ -181,7 +190,7 @@ public final class ConsulRegistration implements AutoCloseable {
                 .log(System.Logger.Level.WARNING, "{0} is not registered: {1}{2}", id, why, before);
     }
 
-    /** Consul's answer is no. */
+    /** Thrown if Consul answers with a status other than 200. */
     private static final class Refusal extends IOException {
         private static final long serialVersionUID = 1L;
 
@@ -205,8 +214,9 @@ public final class ConsulRegistration implements AutoCloseable {
     }
 
     /**
-     * Takes the entry back; waits for Consul's word no longer than 5 s in all, and the entry's check does the rest. A
-     * second time does nothing.
+     * Deletes the entry from Consul. Waits for 5 s at most in all, also for the end of a request that is in flight. If
+     * the entry could not be deleted by then, its check fails for lack of reports, and Consul deletes the entry itself.
+     * A second call does nothing.
      */
     @Override
     public void close() {
@@ -218,7 +228,7 @@ public final class ConsulRegistration implements AutoCloseable {
         registered.cancel(false);
         ConsulAgent last = new ConsulAgent(base, token);
         try {
-            // what it may just be saying must not come after what is said now
+            // A registration or report that is in flight must not reach Consul after the deregistration.
             thread.join(ANSWER_MILLIS);
             long left = Math.max(1, TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime()));
             expect(last.put("/v1/agent/service/deregister/" + ConsulAgent.encoded(id), new byte[0], left));

@@ -14,15 +14,19 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Asks for a service's health with a question that Consul answers when something has changed, and asks again. Source: Consul, HTTP API,
- * <i>Blocking Queries</i>: an index that goes back begins anew, one below 1 counts as 1, and a service that changes all the time is asked
- * for less often.
+ * Watches a service's health in Consul with blocking queries: Consul answers a query when something has changed, and
+ * then the watch sends the next one. Source: Consul, HTTP API, <i>Blocking Queries</i>. As advised there, the watch
+ * begins anew without an index if the index goes back, takes an index below 1 as 1, and asks less often for a service
+ * that changes all the time.
  */
 final class HealthWatch implements Endpoints.Watch, Runnable {
-    /** Tokens of JSON of one answer: an instance has some hundred. */
+    /** Max tokens of JSON in one answer. An instance has about a hundred. */
     private static final long MAX_TOKENS = 1_000_000;
 
-    /** A tree takes up to 100 bytes for each token of two characters, so that bytes alone bound nothing. */
+    /**
+     * A tree takes up to 100 bytes for each token of two characters, so a limit of an answer's bytes alone would be no
+     * useful bound of the memory. The number of tokens is therefore limited too.
+     */
     private static final JsonMapper JSON = JsonMapper.builder(JsonFactory.builder()
                     .streamReadConstraints(StreamReadConstraints.builder()
                             .maxTokenCount(MAX_TOKENS)
@@ -32,12 +36,18 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
 
     private static final int WAIT_SECONDS = 30;
 
-    /** Consul adds a sixteenth of the time, so that not all ask again at once. */
+    /**
+     * Max time to wait for the answer of a blocking query. Consul adds up to a sixteenth of the wait, so that not all
+     * clients ask again at once; 5 s more are allowed here.
+     */
     private static final long ANSWER_MILLIS = WAIT_SECONDS * 1000L * 17 / 16 + 5_000;
 
     private static final long FIRST_ANSWER_MILLIS = 5_000;
 
-    /** Answers in quick succession that are let through, one more each {@link #REFILL_NANOS}: a token bucket, as Consul advises. */
+    /**
+     * Max queries in quick succession. One more is allowed after each {@link #REFILL_NANOS}: this is a token bucket, as
+     * Consul advises.
+     */
     private static final int BURST = 5;
 
     private static final long REFILL_NANOS = 500_000_000;
@@ -81,7 +91,8 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
         while (!agent.isClosed()) {
             try {
                 limitRate();
-                // asked at once and without an index after a failure: another server may answer, which stands elsewhere
+                // After a failure the query has no index, so that Consul answers it at once: another server may answer,
+                // and may have another index.
                 HttpResponse<byte[]> answer = index == 0
                         ? agent.get(path, FIRST_ANSWER_MILLIS)
                         : agent.get(path + "&wait=" + WAIT_SECONDS + "s&index=" + index, ANSWER_MILLIS);
@@ -99,7 +110,8 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
                 index = now < index ? 0 : Math.max(1, now);
                 failures = 0;
             } catch (Throwable e) {
-                // an Error too: a list of instances must not stand still for ever because the heap was full once
+                // This catches an Error too: the list of instances must not stay as it is for ever because the heap was
+                // full once.
                 index = 0;
                 failures++;
                 failed(e, failures);
@@ -143,7 +155,7 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
             System.getLogger(HealthWatch.class.getName())
                     .log(System.Logger.Level.WARNING, "a listener has failed", failure);
         } catch (Throwable unspeakable) {
-            // a log that fails too, as where the heap is full, does not end the watch
+            // A log that fails too, for example because the heap is full, does not end the watch.
         }
     }
 
@@ -162,7 +174,10 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
         }
     }
 
-    /** Weights above {@link Endpoint#MAX_WEIGHT} become smaller, all by the same factor. */
+    /**
+     * Returns the instances in an answer, without the entries that have no valid host and port. If a weight is above
+     * {@link Endpoint#MAX_WEIGHT}, all weights become smaller by the same factor, but not less than 1.
+     */
     static List<Endpoint> instances(JsonNode answer) {
         int largest = 1;
         for (JsonNode entry : answer) {
@@ -171,7 +186,7 @@ final class HealthWatch implements Endpoints.Watch, Runnable {
         List<Endpoint> all = new ArrayList<>();
         for (JsonNode entry : answer) {
             JsonNode service = entry.path("Service");
-            // an instance without an address of its own is at its node's
+            // An instance without an address of its own has its node's address.
             String own = service.path("Address").asString("");
             String host = own.isEmpty() ? entry.path("Node").path("Address").asString("") : own;
             int port = service.path("Port").asInt(0);

@@ -9,11 +9,11 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An answer of limited size: more of it ends the connection, so that whoever answers in the registry's place cannot
- * fill the heap.
+ * Collects the body of an answer of limited size. A larger body is an error and ends the connection, so that whoever
+ * answers in the registry's place cannot fill the heap.
  */
 final class LimitedBody implements HttpResponse.BodySubscriber<byte[]> {
-    /** Some five thousand instances as the registry describes them. */
+    /** Max bytes of a body: about five thousand instances as the registry describes them. */
     static final int MAX_BYTES = 8 << 20;
 
     private final HttpResponse.BodySubscriber<byte[]> whole = HttpResponse.BodySubscribers.ofByteArray();

@@ -19,10 +19,10 @@ import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the API server is, and who asks. Files of the account are read for each request, since Kubernetes renews them. Source: Kubernetes,
- * <i>Accessing the Kubernetes API from a Pod</i>.
+ * Address of the API server, and the account that asks it. The account's token and authorities are read anew for each
+ * request, since Kubernetes renews their files. Source: Kubernetes, <i>Accessing the Kubernetes API from a Pod</i>.
  *
- * @param account folder with token, ca.crt and namespace; null for none
+ * @param account folder with the files token, ca.crt and namespace; null if there is no account
  */
 record ApiServer(URI base, @Nullable Path account) {
     private static final Path ACCOUNT = Path.of("/var/run/secrets/kubernetes.io/serviceaccount");
@@ -43,7 +43,11 @@ record ApiServer(URI base, @Nullable Path account) {
         return new ApiServer(URI.create("https://" + named + ":" + port), ACCOUNT);
     }
 
-    /** The pod's own. */
+    /**
+     * Returns the pod's own namespace.
+     *
+     * @throws IllegalStateException if there is no account, or its namespace cannot be read
+     */
     String namespace() {
         if (account == null) {
             throw new IllegalStateException("no namespace (expected: KubernetesEndpoints.in(namespace))");
@@ -55,12 +59,12 @@ record ApiServer(URI base, @Nullable Path account) {
         }
     }
 
-    /** What the account trusts, as it stands now; empty where there is no account. */
+    /** Returns the certificates that the account trusts at present, in PEM; empty if there is no account. */
     byte[] authorities() throws IOException {
         return account == null ? new byte[0] : Files.readAllBytes(account.resolve("ca.crt"));
     }
 
-    /** Trusts these. */
+    /** Returns a client that trusts these authorities, or those of the JDK if there is no account. */
     HttpClient client(byte[] authorities) throws IOException {
         HttpClient.Builder builder =
                 HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIME);
@@ -79,7 +83,10 @@ record ApiServer(URI base, @Nullable Path account) {
         return builder.build();
     }
 
-    /** One that a header may have: what HTTP says of another one has the token in its text. */
+    /**
+     * Returns the token of a file, after a check that a header may contain it. For any other token the HTTP client
+     * would throw an error whose text contains the token.
+     */
     private static String token(Path file) throws IOException {
         String token = Files.readString(file).strip();
         if (!token.chars().allMatch(c -> c > ' ' && c < 0x7F)) {

@@ -5,11 +5,14 @@ import java.io.IOException;
 import java.io.InputStream;
 
 /**
- * An answer of limited size: more of it is a failure, so that whoever answers in the API server's place cannot fill the
- * heap.
+ * Stream of an answer of limited size. Reading more is an error, so that whoever answers in the API server's place
+ * cannot fill the heap.
  */
 class LimitedStream extends FilterInputStream {
-    /** Some twenty thousand pods in a list, or as much news in one watch, which lasts a minute. */
+    /**
+     * Max bytes of an answer: about twenty thousand pods in a list, or changes of the same size in all in one watch,
+     * which lasts a minute.
+     */
     static final int MAX_BYTES = 8 << 20;
 
     private int left = MAX_BYTES;

@@ -9,19 +9,23 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.JsonNode;
 
-/** What one EndpointSlice says. Source: Kubernetes API reference, EndpointSlice discovery.k8s.io/v1. */
+/** Content of one EndpointSlice. Source: Kubernetes API reference, EndpointSlice discovery.k8s.io/v1. */
 record Slice(String addressType, List<Endpoint> ready) {
     private static final List<String> TYPES = List.of("IPv4", "IPv6", "FQDN");
 
-    /** @param portName null for the first one */
+    /**
+     * Reads an EndpointSlice.
+     *
+     * @param portName name of the TCP port to take; null for the first one
+     */
     static Slice of(JsonNode object, @Nullable String portName) {
         List<Endpoint> ready = new ArrayList<>();
         int port = port(object.path("ports"), portName);
         if (port > 0) {
             for (JsonNode endpoint : object.path("endpoints")) {
-                // one that says nothing of being ready is to be taken for ready
+                // An endpoint that does not say whether it is ready counts as ready.
                 boolean isReady = endpoint.path("conditions").path("ready").asBoolean(true);
-                // more addresses than one are interchangeable, and the first is the one to take
+                // If there are several addresses, they are interchangeable, and the first one is to be taken.
                 String address = endpoint.path("addresses").path(0).asString("");
                 if (isReady && Endpoint.isHost(address)) {
                     ready.add(new Endpoint(address, port));
@@ -29,7 +33,7 @@ record Slice(String addressType, List<Endpoint> ready) {
             }
         }
         String type = object.path("addressType").asString("IPv4");
-        // one of ours, as the text may be long; slices of another type are passed over
+        // The type is kept as one of these constants, since its text may be long; slices of another type are skipped.
         return new Slice(TYPES.contains(type) ? TYPES.get(TYPES.indexOf(type)) : "", ready);
     }
 
@@ -44,7 +48,10 @@ record Slice(String addressType, List<Endpoint> ready) {
         return 0;
     }
 
-    /** All of them together. A pod of two address families stands in a slice of each: only one family is taken. */
+    /**
+     * Returns the ready endpoints of all slices together. A pod with two address families is in a slice of each, so
+     * only one family is taken: the first of IPv4, IPv6 and FQDN that has ready endpoints.
+     */
     static List<Endpoint> all(Collection<Slice> slices) {
         for (String type : TYPES) {
             Set<Endpoint> found = new LinkedHashSet<>();

@@ -29,22 +29,29 @@ import tools.jackson.databind.MappingIterator;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Lists a service's slices, then reads the changes as they come; lists again when the server says that it has forgotten where the reader
- * was. Source: Kubernetes, <i>API Concepts</i>, efficient detection of changes.
+ * Watches a service's slices: lists them, then reads the changes as they come. Lists them again after a failure, or if
+ * the server says that it no longer has the version from which the watch would continue. Source: Kubernetes,
+ * <i>API Concepts</i>, efficient detection of changes.
  */
 final class SliceWatch implements Endpoints.Watch, Runnable {
-    /** Tokens of JSON of one answer: an endpoint has some fifty. */
+    /** Max tokens of JSON in one answer. An endpoint has about fifty. */
     private static final long MAX_TOKENS = 500_000;
 
-    /** Of one service so many slices are kept, with so many endpoints in all: a slice has a hundred of them. */
+    /**
+     * Max slices that are kept of one service; {@code MAX_ENDPOINTS} limits the ready endpoints in all of them
+     * together. A slice has a hundred endpoints.
+     */
     private static final int MAX_SLICES = 1_024;
 
     private static final int MAX_ENDPOINTS = 65_536;
 
-    /** Characters of a name of Kubernetes, which is that of a domain. */
+    /** Max characters of a name in Kubernetes, which is a domain name, and of a resource version. */
     private static final int MAX_TEXT = 253;
 
-    /** A tree takes up to 100 bytes for each token of two characters, so that bytes alone bound nothing. */
+    /**
+     * A tree takes up to 100 bytes for each token of two characters, so a limit of an answer's bytes alone would be no
+     * useful bound of the memory. The number of tokens is therefore limited too.
+     */
     private static final JsonMapper JSON = JsonMapper.builder(JsonFactory.builder()
                     .streamReadConstraints(StreamReadConstraints.builder()
                             .maxTokenCount(MAX_TOKENS)
@@ -52,7 +59,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                     .build())
             .build();
 
-    /** After this the server ends a watch, and it is begun anew from where it was: so a connection that is dead is noticed. */
+    /**
+     * Time after which the server ends a watch, and the next one continues where it stopped. A connection is known to
+     * be dead if a watch on it does not end in time.
+     */
     private static final int WATCH_SECONDS = 60;
 
     private static final long ANSWER_MILLIS = 5_000;
@@ -60,18 +70,19 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private static final long FIRST_PAUSE_MILLIS = 100;
     private static final long MOST_PAUSE_MILLIS = 2_000;
 
-    /** A watch that ends earlier says nothing for its server. */
+    /** Min time that a watch has to last. One that ends earlier does not show that the server works. */
     private static final long LASTING_MILLIS = 1_000;
 
     /**
-     * Changes that come sooner after a list that was told are told together: each list costs as much as all endpoints.
+     * Min time between two lists that the listener gets because of changes. Changes that come sooner are passed on
+     * together, since a list has all endpoints, however few of them have changed.
      */
     private static final long TOGETHER_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Characters of what the server says of an error. */
+    /** Max characters of the server's own text in an error. */
     private static final int MOST_TEXT = 200;
 
-    /** Characters of what is said of an answer that cannot be read. */
+    /** Max characters of the reason in an error, such as why an answer cannot be read. */
     private static final int MOST_WHY = 500;
 
     private static final int GONE = 410;
@@ -81,7 +92,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private final @Nullable String port;
     private final Endpoints.Listener listener;
 
-    // guarded by this
+    // The lock of this object guards the following four fields.
     private final Map<String, Slice> slices = new LinkedHashMap<>();
     private int endpoints;
     private long toldNanos;
@@ -91,7 +102,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private byte[] authorities = {};
     private final CountDownLatch closed = new CountDownLatch(1);
 
-    /** Ends what is being read. */
+    /** Ends the request in flight or the answer that is being read. */
     private volatile Runnable abort = () -> {};
 
     SliceWatch(ApiServer server, String namespace, String service, @Nullable String port, Endpoints.Listener listener) {
@@ -129,7 +140,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
 
     @Override
     public void run() {
-        // in a row: watches that ended at once, and whatever else failed
+        // This counts the watches that ended at once and all other failures, in a row.
         int hasty = 0;
         try {
             while (!isClosed()) {
@@ -146,7 +157,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                         }
                     }
                 } catch (Throwable e) {
-                    // an Error too: a list of instances must not stand still for ever because the heap was full once
+                    // This catches an Error too: the list of instances must not stay as it is for ever because the heap
+                    // was full once.
                     hasty++;
                     failed(e, hasty);
                 }
@@ -156,7 +168,11 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         }
     }
 
-    /** A server, or something between, that ends each watch at once must not be stormed, with lists least of all. */
+    /**
+     * Pauses after a watch that ended at once. A server that ends each watch at once, or something between it and this
+     * process that does, must not be flooded with requests, least of all with lists. From the fourth time in a row the
+     * listener gets an error.
+     */
     private void hasty(int times) {
         if (times > 3) {
             tell(new IOException(server.base() + path + ": " + times + " watches in a row ended within "
@@ -165,7 +181,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         pause(times);
     }
 
-    /** The one before, unless other authorities are to be trusted than it trusts. */
+    /** Returns the client made before, or a new one if the authorities that it has to trust have changed. */
     private HttpClient client() throws IOException {
         byte[] now = server.authorities();
         HttpClient before = client;
@@ -180,7 +196,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     }
 
     private void failed(Throwable why, int failures) {
-        // what is kept of a server that says too much is not kept on
+        // What was kept may come from a server that sends too much, so it is not kept any longer.
         clear();
         tell(why);
         pause(failures);
@@ -204,16 +220,16 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             System.getLogger(SliceWatch.class.getName())
                     .log(System.Logger.Level.WARNING, "a listener has failed", failure);
         } catch (Throwable unspeakable) {
-            // a log that fails too, as where the heap is full, does not end the watch
+            // A log that fails too, for example because the heap is full, does not end the watch.
         }
     }
 
-    /** Ends its threads; before Java 21 they end when it is collected. */
+    /** Ends the client's threads. Before Java 21 they end when the client is garbage-collected. */
     private static void end(@Nullable HttpClient client) {
         if (client instanceof AutoCloseable threads) {
             boolean interrupted = Thread.interrupted();
             try {
-                // interrupted, it ends what is under way instead of waiting for it
+                // On an interrupted thread close() ends what is in flight instead of waiting for it.
                 Thread.currentThread().interrupt();
                 threads.close();
             } catch (Exception e) {
@@ -237,7 +253,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         }
     }
 
-    /** @return where the list stands */
+    /** Reads the list of slices. Returns its resource version, from which a watch continues. */
     private String list(HttpClient client) throws IOException {
         HttpResponse<InputStream> answer = ask(client, "", HttpResponse.BodyHandlers.ofInputStream());
         JsonNode list;
@@ -265,7 +281,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         listener.found(Slice.all(slices.values()));
     }
 
-    /** At once, or with what comes until the time for the next list. */
+    /** Passes a change on to the listener, at once or together with those until the next list may be passed on. */
     private synchronized void changed() {
         long wait = toldNanos + TOGETHER_NANOS - System.nanoTime();
         if (wait <= 0) {
@@ -276,7 +292,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         }
     }
 
-    /** On a thread of its own: those of the JDK's common pool may all be waiting for something else. */
+    /**
+     * Runs the task later on a thread of its own: the threads of the JDK's common pool may all be waiting for something
+     * else.
+     */
     private static void later(Runnable task, long nanos) {
         CompletableFuture.delayedExecutor(nanos, TimeUnit.NANOSECONDS, SliceWatch::startOrLater)
                 .execute(task);
@@ -286,7 +305,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         try {
             start(task);
         } catch (Throwable e) {
-            // no thread to be had: nobody else tells what has changed
+            // No thread could be started, and nothing else would pass the change on to the listener.
             later(task, TOGETHER_NANOS);
         }
     }
@@ -297,23 +316,25 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         }
         long wait = toldNanos + TOGETHER_NANOS - System.nanoTime();
         if (wait > 0) {
-            // this one comes late, and the reader has told meanwhile
+            // This task is late, and in the meantime the reading thread has passed a list on.
             later(this::foundLater, wait);
             return;
         }
         try {
             found();
         } catch (Throwable e) {
-            // as where the reader tells: what is being read ends, and the list is read again
+            // As with a listener that fails on the reading thread, the answer that is being read ends, and the list is
+            // read again.
             abort.run();
             log(e);
         }
     }
 
     /**
-     * Watches follow each other without a list between them, so their sizes do not bound what is kept.
+     * Keeps a slice, and checks the limits. Watches follow each other without a list between them, so the size limit of
+     * each watch does not bound what is kept.
      *
-     * @return whether the slice is another one now
+     * @return whether the slice has changed
      */
     private synchronized boolean put(JsonNode object) throws IOException {
         Slice put = Slice.of(object, port);
@@ -326,7 +347,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         return !put.equals(before);
     }
 
-    /** @return whether it was there */
+    /** Removes a slice. Returns whether it was there. */
     private synchronized boolean remove(JsonNode object) throws IOException {
         Slice removed = slices.remove(name(object));
         endpoints -= removed == null ? 0 : removed.ready().size();
@@ -339,7 +360,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         isToBeTold = false;
     }
 
-    /** @return where the watch has got to; null if the list has to be read again */
+    /**
+     * Reads the changes from a resource version on. Returns the version that the watch has reached; null if the list
+     * has to be read again, or if this is closed.
+     */
     private @Nullable String watch(HttpClient client, String from) throws IOException {
         HttpResponse<InputStream> answer = ask(
                 client,
@@ -353,12 +377,15 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             expectOk(answer.statusCode());
             return isClosed() ? null : read(JSON.readerFor(JsonNode.class).readValues(in), from);
         } catch (JacksonException e) {
-            // which wraps what reading throws: a connection that breaks is not a watch that has ended
+            // Jackson wraps what reading throws: a connection that breaks is not a watch that has ended.
             throw broken("watch", e);
         }
     }
 
-    /** Ends after this time, when the watch is closed, or where it is too long. To be closed. */
+    /**
+     * Returns a limited stream of an answer's body, which the caller has to close. Reading fails after this time, when
+     * the watch is closed, or if the body is too long.
+     */
     private InputStream limited(InputStream body, long millis) {
         CompletableFuture<Void> timer = new CompletableFuture<>();
         abort = () -> end(body);
@@ -383,7 +410,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         try {
             in.close();
         } catch (IOException e) {
-            // its end is all that was wanted
+            // The stream only had to end, so an error at its end does not matter.
         }
     }
 
@@ -408,7 +435,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                             + VisibleText.line(object.path("message").asString(""), MOST_TEXT));
                 }
                 default -> {
-                    // a type of a later version
+                    // A later version of Kubernetes has added this type.
                     continue;
                 }
             }
@@ -427,7 +454,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                 : failure("the " + what + " broke off", why.getOriginalMessage());
     }
 
-    /** Words that may be those of whoever answers: their line has no cause, which would have them as they are. */
+    /**
+     * Returns an error whose reason may be text of whoever has answered. It has no cause, since a cause would show that
+     * text unescaped.
+     */
     private static IOException failure(String of, String why) {
         return new IOException(of + ": " + VisibleText.line(why, MOST_WHY));
     }
@@ -470,7 +500,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
         return metadata(object, "resourceVersion");
     }
 
-    /** What is kept of each slice, or asked with, has to be short, as an answer may have megabytes of it. */
+    /**
+     * Returns a text from the metadata. It is kept for each slice, or sent in the next request, so it has to be short:
+     * an answer may have megabytes of it.
+     */
     private static String metadata(JsonNode object, String field) throws IOException {
         String text = object.path("metadata").path(field).asString("");
         if (text.length() > MAX_TEXT) {

@@ -13,15 +13,17 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An interceptor that times every call: {@code rpcx.client.calls} and {@code rpcx.server.calls}, with the tags {@code service},
- * {@code method} and {@code outcome}, which is {@code OK} or the code of the {@link RPCXException}. There is a timer for each method that is
- * called and each way it ends: what a client makes up is never a tag, since a server's interceptors see published methods only. Thread-safe.
+ * An interceptor that times every call, with the timers {@code rpcx.client.calls} and {@code rpcx.server.calls}. Their
+ * tags are {@code service}, {@code method} and {@code outcome}, which is {@code OK} or the code of the
+ * {@link RPCXException}. There is one timer for each method that is called and each outcome of its calls. Nothing that
+ * a client makes up becomes a tag, since the interceptors of a server see calls of published methods only. Thread-safe.
  *
- * <p>A stream counts until it is there, not until its last item. A server's call whose caller has gone, and whose future has not ended within
- * a second of that, counts until then, as {@code CANCELLED}. So does one whose handler throws anything but an
- * {@link RPCXException} once its caller has gone; before that it is {@code HANDLER_FAILED}, whatever it throws. A
- * server's result that is refused only as it is encoded or sent, such as for its size, counts as {@code OK} there:
- * its caller's client counts what that reads.
+ * <p>A call that brings a stream is timed until the stream is there, and not until its last item. If the caller of a
+ * call at a server has gone, and the call's future has not ended one second later, the call is timed until then and
+ * counts as {@code CANCELLED}. If a handler throws anything but an {@link RPCXException}, the call counts as
+ * {@code CANCELLED} if its caller had gone before, and otherwise as {@code HANDLER_FAILED}, whatever was thrown. If a
+ * server's result is refused only when it is encoded or sent, such as for its size, the call counts as {@code OK} at
+ * the server, and the client of its caller counts the outcome that it reads.
  */
 public final class CallMetrics implements Interceptor {
     private record Key(String service, String method, String outcome) {}
@@ -39,12 +41,15 @@ public final class CallMetrics implements Interceptor {
         this.isServer = isServer;
     }
 
-    /** For {@code Client.builder().interceptor}: from the call to its end, with all that was tried. */
+    /**
+     * Returns an interceptor for {@code Client.builder().interceptor}. It times a call from its start to its end,
+     * including all attempts.
+     */
     public static CallMetrics ofClient(MeterRegistry registry) {
         return new CallMetrics(registry, "rpcx.client.calls", "Calls to other services, until they end", false);
     }
 
-    /** For {@code Server.builder(…).interceptor}: the time in the handler. */
+    /** Returns an interceptor for {@code Server.builder(…).interceptor}. It measures the time in the handler. */
     public static CallMetrics ofServer(MeterRegistry registry) {
         return new CallMetrics(registry, "rpcx.server.calls", "Calls served, time in the handler", true);
     }
@@ -52,7 +57,8 @@ public final class CallMetrics implements Interceptor {
     @Override
     public @Nullable Object intercept(Invocation call, Next next) throws Throwable {
         long begin = System.nanoTime();
-        // at a client that of the call that the thread handles, whose caller may be there
+        // not read at a client: there it would be the context of the call that this thread handles, whose caller may
+        // still be there
         CallContext served = isServer ? CallContext.current().orElse(null) : null;
         Object result;
         try {
@@ -61,7 +67,7 @@ public final class CallMetrics implements Interceptor {
             record(call.service(), call.method(), begin, served, t);
             throw t;
         }
-        // a stage that outlasts the call holds the names, and not its arguments
+        // the names are read now, so that a stage that outlasts the call holds them alone, and not the arguments
         String service = call.service();
         String method = call.method();
         if (result instanceof CompletionStage<?> stage) {

@@ -1,5 +1,6 @@
 /**
- * RPCX's calls as Micrometer's meters. Starting point: {@link dev.rpcx.micrometer.CallMetrics}. Imports RPCX and Micrometer, no framework.
+ * Records the calls of RPCX with Micrometer's meters. Starting point: {@link dev.rpcx.micrometer.CallMetrics}. The
+ * package imports RPCX and Micrometer, and no framework.
  */
 @NullMarked
 package dev.rpcx.micrometer;

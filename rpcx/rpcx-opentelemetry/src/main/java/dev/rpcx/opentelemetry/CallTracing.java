@@ -21,25 +21,26 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An interceptor that makes a span of every call, at a client and at a server. The context travels as metadata, in the form that the given
- * OpenTelemetry propagates, as a rule W3C's {@code traceparent}; a handler runs within the server's span, so that the calls it makes
- * itself belong to the same trace. Thread-safe.
+ * An interceptor that makes a span for every call, at a client and at a server. The trace context is sent as metadata,
+ * in the form that the given OpenTelemetry propagates, usually W3C's {@code traceparent}. A handler runs within the
+ * server's span, so the calls that it makes belong to the same trace. Thread-safe.
  *
- * <p>The span is that of the thread on which the rest of the call's interceptors are called. Where one behind this
- * goes on later or on another thread, the handler does not run within the span, and its calls begin traces of their
- * own: let this be the last of the interceptors, or make OpenTelemetry's context current there.
+ * <p>The span is current on the thread that calls the remaining interceptors of the call. If an interceptor behind this
+ * one proceeds later or on another thread, the handler does not run within the span, and the calls that it makes begin
+ * traces of their own. To avoid this, make this interceptor the last, or make OpenTelemetry's context current there.
  *
- * <p>Attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service}, {@code rpc.method}; and
- * {@code rpcx.code} for a call that failed. A stream's span ends when the stream is there, not with its last item. A
- * server's result that is refused only as it is encoded or sent, such as for its size, leaves the server's span without
- * an error: the client's has it.
+ * <p>The attributes are those of OpenTelemetry's conventions for RPC: {@code rpc.system}, {@code rpc.service} and
+ * {@code rpc.method}; a call that failed also has {@code rpcx.code}. The span of a stream ends when the stream is
+ * there, and not with its last item. If a server's result is refused only when it is encoded or sent, such as for its
+ * size, the server's span has no error, and the client's span has it.
  *
- * <p>At a server the context that a caller sends is taken as it is. With a sampler that goes by the parent, as
- * OpenTelemetry's standard does, each caller decides whether its calls are recorded, and to what trace they belong. For
- * callers whom you do not trust give an OpenTelemetry whose sampler or propagator decides by itself.
+ * <p>A server takes the context that a caller sends as it is. With a sampler that follows the parent, such as
+ * OpenTelemetry's standard sampler, each caller decides whether its calls are recorded, and to which trace they belong.
+ * For callers that you do not trust, pass an OpenTelemetry whose sampler or propagator decides by itself.
  *
- * <p>What would make a call's metadata more than 6 KiB or 60 entries, as a caller may have put into {@code baggage}, is
- * not passed on: with what comes to it behind this, such as a token, the call could no longer be sent.
+ * <p>Entries of the trace context that would bring the metadata of a call above 6 KiB or 60 entries are not sent; a
+ * caller may have put that much into {@code baggage}. With them, a call could no longer be sent once interceptors
+ * behind this one have added entries of their own, such as a token.
  */
 public final class CallTracing implements Interceptor {
     private static final AttributeKey<String> SYSTEM = AttributeKey.stringKey("rpc.system");
@@ -47,12 +48,15 @@ public final class CallTracing implements Interceptor {
     private static final AttributeKey<String> METHOD = AttributeKey.stringKey("rpc.method");
     private static final AttributeKey<String> CODE = AttributeKey.stringKey("rpcx.code");
 
-    /** A quarter of what a call may have is left to what comes behind this, such as a token. */
+    /**
+     * Largest size in bytes of a call's metadata with the entries of this interceptor. A quarter of what a call may
+     * have is left to the interceptors behind this one, for entries such as a token.
+     */
     private static final int MAX_BYTES = Metadata.MAX_BYTES / 4 * 3;
 
     private static final int MAX_ENTRIES = Metadata.MAX_ENTRIES - 4;
 
-    /** Tags and lengths, at most. */
+    /** Upper bound of the bytes that the tags and lengths of an entry take. */
     private static final int ENTRY_BYTES = 10;
 
     private static final TextMapGetter<Metadata> GETTER = new TextMapGetter<>() {
@@ -77,18 +81,18 @@ public final class CallTracing implements Interceptor {
         this.kind = kind;
     }
 
-    /** For {@code Client.builder().interceptor}. */
+    /** Returns an interceptor for {@code Client.builder().interceptor}. */
     public static CallTracing ofClient(OpenTelemetry telemetry) {
         return new CallTracing(telemetry, SpanKind.CLIENT);
     }
 
-    /** For {@code Server.builder(…).interceptor}. */
+    /** Returns an interceptor for {@code Server.builder(…).interceptor}. */
     public static CallTracing ofServer(OpenTelemetry telemetry) {
         return new CallTracing(telemetry, SpanKind.SERVER);
     }
 
     @Override
-    @SuppressWarnings("try") // the scope is there to be closed
+    @SuppressWarnings("try") // the scope is only there to be closed
     public @Nullable Object intercept(Invocation call, Next next) throws Throwable {
         Context parent = kind == SpanKind.SERVER
                 ? propagator.extract(Context.root(), call.metadata(), GETTER)
@@ -108,7 +112,7 @@ public final class CallTracing implements Interceptor {
             throw t;
         }
         if (result instanceof CompletionStage<?> stage) {
-            // the stage holds the span alone, and not the call with its arguments
+            // the stage holds only the span, and not the call with its arguments
             Interceptor.aside(() -> {
                 boolean isHung = false;
                 try {
@@ -116,7 +120,7 @@ public final class CallTracing implements Interceptor {
                     isHung = true;
                 } finally {
                     if (!isHung) {
-                        // a stage of the application's own that takes nothing: nobody will tell of its end
+                        // a stage of the application's own that takes no dependents: its end will never be reported
                         span.end();
                     }
                 }
@@ -141,7 +145,7 @@ public final class CallTracing implements Interceptor {
             places--;
         }
         Invocation carrying = call;
-        // short ones first, such as the trace itself
+        // short entries go first, such as the trace itself
         for (Map.Entry<String, String> entry : entries.entrySet().stream()
                 .sorted(Comparator.comparingInt(CallTracing::bytes))
                 .toList()) {
@@ -155,7 +159,7 @@ public final class CallTracing implements Interceptor {
         return carrying;
     }
 
-    /** No fewer than the entry takes in the metadata of a call. */
+    /** Returns an upper bound of the bytes that an entry takes in the metadata of a call. */
     private static int bytes(Map.Entry<String, String> entry) {
         return ENTRY_BYTES
                 + entry.getKey().getBytes(StandardCharsets.UTF_8).length
@@ -170,7 +174,8 @@ public final class CallTracing implements Interceptor {
                 if (t instanceof RPCXException e) {
                     span.setAttribute(CODE, e.code().name());
                 }
-                // the text last: an exception of the application's may throw instead of giving it
+                // the message is read last, since an exception class of the application may throw when it is asked for
+                // its message
                 span.setStatus(StatusCode.ERROR, String.valueOf(t.getMessage()));
                 span.recordException(t);
             }

@@ -15,7 +15,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Starts the stock and the orders, each a process, places an order, and prints it with the spans that it left in both. */
+/**
+ * Starts the stock service and the orders service, each as a process of its own, and places an order. Prints the
+ * receipt, and the spans that the order left in both services.
+ */
 public final class Shop {
     private Shop() {}
 
@@ -47,7 +50,7 @@ public final class Shop {
                     new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8)));
         }
 
-        /** The first line that begins so, without its begin. */
+        /** Reads the lines that the service prints until one begins with {@code begin}, and returns that whole line. */
         String await(String begin) throws IOException {
             for (String line = out.readLine(); line != null; line = out.readLine()) {
                 if (line.startsWith(begin)) {
@@ -76,7 +79,11 @@ public final class Shop {
         System.exit(0);
     }
 
-    /** @return the receipt, and the spans of both services */
+    /**
+     * Starts both services and places an order.
+     *
+     * @return the receipt, and the spans of both services
+     */
     static List<String> order() throws Exception {
         List<String> lines = new ArrayList<>();
         try (Service stock = Service.start(StockApplication.class)) {

@@ -16,10 +16,13 @@ import org.springframework.context.ApplicationListener;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** Writes each span as a line to standard output, where a company would send it to its collector; and where the service listens. */
+/**
+ * Configures the telemetry of a service: it writes each span as a line to standard output, where a company would send
+ * the span to its collector. It also writes there on which port the service listens.
+ */
 @Configuration(proxyBeanMethods = false)
 public class Telemetry {
-    /** For Spring. */
+    /** Called by Spring. */
     public Telemetry() {}
 
     @Bean

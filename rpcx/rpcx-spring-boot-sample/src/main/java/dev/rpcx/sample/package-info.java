@@ -1,4 +1,7 @@
-/** Two Spring Boot services that call each other by RPCX, and the program that starts both and places an order. Starting point: {@link Shop}. */
+/**
+ * Two Spring Boot services, of which one calls the other by RPCX, and the program that starts both and places an order.
+ * Starting point: {@link Shop}.
+ */
 @NullMarked
 package dev.rpcx.sample;
 

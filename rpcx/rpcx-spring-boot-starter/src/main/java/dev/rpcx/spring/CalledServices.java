@@ -3,9 +3,9 @@ package dev.rpcx.spring;
 import java.util.List;
 
 /**
- * Services of which the application's packages have clients, by their published names, also of those clients that a
- * profile or another condition leaves out: they may have their keys all the same.
+ * Published names of the services for which the application's packages have clients. The services of clients that a
+ * profile or another condition leaves out are included, since the configuration may have keys for them all the same.
  *
- * @param names in their order, which Spring's code ahead of time writes down
+ * @param names sorted names; code that Spring generates ahead of time contains them in this order
  */
 record CalledServices(List<String> names) {}

@@ -5,10 +5,10 @@ import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.ObjectProvider;
 
 /**
- * Proxy of an {@link RPCXClient} interface as a bean. It is given by arguments of a constructor, which Spring takes
- * where it generates code ahead of time.
+ * Bean that makes the proxy of an {@link RPCXClient} interface. What it needs comes as arguments of its constructor,
+ * which Spring accepts where it generates code ahead of time.
  *
- * @param type the interface
+ * @param type interface of the proxy
  */
 record ClientProxy<T>(Class<T> type, ObjectProvider<RPCXClients> clients) implements FactoryBean<T> {
     @Override

@@ -12,13 +12,19 @@ import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.util.ClassUtils;
 
 /**
- * A bean that is published may be a proxy: an object of a subclass, whose fields are empty, and whose methods hand each call to the aspects
- * and to the bean behind them. A method that the subclass does not override would run on the empty object, without any aspect.
+ * Checks that a bean can be published. The bean may be a proxy: an object of a subclass, whose fields are empty, and
+ * whose methods pass each call to the aspects and to the bean behind them. A method that the subclass does not override
+ * would run on the empty object, without any aspect.
  */
 final class PublishedBean {
     private PublishedBean() {}
 
-    /** @throws RPCXStartException a call of one of its published methods would pass by what stands before the bean */
+    /**
+     * Checks that calls of the bean's published methods go through the proxy in front of it, if there is one.
+     *
+     * @throws RPCXStartException if a call of a published method would bypass the proxy, or if the proxy does not have
+     *     the method
+     */
     static void check(String name, Object bean) {
         Class<?> service = AopUtils.getTargetClass(bean);
         if (AopUtils.isJdkDynamicProxy(bean)) {
@@ -59,7 +65,10 @@ final class PublishedBean {
         return published;
     }
 
-    /** By what the proxy's class has, and not by what may be overridden: its class loader counts as well. */
+    /**
+     * Returns whether the proxy's class overrides a method. It goes by the methods that the proxy's class has and not
+     * by which methods may be overridden, since that depends on the class loader of the proxy's class as well.
+     */
     private static boolean isOverridden(Method method, Class<?> proxy, Class<?> service) {
         for (Class<?> c = proxy; c != null && c != service; c = c.getSuperclass()) {
             for (Method own : c.getDeclaredMethods()) {
@@ -83,7 +92,7 @@ final class PublishedBean {
                 + ")";
     }
 
-    /** Names with classes. */
+    /** Returns the names of the beans with their classes, for messages. */
     static String listed(Map<String, Object> beans) {
         return beans.entrySet().stream()
                 .map(each -> "'" + each.getKey() + "' of class "

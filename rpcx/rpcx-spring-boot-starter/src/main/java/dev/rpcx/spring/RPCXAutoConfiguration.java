@@ -21,8 +21,9 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
 /**
- * One {@link Client} and one server an application, with what the application has: its meters, its traces, its health. Each bean gives way
- * to one of the application's own.
+ * Configures one {@link Client} and one server for an application, and connects them with its meters, its traces and
+ * its health, if it has them. The client, the server and the health indicator each give way to a bean of the
+ * application's own.
  */
 @AutoConfiguration(
         afterName = {
@@ -32,7 +33,7 @@ import org.springframework.context.annotation.Import;
 @EnableConfigurationProperties(RPCXProperties.class)
 @Import(RPCXBeans.class)
 public class RPCXAutoConfiguration {
-    /** For Spring. */
+    /** Called by Spring. */
     public RPCXAutoConfiguration() {}
 
     @Bean
@@ -49,7 +50,10 @@ public class RPCXAutoConfiguration {
         return builder.build();
     }
 
-    /** Of several discoveries one has to be {@code @Primary}: Spring refuses the application otherwise, and names them. */
+    /**
+     * Makes the bean that creates the proxies. If there are several discoveries, one of them has to be
+     * {@code @Primary}: otherwise Spring refuses to start the application, and names the discoveries.
+     */
     @Bean
     RPCXClients rpcxClients(
             Client client,
@@ -62,7 +66,10 @@ public class RPCXAutoConfiguration {
         return new RPCXClients(client, properties, discovery);
     }
 
-    /** Where beans are lazy too: a key that no client has is no affair of the first request. */
+    /**
+     * Checks the keys of {@code rpcx.services} at the start, also where beans are lazy, so that a key that no client
+     * has is not found only at the first request.
+     */
     @Bean
     SmartInitializingSingleton rpcxKeys(RPCXProperties properties, ObjectProvider<CalledServices> called) {
         return () -> called.ifAvailable(services -> RPCXClients.check(properties, services));
@@ -75,7 +82,7 @@ public class RPCXAutoConfiguration {
         return new RPCXServing(beans, properties, customizers.orderedStream().toList());
     }
 
-    /** {@code rpcx.client.calls} and {@code rpcx.server.calls}. */
+    /** Adds the timers {@code rpcx.client.calls} and {@code rpcx.server.calls}. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({CallMetrics.class, MeterRegistry.class})
     @ConditionalOnBean(MeterRegistry.class)
@@ -91,7 +98,7 @@ public class RPCXAutoConfiguration {
         }
     }
 
-    /** A span for each call on each side. */
+    /** Adds a span for each call on each side. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({CallTracing.class, OpenTelemetry.class})
     @ConditionalOnBean(OpenTelemetry.class)
@@ -107,7 +114,10 @@ public class RPCXAutoConfiguration {
         }
     }
 
-    /** {@code rpcx} in the actuator's health: up while the server listens, unknown where there is nothing to serve. */
+    /**
+     * Adds {@code rpcx} to the actuator's health. It is up while the server listens, and unknown otherwise, such as
+     * where there is nothing to serve.
+     */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HealthIndicator.class)
     static class Healthy {

@@ -36,9 +36,10 @@ import org.springframework.core.type.filter.AnnotationTypeFilter;
 import org.springframework.util.ClassUtils;
 
 /**
- * Looks through the application's packages: a bean for each {@code @RPCXServer} class and each {@code @RPCXClient} interface of which the
- * application has none, however it makes its own. Types are compared and not names of classes, since a bean that a method makes has no
- * class by name; they are those of the application's class loader, which may be another one than this class's (that of devtools is).
+ * Looks through the application's packages, and registers a bean for each {@code @RPCXServer} class and each
+ * {@code @RPCXClient} interface of which the application has no bean, in whatever way it makes its own beans. Types are
+ * compared and not names of classes, since a bean that a method makes has no class name in its definition. The types
+ * are those of the application's class loader, which may be another than that of this class, as it is with devtools.
  */
 final class RPCXBeans
         implements ImportBeanDefinitionRegistrar,
@@ -51,7 +52,7 @@ final class RPCXBeans
     private Environment environment;
     private ResourceLoader resources;
 
-    @SuppressWarnings("NullAway.Init") // Spring sets all of them before it calls
+    @SuppressWarnings("NullAway.Init") // Spring sets all fields before it calls registerBeanDefinitions
     RPCXBeans() {}
 
     @Override
@@ -101,7 +102,10 @@ final class RPCXBeans
         });
     }
 
-    /** A subclass of a service's class is that service, unless it publishes one of its own. */
+    /**
+     * Returns whether the application has a bean of this type. A bean of a subclass of a service's class counts as that
+     * service, unless the subclass publishes a service of its own.
+     */
     private static boolean isThere(ListableBeanFactory beans, Class<?> type) {
         for (String name : beans.getBeanNamesForType(type, true, false)) {
             Class<?> known = beans.getType(name, false);
@@ -112,7 +116,10 @@ final class RPCXBeans
         return false;
     }
 
-    /** The class that a bean's annotation stands on. */
+    /**
+     * Returns the class that carries the {@code @RPCXServer} annotation of a bean: the bean's class or a class that it
+     * extends; null if there is none.
+     */
     private static @Nullable Object publisher(Class<?> bean) {
         return MergedAnnotations.from(bean, SearchStrategy.INHERITED_ANNOTATIONS)
                 .get(RPCXServer.class)
@@ -121,7 +128,7 @@ final class RPCXBeans
 
     private static BeanDefinition proxy(Class<?> type) {
         RootBeanDefinition definition = new RootBeanDefinition(ClientProxy.class);
-        // by name: code that is generated may not see the type
+        // the type is given by its name, since generated code may have no access to the type itself
         definition.getConstructorArgumentValues().addIndexedArgumentValue(0, type.getName());
         definition.setAutowireMode(AbstractBeanDefinition.AUTOWIRE_CONSTRUCTOR);
         definition.setAttribute(FactoryBean.OBJECT_TYPE_ATTRIBUTE, type);
@@ -129,7 +136,11 @@ final class RPCXBeans
         return definition;
     }
 
-    /** @param called is told the services of all clients, those that a condition leaves out among them */
+    /**
+     * Returns a scanner that finds {@code @RPCXClient} interfaces and {@code @RPCXServer} classes.
+     *
+     * @param called receives the names of the services of all clients, including clients that a condition leaves out
+     */
     private ClassPathScanningCandidateComponentProvider scanner(Set<String> called) {
         ClassPathScanningCandidateComponentProvider scanner =
                 new ClassPathScanningCandidateComponentProvider(false, environment) {

@@ -7,7 +7,10 @@ import dev.rpcx.RPCXClient;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Makes the proxies: where a service is say the properties, otherwise discovery, otherwise its annotation. */
+/**
+ * Makes the proxies of clients. The address of a service comes from the properties, otherwise from discovery, otherwise
+ * from the annotation of the client.
+ */
 final class RPCXClients {
     private final Client client;
     private final RPCXProperties properties;
@@ -19,7 +22,12 @@ final class RPCXClients {
         this.discovery = discovery;
     }
 
-    /** A key that no client has would be passed over: a name may be misspelt, or not be what Spring has made of it. */
+    /**
+     * Checks that each key of {@code rpcx.services} is a service of a client. Any other key would have no effect: its
+     * name may be misspelt, or Spring may have read it as another name.
+     *
+     * @throws RPCXStartException if there is a key that no client has
+     */
     static void check(RPCXProperties properties, CalledServices called) {
         for (String service : properties.services().keySet()) {
             if (!called.names().contains(service)) {
@@ -50,7 +58,7 @@ final class RPCXClients {
     private static Endpoint endpoint(String service, String address) {
         int colon = address.lastIndexOf(':');
         String host = address.substring(0, Math.max(0, colon)).strip();
-        // as elsewhere: an address of IPv6 in brackets
+        // an IPv6 address stands in brackets, as elsewhere
         boolean isBracketed = host.startsWith("[") && host.endsWith("]");
         try {
             return new Endpoint(

@@ -4,12 +4,16 @@ import dev.rpcx.Endpoints;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A bean of this type says where services are that no property names: a registry, as {@code ZooKeeperEndpoints::of} with a path. Of several
- * beans the {@code @Primary} one is asked; without one the application does not start.
+ * Discovery of services that no property names: a bean of this type says where they are, for example from a registry,
+ * as {@code ZooKeeperEndpoints::of} does with a path. If there are several beans of this type, the {@code @Primary} one
+ * is asked; if none of them is primary, the application does not start.
  */
 @FunctionalInterface
 public interface RPCXDiscovery {
-    /** Null for a service that it does not know; then the annotation's address holds. */
+    /**
+     * Returns where a service is. Returns null for a service that is not known here; the address in the annotation is
+     * then used.
+     */
     @Nullable
     Endpoints find(String service);
 }

@@ -8,13 +8,14 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * {@code rpcx.*}.
+ * Properties {@code rpcx.*} of an application.
  *
- * @param server of an application with {@code @RPCXServer} beans
- * @param client of one with {@code @RPCXClient} interfaces
- * @param services where each service is, by its published name: {@code rpcx.services.greeter=10.0.0.5:9000,10.0.0.6:9000}. Beats what the
- *     annotation says. A key that no {@code @RPCXClient} of the application names keeps it from starting. A name with
- *     other characters than letters, digits, hyphens and dots stands in brackets:
+ * @param server settings of the server, in an application with {@code @RPCXServer} beans
+ * @param client settings of the client, in an application with {@code @RPCXClient} interfaces
+ * @param services addresses of each service, by its published name:
+ *     {@code rpcx.services.greeter=10.0.0.5:9000,10.0.0.6:9000}. They take precedence over discovery and over the
+ *     annotation. A key that no {@code @RPCXClient} of the application names keeps the application from starting. A
+ *     name with other characters than letters, digits, hyphens and dots stands in brackets:
  *     {@code rpcx.services[my/service]=10.0.0.5:9000}
  */
 @ConfigurationProperties("rpcx")
@@ -23,10 +24,12 @@ public record RPCXProperties(
         @DefaultValue Client client,
         @DefaultValue Map<String, List<String>> services) {
     /**
-     * @param host where to listen
-     * @param port 0 for one that the system chooses
-     * @param stop time for calls under way when the application ends
-     * @param maxRunning handlers at once
+     * Settings of the server.
+     *
+     * @param host address on which the server listens
+     * @param port port on which the server listens; 0 for one that the system chooses
+     * @param stop time for calls in flight to end when the application ends
+     * @param maxRunning largest number of handlers that run at once
      */
     public record Server(
             @DefaultValue("0.0.0.0") String host,
@@ -35,9 +38,12 @@ public record RPCXProperties(
             @DefaultValue("10000") int maxRunning) {}
 
     /**
-     * @param timeout of calls whose method does not say otherwise
-     * @param connections to each instance, no more and no less; as many as the client has of itself where it is not set
-     * @param keepAlive a server that is gone without a word is noticed within it
+     * Settings of the client.
+     *
+     * @param timeout time for a call whose method does not set another
+     * @param connections exact number of connections to each instance; if it is not set, the client makes as many as
+     *     it does by itself
+     * @param keepAlive time within which a server that has vanished without closing its connections is noticed
      */
     public record Client(
             @DefaultValue("10s") Duration timeout,

@@ -2,9 +2,12 @@ package dev.rpcx.spring;
 
 import dev.rpcx.Server;
 
-/** A bean of this type changes the server before it is built: adds interceptors, TLS, limits. */
+/**
+ * Customizer of the server: a bean of this type changes the server before it is built, for example adds interceptors,
+ * TLS, or limits.
+ */
 @FunctionalInterface
 public interface RPCXServerCustomizer {
-    /** Changes what the properties have set. */
+    /** Changes the builder, to which the settings of the properties have been applied. */
     void customize(Server.Builder builder);
 }

@@ -13,8 +13,8 @@ import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * The application's server: listens once all beans are there, stops before the first of them ends. Without {@code @RPCXServer} beans there is
- * none.
+ * Server of the application: it listens once all beans have been made, and stops before the first of them is destroyed.
+ * An application without {@code @RPCXServer} beans has no server.
  */
 public final class RPCXServing implements SmartLifecycle {
     private final ListableBeanFactory beans;
@@ -28,11 +28,16 @@ public final class RPCXServing implements SmartLifecycle {
         this.customizers = customizers;
     }
 
-    /** @throws RPCXStartException a bean that cannot be published as it is, or a name that is published twice */
+    /**
+     * Starts the server, unless there is no service to publish.
+     *
+     * @throws RPCXStartException if a bean cannot be published as it is, or if a name is published twice
+     */
     @Override
     public synchronized void start() {
         Map<String, Object> services = new TreeMap<>(beans.getBeansWithAnnotation(RPCXServer.class));
-        // whoever wants the service of a scope asks the proxy before it
+        // a service that belongs to a scope is called through the proxy in front of it, so the bean behind the proxy is
+        // not published itself
         services.keySet().removeIf(ScopedProxyUtils::isScopedTarget);
         if (services.isEmpty()) {
             return;
@@ -45,7 +50,7 @@ public final class RPCXServing implements SmartLifecycle {
         customizers.forEach(customizer -> customizer.customize(builder));
         Server started = builder.build().start();
         server = started;
-        // the server's own threads do not keep a process alive, and an application that serves has to live
+        // the server's own threads do not keep the process alive, but an application that serves has to stay alive
         Thread waiting = new Thread(() -> awaitStop(started), "rpcx-serving");
         waiting.setDaemon(false);
         waiting.start();
@@ -70,7 +75,7 @@ public final class RPCXServing implements SmartLifecycle {
         }
     }
 
-    /** Blocks until the calls under way have ended, or the time for them. */
+    /** Stops the server. Blocks until the calls in flight have ended, or until the time for them is over. */
     @Override
     public void stop() {
         Server stopping;
@@ -78,7 +83,8 @@ public final class RPCXServing implements SmartLifecycle {
             stopping = server;
             server = null;
         }
-        // whoever asks how the server is meanwhile does not wait
+        // outside the lock: whoever asks for the state of the server meanwhile does not wait, and reads that it has
+        // stopped
         if (stopping != null) {
             stopping.stop(properties.stop());
         }
@@ -89,13 +95,16 @@ public final class RPCXServing implements SmartLifecycle {
         return server != null;
     }
 
-    /** Where it listens; empty where nothing is published, or before the start and after the end. */
+    /**
+     * Returns the port on which the server listens; empty if nothing is published, before the start, and once a stop
+     * has begun.
+     */
     public OptionalInt port() {
         Server running = server;
         return running == null ? OptionalInt.empty() : OptionalInt.of(running.port());
     }
 
-    /** What it publishes, as {@code service/method}. */
+    /** Returns the published methods, as {@code service/method}; none if the server is not running. */
     public List<String> services() {
         Server running = server;
         return running == null ? List.of() : running.services();

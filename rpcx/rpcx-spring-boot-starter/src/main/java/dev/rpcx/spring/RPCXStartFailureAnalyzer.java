@@ -3,7 +3,7 @@ package dev.rpcx.spring;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 
-/** What Spring Boot prints of a {@link RPCXStartException}. */
+/** Makes the text that Spring Boot prints for a {@link RPCXStartException}. */
 final class RPCXStartFailureAnalyzer extends AbstractFailureAnalyzer<RPCXStartException> {
     RPCXStartFailureAnalyzer() {}
 

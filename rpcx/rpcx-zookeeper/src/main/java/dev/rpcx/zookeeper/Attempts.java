@@ -7,31 +7,31 @@ import org.apache.zookeeper.ZooKeeper;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one watch or registration asks of ZooKeeper, from its first question on, for the session that has connected
- * last. Answers of a session before that count no more, and of each session one attempt at most waits to be made again,
- * however often it connects. Thread-safe.
+ * Begins and continues the requests of one watch or registration to ZooKeeper, in the session that has connected last.
+ * After a failure they begin again with the first request. Answers of earlier sessions are ignored. For each session at
+ * most one new try waits for its time, however often the session connects. Thread-safe.
  */
 final class Attempts {
-    /** Between a refusal and the next attempt. */
+    /** Time between an answer that is a failure and the next try. */
     private static final long PAUSE_MILLIS = 1_000;
 
     private final Consumer<ZooKeeper> first;
     private final Consumer<Throwable> failed;
 
-    // guarded by this
+    // The lock of this object guards the following two fields.
     private @Nullable ZooKeeper session;
     private @Nullable ZooKeeper waiting;
 
     /**
-     * @param first asks the first question
-     * @param failed told of each answer that has no case of its own, on the event thread
+     * @param first sends the first request
+     * @param failed called on the event thread for each answer that has no case of its own
      */
     Attempts(Consumer<ZooKeeper> first, Consumer<Throwable> failed) {
         this.first = first;
         this.failed = failed;
     }
 
-    /** Each time that the connection stands. */
+    /** Sends the first request in this session. Called each time that the connection has been established. */
     void connected(ZooKeeper now) {
         synchronized (this) {
             session = now;
@@ -39,7 +39,7 @@ final class Attempts {
         first.accept(now);
     }
 
-    /** Something has changed: asks from the begin. */
+    /** Sends the first request again, since something has changed. */
     void again() {
         ZooKeeper now;
         synchronized (this) {
@@ -51,11 +51,11 @@ final class Attempts {
     }
 
     /**
-     * Takes an answer. Every answer leads on: what has no case of its own is a failure, which is told, and after a
-     * pause the first question is asked again. It is not where the connection is lost or over: the next connection
-     * begins anew.
+     * Takes an answer. Every answer has a next step. One without a case of its own is a failure: {@code failed} is
+     * called with it, and the first request is sent again after a pause. It is not sent again if the connection is
+     * lost, the session has expired or its login has failed: then the next connection begins with it.
      *
-     * @param about node or path that was asked about
+     * @param about node or path that the request was about
      */
     void answered(int code, String about, ZooKeeper asked, Map<KeeperException.Code, Runnable> cases) {
         if (!isCurrent(asked)) {
@@ -67,7 +67,7 @@ final class Attempts {
             then.run();
             return;
         }
-        // the next attempt first: a listener may fail
+        // The next try is scheduled first, since the listener may fail.
         if (said != KeeperException.Code.CONNECTIONLOSS
                 && said != KeeperException.Code.SESSIONEXPIRED
                 && said != KeeperException.Code.AUTHFAILED) {
@@ -104,7 +104,11 @@ final class Attempts {
         }
     }
 
-    /** The pause is over. @return whether the session that waited is still there */
+    /**
+     * Ends the pause of this session.
+     *
+     * @return whether the session is still the one that has connected last
+     */
     private synchronized boolean isOver(ZooKeeper asked) {
         if (waiting == asked) {
             waiting = null;
@@ -112,14 +116,14 @@ final class Attempts {
         return asked == session;
     }
 
-    /** Not every code has an exception of its own. */
+    /** Returns the exception for a code. Not every code has one of its own. */
     private static Exception failure(int code, String about) {
         KeeperException.Code said = KeeperException.Code.get(code);
         if (said != null) {
             try {
                 return KeeperException.create(said, about);
             } catch (IllegalArgumentException none) {
-                // below
+                // The code has no exception of its own; the one below is returned.
             }
         }
         return new IllegalStateException("ZooKeeper answers " + (said == null ? code : said) + " for " + about);

@@ -8,11 +8,15 @@ import java.util.Map;
 import org.apache.zookeeper.common.PathUtils;
 import org.jspecify.annotations.Nullable;
 
-/** Name of an instance's node: {@code host:port#weight@registration}. */
+/** Writes and reads the name of an instance's node: {@code host:port#weight@registration}. */
 final class InstanceNode {
     private InstanceNode() {}
 
-    /** Path of a service, whose nodes are its children. */
+    /**
+     * Returns the path of a service, after a check. Its children are the nodes of the instances.
+     *
+     * @throws IllegalArgumentException if the path is the root, or not a valid absolute path
+     */
     static String checkedParent(String path) {
         String why = "the root";
         try {
@@ -27,13 +31,17 @@ final class InstanceNode {
                 "path: " + path + ": " + why + " (expected: absolute, as /services/greeter, without a / at its end)");
     }
 
-    /** @param registration different for each, so that no two processes ever share a node */
+    /**
+     * Returns the name of an instance's node.
+     *
+     * @param registration unique id of the registration, so that no two processes ever share a node
+     */
     static String name(Endpoint endpoint, String registration) {
         String address = endpoint.host() + ":" + endpoint.port();
         return (endpoint.weight() == 1 ? address : address + "#" + endpoint.weight()) + "@" + registration;
     }
 
-    /** @return null for a node that is none of ours */
+    /** Returns the instance that a node's name describes; null if the name is not that of an instance's node. */
     static @Nullable Endpoint read(String name) {
         int end = name.lastIndexOf('@');
         String instance = end < 0 ? name : name.substring(0, end);
@@ -51,8 +59,8 @@ final class InstanceNode {
     }
 
     /**
-     * Instances of these nodes. An address that has several, while one process takes over from another, is one
-     * instance: the heaviest.
+     * Returns the instances of these nodes. An address may have several nodes while one process takes over from
+     * another; it is one instance, with the largest of their weights.
      */
     static List<Endpoint> all(Collection<String> names) {
         Map<String, Endpoint> all = new LinkedHashMap<>();

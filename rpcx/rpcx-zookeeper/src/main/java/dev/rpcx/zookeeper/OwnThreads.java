@@ -7,12 +7,12 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Threads that inherit nothing of the thread that needs them first, which is as a rule one that serves somebody's
- * request: no value of an {@link InheritableThreadLocal}, no context class loader and no priority. Each has one task,
- * which waits for nobody else's, as it would in the JDK's common pool.
+ * Starts threads that inherit nothing from the thread that needs them first, which usually serves a request of somebody
+ * else: no value of an {@link InheritableThreadLocal}, no context class loader and no priority. Each thread runs one
+ * task, which in the JDK's common pool might have to wait for tasks of others.
  */
 final class OwnThreads {
-    /** Between a thread that could not be had and the next attempt. */
+    /** Time until the next try if a thread could not be started. */
     private static final long PAUSE_MILLIS = 1_000;
 
     private OwnThreads() {}
@@ -25,7 +25,7 @@ final class OwnThreads {
         return made;
     }
 
-    /** Runs this after a pause. */
+    /** Runs the task on such a thread, after a pause. */
     static void later(Runnable task, long millis) {
         CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS, OwnThreads::begin)
                 .execute(task);
@@ -35,12 +35,15 @@ final class OwnThreads {
         try {
             of(task).start();
         } catch (Throwable e) {
-            // nobody else asks again
+            // Nothing else would try again.
             later(task, PAUSE_MILLIS);
         }
     }
 
-    /** Makes this on such a thread, and waits for it: threads that it begins inherit of the one that makes it. */
+    /**
+     * Runs the maker on such a thread, and waits for its result: threads that the maker starts inherit from the thread
+     * that runs it.
+     */
     static <T> T made(Callable<T> maker) throws Exception {
         FutureTask<T> made = new FutureTask<>(maker);
         of(made).start();

@@ -10,10 +10,10 @@ import org.apache.zookeeper.data.ACL;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The identity of a session at ZooKeeper, and with it who may change the nodes that the session makes. Where an identity
- * is given, only that identity changes them; anybody who reaches ZooKeeper reads them. A path that is there already keeps its own list;
- * what is missing of it belongs to the registration that makes it, so make the part that services of several identities
- * share yourself.
+ * Identity of a session at ZooKeeper, which also decides who may change the nodes that the session makes. If there is
+ * an identity, only that identity can change them; everybody who reaches ZooKeeper can read them. A path that exists
+ * already keeps its own access list. The parts that are missing from it belong to the registration that makes them: if
+ * services of several identities have a part in common, make that part yourself.
  */
 public final class ZooKeeperAccess {
     private static final ZooKeeperAccess OPEN = new ZooKeeperAccess(null, false);
@@ -27,42 +27,45 @@ public final class ZooKeeperAccess {
     }
 
     /**
-     * Nobody in particular, and everybody may change the nodes: the standard, for a ZooKeeper that only your own
-     * services reach.
+     * Returns the access without an identity, by which everybody may change the nodes. It is the default, for a
+     * ZooKeeper that only your own services reach.
      */
     public static ZooKeeperAccess open() {
         return OPEN;
     }
 
     /**
-     * Digest authentication. All servers of a service have the same user: who registers in a path has to be who made
-     * it.
+     * Returns an identity for digest authentication. All servers of a service need the same user: whoever registers in
+     * a path has to be the one who made it.
      *
-     * @param user without a colon
-     * @param password goes over the connection as it is: ZooKeeper with TLS, or inside
+     * @param user name without a colon
+     * @param password sent over the connection as plain text: connect to ZooKeeper with TLS, or within a network of
+     *     your own
      */
     public static ZooKeeperAccess digest(String user, String password) {
         if (user.isEmpty() || user.indexOf(':') >= 0 || password.isEmpty()) {
             throw new IllegalArgumentException(
-                    // the user may be given as "user:password"
+                    // The message does not contain the user, which may have been given as "user:password".
                     "user: empty, with a colon, or without a password (expected: the user and its password apart)");
         }
         return new ZooKeeperAccess(user + ":" + password, true);
     }
 
-    /** SASL (Kerberos), as ZooKeeper's client is set up for it by a JAAS configuration of this process. */
+    /**
+     * Returns an identity for SASL (Kerberos). A JAAS configuration of this process sets up ZooKeeper's client for it.
+     */
     public static ZooKeeperAccess sasl() {
         return new ZooKeeperAccess(null, true);
     }
 
-    /** Says who this session is. */
+    /** Sends a digest identity to ZooKeeper. Other identities need nothing from this class. */
     void introduce(ZooKeeper session) {
         if (digest != null) {
             session.addAuthInfo("digest", digest.getBytes(StandardCharsets.UTF_8));
         }
     }
 
-    /** Access list of the nodes that this session makes. */
+    /** Returns the access list for the nodes that this session makes. */
     List<ACL> acl() {
         if (!owned) {
             return ZooDefs.Ids.OPEN_ACL_UNSAFE;
@@ -82,7 +85,7 @@ public final class ZooKeeperAccess {
         return Objects.hash(owned, digest);
     }
 
-    /** Without the password. */
+    /** Returns the kind of the identity, without the password. */
     @Override
     public String toString() {
         return digest != null ? "digest" : owned ? "sasl" : "open";

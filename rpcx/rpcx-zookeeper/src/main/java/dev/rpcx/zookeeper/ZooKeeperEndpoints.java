@@ -11,8 +11,10 @@ import org.apache.zookeeper.ZooKeeper;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The children of a path, each an instance: told at once when one comes or goes. While ZooKeeper cannot be reached what was found before
- * holds, since the client keeps its list. Equal for equal servers and paths, so that proxies share their connections.
+ * The instances of a service in ZooKeeper: each child of a path is an instance. A watch reports at once when one comes
+ * or goes. While ZooKeeper cannot be reached, the instances that were found before stay in use, since the client keeps
+ * its list. Two objects are equal if their servers, paths and identities are equal, so that proxies share their
+ * connections.
  *
  * <pre>{@code
  * client.create(Greeter.class, ZooKeeperEndpoints.of("zk1:2181,zk2:2181", "/services/greeter"));
@@ -30,14 +32,16 @@ public final class ZooKeeperEndpoints implements Endpoints {
     }
 
     /**
-     * @param servers as ZooKeeper's own connect string: {@code host:port}, several with commas between
-     * @param path of the service, absolute; may come into being later
+     * Returns the instances that are registered under this path.
+     *
+     * @param servers ZooKeeper's own connect string: {@code host:port}, or several of them with commas between them
+     * @param path absolute path of the service; it need not exist yet
      */
     public static ZooKeeperEndpoints of(String servers, String path) {
         return new ZooKeeperEndpoints(servers, InstanceNode.checkedParent(path), ZooKeeperAccess.open());
     }
 
-    /** Same asked by this identity, for a path that not everybody may read. */
+    /** Returns a copy that asks with this identity, for a path that not everybody may read. */
     public ZooKeeperEndpoints as(ZooKeeperAccess identity) {
         return new ZooKeeperEndpoints(servers, path, identity);
     }
@@ -50,8 +54,9 @@ public final class ZooKeeperEndpoints implements Endpoints {
     }
 
     /**
-     * Children are asked for with a watch, which tells of one change; then they are asked for again. One object is the
-     * watcher for all: ZooKeeper keeps a set of them, so that asking again after a reconnection does not add one.
+     * Asks for the children with a watch, which reports one change; then asks for them again. This object is the
+     * watcher of all these requests: ZooKeeper keeps its watchers in a set, so asking again after a reconnection does
+     * not add another one.
      */
     static final class Asking implements Watcher {
         private final String path;
@@ -94,7 +99,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
                             }));
         }
 
-        /** The watch tells when the path comes into being. */
+        /** Sets a watch that reports when the path is made, and asks for the children at once if it exists. */
         private void awaitPath(ZooKeeper zooKeeper) {
             zooKeeper.exists(
                     path,

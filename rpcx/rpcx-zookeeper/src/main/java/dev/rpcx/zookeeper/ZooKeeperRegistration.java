@@ -14,18 +14,18 @@ import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.Stat;
 
 /**
- * One instance of a service in ZooKeeper, for as long as this is open and its process lives: an ephemeral node of its
- * own, made again after a session has expired. Another process of the same address has another node; neither touches
- * the other's. Close it before the server stops, so that clients leave first.
+ * Registers one instance of a service in ZooKeeper, for as long as this is open and its process lives. The instance has
+ * an ephemeral node of its own, which is made again after a session has expired. Another process of the same address
+ * has another node; neither changes the other's. Close this before the server stops, so that clients leave first.
  *
- * <p>Without a {@link ZooKeeperAccess} whoever reaches ZooKeeper can add and take away instances. What then protects a
- * client is that an instance has to show its certificate.
+ * <p>Without a {@link ZooKeeperAccess} everybody who reaches ZooKeeper can add and delete instances. Clients are then
+ * protected only if an instance has to show its certificate.
  */
 public final class ZooKeeperRegistration implements AutoCloseable {
-    /** Characters of what is said of a failure, in the log. */
+    /** Max characters of a failure's text in the log. */
     private static final int MOST_TEXT = 500;
 
-    /** Between two lines in the log that say that the instance is not registered. */
+    /** Min time between two lines in the log that say that the instance is not registered. */
     private static final long SILENT_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final String path;
@@ -34,14 +34,17 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     private final ZooKeeperSession session;
     private final CompletableFuture<Void> registered = new CompletableFuture<>();
 
-    /** One object for all: ZooKeeper keeps a set of them, so that a reconnection does not add one. */
+    /**
+     * The only watcher of this registration's node: ZooKeeper keeps its watchers in a set, so a reconnection does not
+     * add another one.
+     */
     private final Watcher whenTaken = this::changed;
 
     private final Attempts attempts = new Attempts(this::register, this::failed);
 
     private volatile boolean isClosed;
 
-    // guarded by this
+    // The lock of this object guards the following three fields.
     private long loggedNanos;
     private boolean wasLogged;
     private long silent;
@@ -54,25 +57,29 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     /**
-     * Registers in the background, and goes on trying until closed.
+     * Registers the instance in the background, and keeps trying until this is closed.
      *
-     * @param servers as ZooKeeper's own connect string
-     * @param path of the service, as its clients watch it; made where it is missing
+     * @param servers ZooKeeper's own connect string
+     * @param path path of the service, as its clients watch it; it is made if it is missing
      */
     public static ZooKeeperRegistration of(String servers, String path, Endpoint instance) {
         return of(servers, path, instance, ZooKeeperAccess.open());
     }
 
-    /** Same with an identity, so that nobody else can change what is registered. */
+    /**
+     * Registers the instance in the same way, but with an identity, so that nobody else can change what is registered.
+     */
     public static ZooKeeperRegistration of(String servers, String path, Endpoint instance, ZooKeeperAccess access) {
         return new ZooKeeperRegistration(servers, InstanceNode.checkedParent(path), instance, access);
     }
 
     /**
-     * Done when the instance has been registered for the first time; fails where ZooKeeper does not allow it, as for
-     * want of rights or of room in a quota, which is tried again all the same; cancelled by {@link #close} before that.
-     * What hangs on it runs on a thread of the JDK's common pool, or on the one that closes this; where it is done
-     * already, on the thread that hangs it on. Whatever fails, also later, is logged once a minute.
+     * Returns a future that completes when the instance has been registered for the first time. It fails if ZooKeeper
+     * does not allow the registration, for example for lack of rights or because a quota is used up; the registration
+     * is tried again all the same. If the future is not done before {@link #close}, it fails with a
+     * {@code CancellationException} as the cause. Actions that depend on it run on a thread of the JDK's common pool,
+     * or on the thread that closes this registration. If the future is already done, they run on the thread that adds
+     * them. Failures, later ones too, are logged once a minute at most.
      */
     public CompletableFuture<Void> registered() {
         return registered.copy();
@@ -102,7 +109,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 null);
     }
 
-    /** The node is there: somebody else may take it away. */
+    /** Completes the future and watches the node, which exists now: somebody else may delete it. */
     private void stands(ZooKeeper zooKeeper) {
         done(() -> registered.complete(null));
         zooKeeper.exists(
@@ -121,18 +128,21 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     private void changed(WatchedEvent event) {
-        // also where somebody has written into the node, which ends the watch
+        // The watch also ends if somebody has written into the node.
         if (event.getType() != Watcher.Event.EventType.None) {
             attempts.again();
         }
     }
 
-    /** What hangs on the registration is its user's code, which must not hold up the event thread. */
+    /**
+     * Completes the future on another thread. Actions that depend on the future are code of the application, which must
+     * not block the event thread.
+     */
     private void done(Runnable completion) {
         registered.defaultExecutor().execute(completion);
     }
 
-    /** Each part of the path, one after the other. */
+    /** Makes each part of the path that is missing, one after the other, and then registers the instance. */
     private void makeParent(ZooKeeper zooKeeper, int from) {
         int end = path.indexOf('/', from);
         String parent = end < 0 ? path : path.substring(0, end);
@@ -156,7 +166,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 null);
     }
 
-    /** Told each time, also after the instance has been registered. */
+    /** Called for each failure, also after the instance has been registered. */
     private void failed(Throwable why) {
         if (isClosed) {
             return;
@@ -167,7 +177,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         log(VisibleText.line(String.valueOf(why.getMessage()), MOST_TEXT));
     }
 
-    /** Whether somebody has to change something before ZooKeeper answers otherwise. */
+    /** Whether somebody has to change something before ZooKeeper answers differently. */
     private static boolean isLasting(KeeperException.Code refused) {
         return switch (refused) {
             case NOAUTH,
@@ -205,7 +215,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                             why,
                             before);
         } catch (Throwable e) {
-            // an application's logging that fails, or a heap that is full, ends no registration
+            // Neither an application's logging that fails nor a full heap ends the registration.
             synchronized (this) {
                 silent++;
             }
@@ -213,8 +223,9 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     }
 
     /**
-     * The node has a name that only this registration has: it is this session's, or that of the session before, which
-     * has not expired yet. Who may not delete that waits until its session is over.
+     * Handles a node that exists already. Only this registration has the node's name, so the node belongs to this
+     * session, or to the one before, which has not expired yet. If this session is not allowed to delete that node, it
+     * tries again until the session before is over.
      */
     private void takeOver(ZooKeeper zooKeeper) {
         zooKeeper.exists(
@@ -249,7 +260,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                 null);
     }
 
-    /** Takes the instance out. */
+    /** Ends the session, and with it the instance's node. */
     @Override
     public void close() {
         isClosed = true;

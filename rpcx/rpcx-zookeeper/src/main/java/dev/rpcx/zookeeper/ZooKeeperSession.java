@@ -8,11 +8,14 @@ import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooKeeper;
 import org.jspecify.annotations.Nullable;
 
-/** A connection to ZooKeeper that is made again for ever: by ZooKeeper's client within a session, here with a new one when it has expired. */
+/**
+ * Connection to ZooKeeper that is re-established as often as needed until it is closed. ZooKeeper's client does this
+ * within a session; this class opens a new session if one has expired, or if its login has failed.
+ */
 final class ZooKeeperSession implements AutoCloseable {
     private static final int TIMEOUT_MILLIS = 10_000;
 
-    /** Between a session that could not be opened and the next one. */
+    /** Time between a session that could not be opened, or whose login has failed, and the next one. */
     private static final long PAUSE_MILLIS = 1_000;
 
     private final String servers;
@@ -23,8 +26,11 @@ final class ZooKeeperSession implements AutoCloseable {
     private boolean closed;
 
     /**
-     * @param connected told after each time that the connection stands, on the event thread
-     * @param failed told when it does not, on the event thread
+     * Opens the first session.
+     *
+     * @param connected called on the event thread each time that the connection has been established
+     * @param failed called when there is no connection: on the event thread, or on a thread of {@code OwnThreads} if a
+     *     session could not be opened after a pause
      */
     ZooKeeperSession(
             String servers, ZooKeeperAccess access, Consumer<ZooKeeper> connected, Consumer<Throwable> failed) {
@@ -40,13 +46,16 @@ final class ZooKeeperSession implements AutoCloseable {
         }
     }
 
-    /** Whoever calls this ends the session where it fails, outside the lock: it may be there without its identity. */
+    /**
+     * Opens a session. If this fails, the caller has to end the session, outside the lock: the session may exist
+     * already without its identity.
+     */
     private synchronized void open() {
         if (closed || zooKeeper != null) {
             return;
         }
         try {
-            // its threads outlive whoever needs this first
+            // The client's threads outlive the thread that needs the client first, and must not inherit from it.
             zooKeeper = OwnThreads.made(() -> new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed));
             access.introduce(zooKeeper);
         } catch (RuntimeException e) {
@@ -63,19 +72,19 @@ final class ZooKeeperSession implements AutoCloseable {
             open();
         } catch (Throwable e) {
             end();
-            // the next attempt first: a listener may fail
+            // The next try is scheduled first, since the listener may fail.
             OwnThreads.later(this::openAgain, PAUSE_MILLIS);
             failed.accept(e);
         }
     }
 
-    /** ZooKeeper's client says how its connection stands, on its event thread. */
+    /** Takes the state of the connection, which ZooKeeper's client reports on its event thread. */
     void changed(WatchedEvent event) {
         if (event.getType() != Watcher.Event.EventType.None) {
             return;
         }
         Watcher.Event.KeeperState said = event.getState();
-        // it gives no state where it could not begin a login by SASL, and does nothing more
+        // The client gives no state if it could not begin a SASL login, and then does nothing more.
         Watcher.Event.KeeperState state = said == null ? Watcher.Event.KeeperState.AuthFailed : said;
         switch (state) {
             case SyncConnected, ConnectedReadOnly -> {
@@ -84,14 +93,14 @@ final class ZooKeeperSession implements AutoCloseable {
                     connected.accept(now);
                 }
             }
-            // a good login, while the connection stands
+            // The login has succeeded, on a connection that is established.
             case SaslAuthenticated -> {}
             case Expired -> {
                 end();
                 openAgain();
             }
             case AuthFailed -> {
-                // this session is over; who answers for logins may be back later
+                // This session is over; the service that checks logins may be back later.
                 end();
                 OwnThreads.later(this::openAgain, PAUSE_MILLIS);
                 failed.accept(failure(state));
@@ -116,7 +125,7 @@ final class ZooKeeperSession implements AutoCloseable {
         }
         if (over != null) {
             try {
-                // without waiting for the event thread, which may be this one
+                // This does not wait for the event thread, which may be the current thread.
                 over.close();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();

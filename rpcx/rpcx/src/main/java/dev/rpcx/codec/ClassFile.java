@@ -10,8 +10,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Just enough of a class file for a generated codec. Version 49 (Java 5), the last whose verifier infers the types on
- * the stack by itself, so that no frames have to be written. Source: The Java Virtual Machine Specification, chapter 4.
+ * Builds a class file, with no more than a generated codec needs. The file has version 49 (Java 5), the last version
+ * whose verifier infers the types on the stack by itself, so that no stack map frames have to be written. Source: The
+ * Java Virtual Machine Specification, chapter 4.
  */
 final class ClassFile {
     static final int ACC_FINAL = 0x10;
@@ -32,7 +33,7 @@ final class ClassFile {
     private int fieldCount;
     private int methodCount;
 
-    /** Names as in the class file: with slashes. */
+    /** Creates an empty class file. Both names are written as in class files, with slashes. */
     ClassFile(String name, String superName) {
         this.name = name;
         this.superName = superName;
@@ -183,12 +184,12 @@ final class ClassFile {
         return new Code(maxStack, maxLocals);
     }
 
-    /** A place in the code that a jump goes to. */
+    /** Position in the code of a method that jumps go to. */
     static final class Label {
         private int at = -1;
     }
 
-    /** The instructions of one method. */
+    /** Builds the instructions of one method. */
     final class Code {
         private record Jump(int from, int at, Label to, boolean wide) {}
 
@@ -223,7 +224,7 @@ final class ClassFile {
             return this;
         }
 
-        /** Load or store of a local. */
+        /** Adds an instruction that loads or stores a local variable. */
         Code local(int opcode, int slot) {
             if (slot > 255) {
                 bytes.write(Op.WIDE);
@@ -260,7 +261,7 @@ final class ClassFile {
             return this;
         }
 
-        /** @param cases by value in rising order */
+        /** @param cases labels by value, in ascending order of the values */
         Code lookupSwitch(Map<Integer, Label> cases, Label otherwise) {
             int from = bytes.size();
             bytes.write(Op.LOOKUPSWITCH);
@@ -296,7 +297,7 @@ final class ClassFile {
         }
     }
 
-    /** Opcodes in use. */
+    /** Opcodes of the instructions in use. */
     static final class Op {
         static final int ACONST_NULL = 1;
         static final int ICONST_0 = 3;
@@ -306,12 +307,18 @@ final class ClassFile {
         static final int BIPUSH = 16;
         static final int SIPUSH = 17;
         static final int LDC_W = 19;
-        /** Those of long, float, double and reference follow. */
+        /**
+         * Opcode for an int. The opcodes for long, float, double and reference are the next four numbers, in this
+         * order.
+         */
         static final int ILOAD = 21;
 
         static final int ALOAD = 25;
         static final int AALOAD = 50;
-        /** Those of long, float, double and reference follow. */
+        /**
+         * Opcode for an int. The opcodes for long, float, double and reference are the next four numbers, in this
+         * order.
+         */
         static final int ISTORE = 54;
 
         static final int ASTORE = 58;

@@ -1,34 +1,47 @@
 package dev.rpcx.codec;
 
 /**
- * A value that cannot be written, or bytes that cannot be read. Costs no stack trace: hostile bytes must be cheap to
- * refuse. Its message may be told to a peer, so it names fields and types as the schema does and no Java class; what
- * the type's own code has thrown is the cause.
+ * Thrown if a value cannot be written or if bytes cannot be read. It has no stack trace, because refusing hostile bytes
+ * must be cheap. Its message may be sent to a peer, so the message names fields and types as the schema does, and names
+ * no Java class. The cause, if there is one, is what the type's own code has thrown, or an exception that names the
+ * Java classes.
  */
 public final class CodecException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** Characters of another's message: it may hold the whole input. */
+    /**
+     * Max number of characters that are taken from the message of another exception, which may contain the whole input.
+     */
     private static final int MAX_WORDS = 1_000;
 
-    /** What went wrong. */
+    /** Kind of fault. */
     public enum Code {
-        /** Null where Protobuf has no null. */
+        /** A value is null where Protobuf has no null. */
         NULL_VALUE,
-        /** Not the bytes of such a message. */
+        /** The bytes are not a message of the expected type. */
         MALFORMED,
-        /** Beyond a limit of {@link Limits}. */
+        /**
+         * The message exceeds a limit of {@link Limits} other than the depth, or it would cost too much to hash and to
+         * compare the keys of its sets and maps.
+         */
         TOO_LARGE,
-        /** Its objects would take more than {@link Memory} grants now; another time it may be read. */
+        /**
+         * The objects of the message would take more memory than {@link Memory} grants now. At another time the same
+         * message may be read.
+         */
         NO_MEMORY,
-        /** More messages inside each other than {@link Limits#depth()}. */
+        /** More messages are inside each other than {@link Limits#depth()} allows. */
         TOO_DEEP,
         /**
-         * A number of an enum, or a case of a sealed type, that is not known here, where none is declared as the
-         * unknown.
+         * A number of an enum or a case of a sealed type is not known here, or no case is set, and no constant or
+         * case is declared as the unknown one.
          */
         UNKNOWN_VALUE,
-        /** The type's own code refused the value, see the cause; or a subclass has more than would be sent. */
+        /**
+         * The type's own code refused the value, and the cause says why. Or the object is of a subclass, which has more
+         * than would be sent, or of a class that is not a case of the sealed type. Or a string has half a surrogate
+         * pair.
+         */
         REFUSED
     }
 
@@ -45,9 +58,10 @@ public final class CodecException extends RuntimeException {
     }
 
     /**
-     * What the code of a type threw: its constructor, an accessor, {@code hashCode}. An {@code Error} too, so that who
-     * reads has one thing to catch; a stack or heap that was too small for this value need not be so for the next.
-     * Other errors of the virtual machine pass.
+     * Returns the exception for what the code of a type has thrown: its constructor, an accessor or {@code hashCode}.
+     * An {@code Error} is wrapped as well, so that callers have one exception to catch: a stack or heap that was too
+     * small for this value need not be too small for the next one. Other errors of the virtual machine are thrown as
+     * they are.
      */
     static CodecException ofTheirs(String what, Throwable thrown) {
         if (thrown instanceof VirtualMachineError error
@@ -58,13 +72,16 @@ public final class CodecException extends RuntimeException {
         return new CodecException(Code.REFUSED, what + words(thrown), thrown);
     }
 
-    /** What it says of itself, as far as a peer may be told. */
+    /**
+     * Returns the message of an exception, as far as a peer may see it. The message is cut off after {@code MAX_WORDS}
+     * characters.
+     */
     private static String words(Throwable thrown) {
         String words = null;
         try {
             words = Words.of(thrown);
         } catch (Throwable speechless) {
-            // as one that says nothing
+            // an exception that cannot give its message counts as one that has none
         }
         if (words == null) {
             return "an exception without a message";
@@ -72,7 +89,7 @@ public final class CodecException extends RuntimeException {
         return words.length() <= MAX_WORDS ? words : words.substring(0, MAX_WORDS) + "…";
     }
 
-    /** What kind of fault it is. */
+    /** Returns the kind of fault. */
     public Code code() {
         return code;
     }

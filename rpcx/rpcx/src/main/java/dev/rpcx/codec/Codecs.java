@@ -25,14 +25,20 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes codecs, at start: one a method or type, however often it is asked. Thread-safe. How Java types become messages:
- * {@link Schema}.
+ * Creates codecs, when a client or server starts: one for each method, type or parameter, however often it is asked
+ * for. Thread-safe. {@link Schema} describes how Java types become messages.
  */
 public final class Codecs {
-    /** One word a type is enough, however many clients and servers a process has. */
+    /**
+     * Types that have been warned about. One warning for each type is enough, however many clients and servers a
+     * process has.
+     */
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
-    /** Codecs of each class loader. Softly held: a client for each call must not make them for each call. */
+    /**
+     * Standard codecs by class loader. They are held by soft references, so that an application that creates a client
+     * for each call does not create the codecs for each call.
+     */
     private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> STANDARD = new WeakHashMap<>();
 
     private final Schema schema;
@@ -40,7 +46,7 @@ public final class Codecs {
     private final boolean generated;
     private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
 
-    /** All of them by {@link MessageCodec#number}. */
+    /** All message codecs, by {@link MessageCodec#number}. */
     private volatile MessageCodec[] numbered = {};
 
     private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
@@ -55,9 +61,10 @@ public final class Codecs {
     }
 
     /**
-     * Codecs with the lock files that the class loader of this service or client interface finds, and
-     * {@link Limits#STANDARD}. The thread that asks does not matter: the numbers of fields belong to the types. The
-     * same codecs for all that ask, until nobody uses them and memory is short.
+     * Returns codecs for {@link Limits#STANDARD} and for the lock files that the class loader of this service or client
+     * interface finds. The result does not depend on the thread that calls this method, since the numbers of fields
+     * belong to the types. All interfaces of one class loader get the same codecs, until nobody uses them and memory is
+     * short.
      */
     public static Codecs standard(Class<?> service) {
         ClassLoader loader = service.getClassLoader();
@@ -72,20 +79,20 @@ public final class Codecs {
         }
     }
 
-    /** Codecs that are generated where a type can be reached, and reflective where not. */
+    /** Creates codecs that are generated where a type can be reached, and reflective elsewhere. */
     public static Codecs of(Schema schema, Limits limits) {
         return new Codecs(schema, limits, true);
     }
 
-    /** Codecs without generated classes: slower, the same bytes. */
+    /** Creates codecs without generated classes. They are slower, and write and read the same bytes. */
     public static Codecs reflective(Schema schema, Limits limits) {
         return new Codecs(schema, limits, false);
     }
 
     /**
-     * Codec of a method's parameters, in their order.
+     * Returns the codec of the parameters of a method, in their order.
      *
-     * @throws SchemaException a parameter's type cannot be mapped
+     * @throws SchemaException if the type of a parameter cannot be mapped
      */
     public Codec<Object[]> parameters(Method method) {
         return parameters.computeIfAbsent(method, this::ofParameters);
@@ -98,54 +105,59 @@ public final class Codecs {
     }
 
     /**
-     * Codec of a method's result, of what its {@code CompletionStage} completes with, or of one item of the
-     * {@code Flow.Publisher}; for {@code void} an empty message, written from and read as null.
+     * Returns the codec of the result of a method: of the result itself, of what its {@code CompletionStage} completes
+     * with, or of one item of its {@code Flow.Publisher}. For {@code void} the codec writes null as an empty message,
+     * and reads that message as null.
      *
-     * @throws SchemaException the type cannot be mapped
+     * @throws SchemaException if the type cannot be mapped
      */
     public Codec<Object> result(Method method) {
         return results.computeIfAbsent(method, found -> new Top<>(codec(schema.result(found))));
     }
 
     /**
-     * Codec of one value.
+     * Returns the codec of one value.
      *
-     * @throws SchemaException the type cannot be mapped
+     * @throws SchemaException if the type cannot be mapped
      */
     public Codec<Object> value(Type type) {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found))));
     }
 
     /**
-     * Codec of one value of a method: a parameter by itself, or an item of the stream that it takes.
+     * Returns the codec of one value of a method: of a parameter by itself, or of an item of the stream that the method
+     * takes.
      *
-     * @throws SchemaException the type cannot be mapped; its text names the method
+     * @throws SchemaException if the type cannot be mapped; its text names the method
      */
     public Codec<Object> value(Type type, Method of) {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found, of))));
     }
 
     /**
-     * Codec of a parameter by itself, as the classic wire carries it. It takes null where its declaration says so, but
-     * for a message among other parameters.
+     * Returns the codec of a parameter by itself, as the classic wire carries it. The codec accepts null if the
+     * declaration of the parameter does, except for a message among other parameters.
      *
-     * @throws SchemaException the type cannot be mapped; its text names the method
+     * @throws SchemaException if the type cannot be mapped; its text names the method
      */
     public Codec<Object> value(Parameter parameter) {
         return single.computeIfAbsent(parameter, found -> new Top<>(codec(schema.value(found))));
     }
 
-    /** Hash that is equal where parameters and result have the same bytes: numbers and wire forms, no names. */
+    /**
+     * Returns a hash that is equal for methods whose parameters and results have the same bytes. It covers numbers and
+     * wire forms, and no names.
+     */
     public long schemaHash(Method method) {
         return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));
     }
 
-    /** The messages that these codecs read and write. */
+    /** Returns the schema of the messages that these codecs read and write. */
     public Schema schema() {
         return schema;
     }
 
-    /** Whether a class was generated for this type. */
+    /** Says whether a class was generated for this type, which has to be a record or a class with accessors. */
     boolean isGenerated(Type javaType) {
         return !(codec(schema.value(javaType)) instanceof ReflectiveCodec);
     }
@@ -210,7 +222,8 @@ public final class Codecs {
 
     private static void warn(NumberSource source, String type) {
         if (source == NumberSource.ORDER && TOLD.add(type)) {
-            // made where there is something to say: a logger takes a server tens of milliseconds at its start
+            // the logger is created only if there is something to log: creating it takes a server tens of milliseconds
+            // at its start
             System.getLogger(Codecs.class.getName())
                     .log(
                             System.Logger.Level.WARNING,
@@ -240,7 +253,7 @@ public final class Codecs {
         return ElementCodec.of(shape, link);
     }
 
-    /** A message of its own. */
+    /** Codec of a whole message, which is not inside another one. */
     private final class Top<T> implements Codec<T> {
         private final MessageCodec codec;
 
@@ -260,13 +273,13 @@ public final class Codecs {
         }
 
         @Override
-        @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
+        @SuppressWarnings({"unchecked", "NullAway"}) // the value is null only where the declared type allows null
         public T read(ByteBuf in) {
             return (T) value(In.read(Codecs.this, codec, in, null));
         }
 
         @Override
-        @SuppressWarnings({"unchecked", "NullAway"}) // null where the declared type allows it
+        @SuppressWarnings({"unchecked", "NullAway"}) // the value is null only where the declared type allows null
         public T read(ByteBuf in, Memory memory) {
             return (T) value(In.read(Codecs.this, codec, in, Objects.requireNonNull(memory)));
         }
@@ -284,7 +297,7 @@ public final class Codecs {
                         + " allows null)");
     }
 
-    /** A single parameter that is the message. */
+    /** Codec of the parameters of a method whose only parameter is the message itself. */
     private final class OnlyParameter implements Codec<Object[]> {
         private final MessageCodec codec;
 

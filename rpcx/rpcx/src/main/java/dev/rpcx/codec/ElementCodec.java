@@ -17,24 +17,25 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One value of a shape, boxed, without its tag: what the elements of lists and the values of optional fields are
- * written with. Longer than 400 lines because every scalar has its five short methods here.
+ * Writes and reads one value of a shape, boxed and without a tag, such as an element of a list or the value of an
+ * optional field. Longer than 400 lines because every scalar has its short methods here, up to five of them.
  */
 abstract class ElementCodec {
-    /** An object with one field of up to four bytes. */
+    /** Memory in bytes of an object with one field of up to four bytes. */
     private static final int BOX_BYTES = 16;
 
-    /** An object with one field of eight bytes. */
+    /** Memory in bytes of an object with one field of eight bytes. */
     private static final int WIDE_BOX_BYTES = 24;
 
-    // memory of objects on a heap of up to 32 GB, with what belongs to them; MemoryTest holds it against the machine's
+    // all constants here are the memory in bytes of an object on a heap of up to 32 GB, including the objects that
+    // belong to it; MemoryTest compares them with what the virtual machine allocates
 
-    /** A text or an array beside its bytes, which are those of the message. */
+    /** Memory of a string or an array without its content, whose bytes are counted as those of the message. */
     private static final int STRING_BYTES = 40;
 
     private static final int UUID_BYTES = 32;
 
-    /** A number beside its digits, which are those of the message. */
+    /** Memory of a big integer without its digits, whose bytes are counted as those of the message. */
     static final int BIG_INTEGER_BYTES = 64;
 
     private static final int DECIMAL_BYTES = 40;
@@ -42,12 +43,13 @@ abstract class ElementCodec {
     private static final int DURATION_BYTES = 24;
     private static final int LOCAL_DATE_BYTES = 24;
 
-    /** A date, a time, and what holds them. */
+    /** Memory of a date-time, including its date and its time. */
     private static final int LOCAL_DATE_TIME_BYTES = 72;
 
     /**
-     * Memory of the object that a value is, beside its bytes in the message: 0 where all values are shared, and where
-     * {@link In} counts the object as it reads it. Who reads a value takes so much.
+     * Memory in bytes that the object of a value takes in addition to the value's bytes in the message. It is 0 if all
+     * values are shared objects, or if {@link In} counts the object while it reads it. Whoever reads a value has to
+     * take this memory.
      */
     final int objectBytes;
 
@@ -55,37 +57,42 @@ abstract class ElementCodec {
         this.objectBytes = objectBytes;
     }
 
-    /** Writes the value, a length before it where its wire type has one. */
+    /** Writes the value, after its length if its wire type has one. */
     abstract void write(Out out, Object value);
 
-    /** What {@link #write} wrote; null only for bytes that stand for a value never set. */
+    /** Reads what {@link #write} has written. Returns null only for bytes that stand for a value that was never set. */
     abstract @Nullable Object read(In in);
 
-    /** What Protobuf reads where nothing is written; null for shapes that have no default. */
+    /** Returns the value that Protobuf reads where nothing is written; null for shapes that have no default. */
     @Nullable
     Object absent() {
         return null;
     }
 
-    /** Whether a plain field leaves this value out. */
+    /** Says whether a plain field does not send this value, because it is the default. */
     boolean isDefault(Object value) {
         return false;
     }
 
-    /** What a null of a plain field is, which is refused; null where a null is what an absent value is read as. */
+    /**
+     * Returns the words with which an error names a plain value that must not be null, such as "a string". Returns null
+     * if a plain value may be null, because an absent value is read as null.
+     */
     @Nullable
     String refusesNull() {
         Object absent = absent();
-        // a future of a box, which stands for the primitive type
+        // the null comes from a box that stands for its primitive type, as in a CompletableFuture<Integer>
         return absent instanceof Number || absent instanceof Boolean || absent instanceof Character
                 ? "a number or a boolean"
                 : null;
     }
 
     /**
-     * Whether the JDK's tables find a value among others of its hash by its order. They do so only where its class
-     * itself says that it is comparable with its own kind, which dates leave to their interfaces; and a decimal's costs
-     * a multiplication of all its digits.
+     * Says whether the JDK's hash tables find a value among others of its hash by its order. The tables do so only if
+     * the class of the value itself declares that it is comparable with its own kind, which dates leave to their
+     * interfaces. A decimal counts as a value without an order, because ordering it costs a multiplication of all its
+     * digits. An enum counts as a value with an order although its class declares none: a sender cannot choose the
+     * hashes of its constants.
      */
     boolean hasOrder() {
         return true;
@@ -101,7 +108,10 @@ abstract class ElementCodec {
         return shape instanceof EnumType type ? new EnumElement(type) : new MessageElement(message);
     }
 
-    /** A message type's codec, set once all codecs of a cycle are made. */
+    /**
+     * Link to the codec of a message type. It is set as soon as that codec has been created. The codecs of types that
+     * contain each other, or themselves, hold the link before that.
+     */
     static final class MessageLink {
         @Nullable
         MessageCodec codec;
@@ -115,7 +125,7 @@ abstract class ElementCodec {
         }
     }
 
-    /** The message that the values are; null for all others. */
+    /** Returns the link to the codec of the values if they are messages; null for all other values. */
     @Nullable
     MessageLink message() {
         return null;

@@ -15,9 +15,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One field of a message with its tag, whatever holds its values. Reading goes {@link #start}, {@link #read} for each
- * time the field is met, {@link #finish}. Public only because generated codecs call it. A field that is met twice keeps
- * the later value.
+ * Writes and reads one field of a message with its tag, whatever holds its values. A field is read by a call of
+ * {@link #start}, a call of {@link #read} each time that the field occurs, and a call of {@link #finish}. If a field of
+ * a single value occurs twice, the later value counts. The class is public only because generated codecs call it.
  */
 public abstract class FieldCodec {
     final FieldType type;
@@ -30,21 +30,32 @@ public abstract class FieldCodec {
         this.element = element;
     }
 
-    /** Writes the field with its tag, or nothing where the value is not sent. */
+    /** Writes the field with its tag; writes nothing if the value is not sent. */
     public abstract void write(Out out, @Nullable Object value);
 
-    /** The value of a field that is never met, or what its elements are gathered in. */
+    /**
+     * Returns the value of a field that does not occur in the message. Returns null for a list, set or map, since the
+     * first call of {@link #read} creates what its elements are gathered in.
+     */
     public abstract @Nullable Object start();
 
-    /** @param soFar what {@link #start} or the last call of this gave */
+    /**
+     * Reads the field, whose tag has just been read. A list or set that is not packed also reads the elements that
+     * follow directly with the same tag.
+     *
+     * @param soFar what {@link #start} or the last call of this method has returned
+     */
     public abstract @Nullable Object read(In in, @Nullable Object soFar);
 
-    /** The value to hand to the constructor, of what has been read; what absence is read as where nothing was. */
+    /**
+     * Returns the value to pass to the constructor or setter, made of what has been read. If nothing was read, that is
+     * the value that an absent field is read as.
+     */
     public @Nullable Object finish(@Nullable Object soFar) {
         return soFar;
     }
 
-    /** Reads one element of a list of numbers that stands alone, not in a packed run. */
+    /** Reads one element of a list or set of numbers, where the element stands alone and not in a packed run. */
     public @Nullable Object readUnpacked(In in, @Nullable Object soFar) {
         throw new IllegalStateException(type + " is never packed");
     }
@@ -151,9 +162,12 @@ public abstract class FieldCodec {
         }
     }
 
-    /** Grows by half, so that what hostile bytes can make it take is bounded by the elements counted. */
+    /**
+     * Growing array in which the elements of a list are gathered. It grows by half, so that the number of elements
+     * counted so far limits the memory that hostile bytes can make it take.
+     */
     private static final class Elements {
-        /** As long as the heap is below 32 GiB, which is where regions matter. */
+        /** Bytes of a reference on a heap below 32 GiB, which is where the regions of a heap matter. */
         private static final int REFERENCE_BYTES = 4;
 
         private @Nullable Object[] array;
@@ -187,20 +201,24 @@ public abstract class FieldCodec {
     }
 
     /**
-     * A list of messages is read and written with as few calls within each other as can be. HotSpot puts a method into
-     * another only as far as 15 deep, and a codec's methods lie deepest: where it compiles the way from the handler's
-     * thread to the codec as one method, the last ones are called for each element.
+     * Codec of a list or set. A list of messages is read and written with as few nested calls as possible: HotSpot
+     * inlines methods only up to a depth of 15, and the methods of a codec are the deepest. Where HotSpot compiles the
+     * path from the handler's thread to the codec as one method, the methods beyond that depth are called for each
+     * element.
      */
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;
 
-        /** That of elements that are messages; null for others. */
+        /** Link to the codec of elements that are messages; null for other elements. */
         private final ElementCodec.@Nullable MessageLink message;
 
-        /** Memory that an element costs, beside its bytes and what its own reading counts. */
+        /**
+         * Memory in bytes that an element costs, in addition to its bytes in the message and to what is counted while
+         * it is read.
+         */
         private final int elementBytes;
 
-        /** @param placeBytes memory that a place for an element costs the collection */
+        /** @param placeBytes memory in bytes that the collection takes for an element, without the element itself */
         Repeated(FieldType type, ElementCodec element, int placeBytes) {
             super(type, element);
             packed = type.packed();
@@ -251,7 +269,7 @@ public abstract class FieldCodec {
             return each;
         }
 
-        /** What elements are gathered in, once its own memory has been counted. */
+        /** Counts the memory of an empty collection, and returns the collection in which elements are gathered. */
         abstract Object empty(In in);
 
         @Override
@@ -285,8 +303,8 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element(elementBytes);
-            // no method of the two kinds: a call that may go to either is not inlined, and this is on the way of each
-            // element
+            // the two subclasses do not override a method for this: a call with two possible targets is not inlined,
+            // and this code runs for each element
             if (all instanceof Elements list) {
                 list.add(in, next(in));
             } else {
@@ -314,14 +332,18 @@ public abstract class FieldCodec {
     private static final class ListField extends Repeated {
         private static final int LEAST_ROOM = 10;
 
-        /** A list of a few elements, and the array in which they were gathered. */
+        /** Memory in bytes of a list of a few elements, and of the array in which the elements were gathered. */
         private static final int LIST_BYTES = 104;
 
-        /** A reference in the list, one in the array in which it was gathered, and their spare places. */
+        /**
+         * Memory in bytes of a reference in the list, of a reference in the array in which the list was gathered, and
+         * of the unused references of both.
+         */
         private static final int PLACE_BYTES = 16;
 
         /**
-         * Room for the next list: what the last one took, or more. A race costs a longer or a shorter array, no more.
+         * Number of elements that the next list gets room for: at least the size of the last list. If threads race, the
+         * cost is a longer or a shorter array, and nothing else.
          */
         private int expected = LEAST_ROOM;
 
@@ -365,7 +387,7 @@ public abstract class FieldCodec {
             return isCompared ? new Counted(new KeyHashes(in, keys)) : new LinkedHashSet<Object>();
         }
 
-        /** Reads an element that has been counted, and adds it. */
+        /** Reads an element that has been counted as an element of the message, and adds it. */
         @SuppressWarnings("unchecked")
         private void add(In in, Object soFar) {
             if (soFar instanceof Counted counted) {
@@ -421,7 +443,8 @@ public abstract class FieldCodec {
             isCompared = !key.hasOrder();
             keys = KeyHashes.Keys.of(java.util.Objects.requireNonNull(type.key()));
             entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
-            // a scalar that has no default, such as a UUID, has none of no bytes either
+            // messages and well-known types can be read from no bytes; a scalar without a default, such as a UUID,
+            // cannot
             hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
             keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
             valueTag = 2 << 3 | type.shape().wireType();
@@ -501,7 +524,7 @@ public abstract class FieldCodec {
         private static final class Counted {
             private final Map<Object, Object> map = new LinkedHashMap<>();
 
-            /** Null for keys that need no count. */
+            /** Counts the keys that have the same hash; null for keys that need no such count. */
             private final @Nullable KeyHashes hashes;
 
             Counted(@Nullable KeyHashes hashes) {

@@ -22,11 +22,12 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the codec of a record or class as a hidden class beside it, a nest mate, so that private records are reached
- * too: values go from accessor to {@link Out} and from {@link In} to constructor without a box or a call by reflection.
- * Fields that are neither a scalar nor a well-known type go through their {@link FieldCodec}.
+ * Generates the codec of a record or class as a hidden class beside it, which is a nest mate, so that private records
+ * are reached too. Values go from the accessor to {@link Out}, and from {@link In} to the constructor, without a box
+ * and without a call by reflection. This holds for plain fields of a scalar or a well-known type; all other fields go
+ * through their {@link FieldCodec}.
  *
- * <p>What is written, for {@code record Point(int x, String name)}:
+ * <p>For {@code record Point(int x, String name)} the generated code does the following:
  *
  * <pre>
  * void write(Object value, Out out) { Point p = (Point) value; out.int32(8, p.x()); out.string(18, p.name()); }
@@ -45,17 +46,19 @@ import org.jspecify.annotations.Nullable;
  * }
  * </pre>
  *
- * The memory of the objects that values are is asked for once a message while they come in order, after a few of at
- * most 72 bytes each beside their own; a text beyond ASCII asks for itself.
+ * While the fields come in order, the memory for the objects of plain values is asked for once per message. At that
+ * point a few objects have been created, each of which takes at most 72 bytes in addition to its bytes in the message.
+ * A string beyond ASCII asks for its own memory.
  *
- * <p>Just over 400 lines because the table of forms at its end belongs to the instructions that use it.
+ * <p>Longer than 400 lines because the table of forms at its end belongs to the instructions that use it.
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**
-     * Ordinary classes beside each type, by what is written in them. They live as long as the type's loader, and codecs
-     * may be made again and again, so what is there is used again: it depends on nothing but those bytes.
+     * Ordinary classes, which are not hidden, by the type beside which they are defined and by their bytes. Such a
+     * class lives as long as the class loader of the type, and codecs may be created again and again, so an existing
+     * class is used again. The class depends on nothing but those bytes.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override
@@ -64,7 +67,10 @@ final class Generator {
         }
     };
 
-    /** Most fields that are looked for in order: with more the code is too long for the just-in-time compiler. */
+    /**
+     * Max number of fields of a type whose fields are read in the order of their numbers. With more fields the code
+     * would be too long for the just-in-time compiler.
+     */
     private static final int MAX_IN_ORDER = 64;
 
     private static final String BASE = internal(MessageCodec.class);
@@ -80,7 +86,7 @@ final class Generator {
     private final String target;
     private final ClassFile file;
 
-    /** @param suffix makes the names of ordinary classes differ; hidden ones need none */
+    /** @param suffix suffix that makes the names of ordinary classes differ; hidden classes need none */
     private Generator(MessageType type, FieldCodec[] codecs, String suffix) {
         this.type = type;
         this.codecs = codecs;
@@ -91,8 +97,8 @@ final class Generator {
     }
 
     /**
-     * Null where the type's module, loader or size does not let a class stand beside it, or where a value has a class
-     * that such a class does not reach.
+     * Creates the generated codec of a type. Returns null if the module, the class loader or the size of the type does
+     * not allow a class beside it, or if a value is of a class that such a class cannot reach.
      */
     static @Nullable MessageCodec generate(MessageType type, FieldCodec[] fieldCodecs) {
         try {
@@ -122,8 +128,9 @@ final class Generator {
     }
 
     /**
-     * Whether code beside the type may name the classes of what it hands to constructor and setters. A setter that is
-     * inherited from another package may take what is visible there alone; code that names it fails when it is run.
+     * Says whether code beside the type may name the classes of the values that it passes to the constructor and to
+     * setters. A setter that is inherited from another package may take a class that is visible only there; code that
+     * names such a class fails when it runs.
      */
     private static boolean reachesValues(MessageType type) {
         return Stream.concat(Stream.of(type.constructor()), type.setters().stream())
@@ -141,20 +148,24 @@ final class Generator {
                         && named.getClassLoader() == from.getClassLoader()) {
             return true;
         }
-        // to the virtual machine a protected class is a public one
+        // for the virtual machine a protected class is a public class
         return (named.getModifiers() & (Modifier.PUBLIC | Modifier.PROTECTED)) != 0
                 && from.getModule().canRead(named.getModule())
                 && named.getModule().isExported(named.getPackageName(), from.getModule());
     }
 
-    /** The logger is made where there is something to say: it takes a server tens of milliseconds at its start. */
+    /**
+     * Logs that a codec could not be generated. The logger is created only then, since creating it takes a server tens
+     * of milliseconds at its start.
+     */
     private static void told(String what, Throwable why) {
         System.getLogger(Generator.class.getName())
                 .log(System.Logger.Level.DEBUG, "no generated codec for " + what, why);
     }
 
     /**
-     * A hidden class where we may have one; from another module or loader an ordinary one, which does not reach what is
+     * Defines a hidden class where that is allowed. Beside a type of another module or class loader it defines an
+     * ordinary class, which does not reach private members; it returns null if the constructor of such a type is
      * private.
      */
     private static @Nullable Class<?> define(MessageType type, FieldCodec[] codecs, MethodHandles.Lookup lookup)
@@ -192,14 +203,17 @@ final class Generator {
         return file.toBytes();
     }
 
-    /** Whether the field's value needs nothing but a method of {@link Out} and {@link In}. */
+    /** Says whether the value of the field needs nothing but a method of {@link Out} and one of {@link In}. */
     private boolean direct(int i) {
         FieldType field = fields.get(i);
         return field.holder() == FieldType.Holder.PLAIN
                 && (field.shape() instanceof Scalar || field.shape() instanceof WellKnown);
     }
 
-    /** Memory of the object that a field's value is; 0 for a number, and where its codec takes it. */
+    /**
+     * Returns the memory in bytes of the object that a field's value is. Returns 0 for a number, and for a field whose
+     * codec takes the memory itself.
+     */
     private int objectBytes(int i) {
         return direct(i) && Form.of(fields.get(i).shape()).kind(Op.ILOAD) == Op.ALOAD
                 ? codecs[i].element.objectBytes
@@ -327,7 +341,8 @@ final class Generator {
     }
 
     /**
-     * Fields mostly come in the order of their numbers: for each, one look whether it is next, and no jump from there.
+     * Adds the code that reads fields in the order of their numbers, in which they mostly come. The code checks for
+     * each field whether it is next, and goes on from a single value to the next field without a jump.
      */
     private void readInOrder(Code code, int[] slots, int taken, Label done) {
         code.op(Op.ICONST_0).local(Op.ISTORE, taken);
@@ -461,7 +476,7 @@ final class Generator {
         return c.isArray() ? c.descriptorString() : c.getName().replace('.', '/');
     }
 
-    /** A shape's Java type and its methods of {@link Out} and {@link In}. */
+    /** Java type of a shape, and the names of its methods in {@link Out} and {@link In}. */
     private enum Form {
         BOOL(Scalar.BOOL, boolean.class, "bool", "bool"),
         BYTE(Scalar.BYTE, byte.class, "int32", "int8"),

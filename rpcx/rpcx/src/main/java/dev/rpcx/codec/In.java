@@ -20,11 +20,11 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Protobuf's wire format, read. Public only because generated codecs call it. Not thread-safe: one belongs to one
- * message at a time.
+ * Reads Protobuf's wire format. It is public only because generated codecs call it. Not thread-safe: an object
+ * belongs to one message at a time.
  *
- * <p>Every length is held against what is left of the message around it before anything is made. Longer than 400 lines
- * because every scalar has its reader here, where the just-in-time compiler sees plain final methods.
+ * <p>Every length is compared with what is left of the enclosing message before anything is created. Longer than 400
+ * lines because every scalar has its reader here, where the just-in-time compiler sees plain final methods.
  */
 public final class In extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -34,41 +34,57 @@ public final class In extends Pool.Scratch {
     private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
             .withInvokeExactBehavior();
 
-    /** What objects may take whatever the message's size, so that a small message of sparse records is read. */
+    /**
+     * Memory in bytes that objects may take whatever the message's size, so that a small message of sparse records is
+     * read.
+     */
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Bytes of keys, in the message or in memory, compared with keys of the same hash: some 100 ms for the largest
-     * message, and far beyond what honest keys need.
+     * Bytes of keys, in the message or in memory, that may be compared with keys of the same hash, in addition to
+     * {@code MAX_COMPARED_PER_BYTE} for each byte of the message. Comparing as much takes some 100 ms for the largest
+     * message, and is far beyond what honest keys need.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
 
-    /** What one step of looking up an element of a set costs, beside its bytes, as comparisons are counted. */
+    /**
+     * Cost of one step of looking up an element of a set, in addition to the bytes of the element. As for comparisons,
+     * the unit is bytes compared.
+     */
     private static final long LOOKUP_BYTES = 16;
 
     /**
-     * Divides the square of a decimal's bytes. Ordering one of 1,700 costs as much as comparing 45,000 bytes, and a
-     * table of the JDK orders what has one hash again each time that it grows and another hash leaves its place: from
-     * some thousands of keys to half a million that is seven times.
+     * Divisor of the square of a decimal's bytes; the quotient is the cost of ordering the decimal. Ordering a decimal
+     * of 1,700 bytes once costs as much as comparing 45,000 bytes. A hash table of the JDK orders the keys of one hash
+     * again each time that the table grows and keys of another hash move out of their bin. While the table grows from
+     * some thousands of keys to half a million, that happens seven times.
      */
     private static final int SQUARE_BYTES = 8;
 
-    /** A message takes so much without a question, unless its memory says otherwise. */
+    /** Bytes that a message takes without asking, unless its {@link Memory} gives another number. */
     static final int FREE_BYTES = 16 << 10;
 
-    /** The first question is for so much more than what is needed at once, each further one for twice that. */
+    /**
+     * Bytes that the first request for memory asks for beyond what is needed at once. Each further request asks for
+     * twice as many, up to {@code MOST_ASKED_BYTES}.
+     */
     private static final int FIRST_ASKED_BYTES = 4 << 10;
 
     private static final int MOST_ASKED_BYTES = 64 << 10;
 
-    /** What no bytes stand for: two bytes of a message shall not become an object of seventy. */
+    /**
+     * Date-time that no bytes stand for. It is shared, so that two bytes of a message do not become an object of
+     * seventy bytes.
+     */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
     private static final int KEPT_BYTES = 256 << 10;
 
-    /** What an element counts for when keys are compared: it may have one byte in the message, and is an object. */
+    /**
+     * Bytes that an element counts for when keys are compared: it may have one byte in the message, and is an object.
+     */
     private static final int ELEMENT_BYTES = 8;
 
     private static final Pool<In> POOL = new Pool<>(In::new);
@@ -85,42 +101,50 @@ public final class In extends Pool.Scratch {
     private long memory;
     private long comparisons;
 
-    /** What looking up elements of sets and maps within keys would cost, each once, and ordering long decimals. */
+    /** What it would cost to look up each element of the sets and maps within keys once, and to order long decimals. */
     private long lookups;
 
-    // of the key that is being read, as KeyHashes has them
+    // these describe the key that is being read, with the meanings that they have in KeyHashes
     private float compared;
     private float lookedUp;
 
-    /** What of {@link #memory} sets and maps have taken, and not messages. */
+    /** Bytes of {@link #memory} that sets and maps have taken, and not messages. */
     private long collections;
 
-    /** Keys of sets and maps, one within the other, that are being read. */
+    /**
+     * Number of keys of sets and maps, one within the other, that are being read. Only keys that hold sets or maps, or
+     * that may be ordered by decimals, are counted.
+     */
     private int keys;
 
-    /** What may still be taken before {@link #owner} is asked. */
+    /** Bytes that may still be taken before {@link #owner} is asked. */
     private long granted;
 
-    /** For so much more than what is needed the owner is asked next. */
+    /** Bytes that the next request asks the owner for, beyond what is needed. */
     private int spare;
 
-    /** Null where nobody counts. */
+    /** Grants the message's memory; null if nobody counts what is read. */
     private @Nullable Memory owner;
 
     private Limits limits = Limits.STANDARD;
 
-    /** What reads now; null while no message is read. */
+    /** Codecs that are reading; null while no message is read. */
     private @Nullable Codecs codecs;
 
     /**
-     * The {@link MessageCodec#number} of the message that is being read. It changes twice for each one within another,
-     * and G1 has a fence behind each store of a reference, but not behind that of a number.
+     * The {@link MessageCodec#number} of the message that is being read. The field changes twice for each message
+     * within another one. It is a number and not a reference, because G1 has a memory fence behind each store of a
+     * reference, but not behind the store of a number.
      */
     private int current;
 
     private In() {}
 
-    /** @param owner null where nobody counts what is read */
+    /**
+     * Reads the message between the reader index and the writer index of {@code from}.
+     *
+     * @param owner grants the message's memory; null if nobody counts what is read
+     */
     static Object read(Codecs codecs, MessageCodec codec, ByteBuf from, @Nullable Memory owner) {
         Limits limits = codecs.limits();
         int length = from.readableBytes();
@@ -143,7 +167,7 @@ public final class In extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // a constructor that checks its arguments, or anything else that is not ours
+            // thrown by a constructor that checks its arguments, or by anything else that is not this package's code
             throw CodecException.ofTheirs(in.name() + " refused what was read: ", e);
         } finally {
             in.reset();
@@ -194,8 +218,11 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Stands where there is no array. It is not {@code NONE}, since a store of null needs no fence. */
-    @SuppressWarnings("NullAway") // nothing is read then
+    /**
+     * Returns the null that {@code buf} holds while there is no array. It is not {@code NONE}, since a store of null
+     * needs no memory fence.
+     */
+    @SuppressWarnings("NullAway") // nothing is read while there is no array
     static byte[] none() {
         return null;
     }
@@ -218,7 +245,7 @@ public final class In extends Pool.Scratch {
         return new CodecException(code, name() + ": " + what);
     }
 
-    /** The next field's number and wire type; 0 at the message's end. */
+    /** Reads the number and wire type of the next field. Returns 0 at the end of the message. */
     public int tag() {
         if (pos >= end) {
             return 0;
@@ -236,8 +263,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Passes over this tag if it is what comes next. Other writers may write a tag in more bytes than it takes:
-     * {@link #tag} reads those, and tags of more than two bytes.
+     * Skips this tag and returns true if it is what comes next. Other writers may write a tag in more bytes than it
+     * needs: {@link #tag} reads such tags, and tags of more than two bytes.
      */
     public boolean next(int tag) {
         int p = pos;
@@ -253,12 +280,12 @@ public final class In extends Pool.Scratch {
         return false;
     }
 
-    /** Whether all of the message has been read. */
+    /** Says whether all of the message has been read. */
     public boolean atEnd() {
         return pos >= end;
     }
 
-    /** Bytes of the message that is being read. */
+    /** Returns the number of bytes that are left of the message that is being read. */
     int bytesLeft() {
         return end - pos;
     }
@@ -279,7 +306,7 @@ public final class In extends Pool.Scratch {
         int p = pos;
         byte[] b = buf;
         if (b.length - p >= 8) {
-            // up to eight bytes in one load, which may reach beyond the message's end but not beyond the array's
+            // one load reads up to eight bytes, which may reach beyond the message's end but not beyond the array's end
             long eight = (long) LONG.get(b, p);
             long lasts = ~eight & 0x80808080_80808080L;
             int bytes = (Long.numberOfTrailingZeros(lasts) >>> 3) + 1;
@@ -301,7 +328,7 @@ public final class In extends Pool.Scratch {
         throw malformed(last == end ? "ends in the middle of a number" : "a number of more than ten bytes");
     }
 
-    /** The low seven bits of eight bytes: pairs move together, then fours, then all. */
+    /** Joins the low seven bits of eight bytes: first within pairs of bytes, then within fours, then of all. */
     private static long gathered(long bytes) {
         long pairs = bytes & 0x007F007F_007F007FL | (bytes & 0x7F007F00_7F007F00L) >>> 1;
         long fours = pairs & 0x00003FFF_00003FFFL | (pairs & 0x3FFF0000_3FFF0000L) >>> 2;
@@ -323,10 +350,10 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * A field that this version does not know: passed over. A number that it does know, with another wire type, is
-     * refused.
+     * Skips a field that this version does not know. A number that this version does know is refused, since its wire
+     * type is another one.
      *
-     * <p>Groups, which Protobuf has given up, are passed over as well.
+     * <p>Groups, which Protobuf has deprecated, are skipped as well.
      */
     public void skip(int tag) {
         MessageCodec codec = current();
@@ -378,11 +405,16 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts one element of a list, set or map. @param bytes that it takes there, beside those of a message */
+    /**
+     * Counts one element of a list, set or map.
+     *
+     * @param bytes memory in bytes that the element takes in the collection, without the memory of a message, which is
+     *     counted when the message is read
+     */
     void element(int bytes) {
         granted -= bytes;
         elements--;
-        // one branch for both: this is on the way of each element
+        // one branch checks both limits, because this code runs for each element
         if ((granted | elements) < 0) {
             elementBeyond();
         }
@@ -398,7 +430,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts the memory of an object that takes far fewer bytes in the message. */
+    /** Counts the memory, in bytes, of an object that takes far fewer bytes in the message. */
     private void memory(int bytes) {
         granted -= bytes;
         memory -= bytes;
@@ -407,7 +439,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts the memory of a set or map without its elements. */
+    /** Counts the memory, in bytes, of a set or map without its elements. */
     void collection(int bytes) {
         collections += bytes;
         memory(bytes);
@@ -423,7 +455,9 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Asks for memory of objects. Most questions are answered here. */
+    /**
+     * Takes memory for objects, in bytes. Mostly the bytes that have been granted suffice, and the owner is not asked.
+     */
     public void take(int bytes) {
         granted -= bytes;
         if (granted < 0) {
@@ -431,9 +465,9 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts what an array takes of the heap beside the bytes of its elements, which are counted elsewhere. */
+    /** Counts what an array takes of the heap in addition to the bytes of its elements, which are counted elsewhere. */
     void array(long bytes) {
-        // most arrays take nothing beside, and are read by the million
+        // most arrays take nothing in addition, and they are read by the million
         if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
             take((int) (HeapArray.taken(bytes) - bytes));
         }
@@ -450,9 +484,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * How many elements a list may have room for before any is read: no more than the bytes that are left can hold at
-     * four a place, and all lists of a message together as much as the message takes itself, since lists within lists
-     * are open at the same time.
+     * Returns how many elements a list may have room for before any of them is read. The reference to an element takes
+     * four bytes. A list gets room for no more references than fit into the bytes that are left, and all lists of a
+     * message together for no more than fit into the message, since lists within lists are open at the same time.
      */
     int room(int wanted) {
         int granted = Math.min(Math.min(wanted, room), bytesLeft() >> 2);
@@ -465,45 +499,59 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Memory of the messages that have been read, without what their references lead to, and some of each element, from
-     * some number on: what a key adds to it is what the key is made of. It is not counted by itself, as that would be
-     * one number more for each message.
+     * Returns the memory of the messages that have been read, without the objects that they refer to, and
+     * {@code ELEMENT_BYTES} for each element. The number starts at some arbitrary value: the difference between two
+     * calls is what the key in between is made of. The memory has no counter of its own, as that would be one more
+     * number to count for each message.
      */
     long made() {
         return -memory - collections - ELEMENT_BYTES * (long) elements;
     }
 
-    /** A key of a set or map begins: to be given to {@link #endKey}. */
+    /** Begins a key of a set or map. The result has to be passed to {@link #endKey}. */
     long beginKey() {
         keys++;
         return lookups;
     }
 
-    /** What looking up each element of the key's sets and maps would cost, and ordering its decimals. */
+    /**
+     * Ends a key. Returns what it would cost to look up each element of the key's sets and maps once, and to order its
+     * decimals.
+     */
     long endKey(long begin) {
         keys--;
         return lookups - begin;
     }
 
-    /** With how many values of the key that is being read one of another key may be compared, by what is read of it. */
+    /**
+     * Returns with how many values of the key that is being read one value of another key may be compared, as far as
+     * the key has been read.
+     */
     float compared() {
         return compared;
     }
 
-    /** How often a value of another key may be looked up in the one that is being read, by what is read of it. */
+    /**
+     * Returns how often a value of another key may be looked up in the key that is being read, as far as the key has
+     * been read.
+     */
     float lookedUp() {
         return lookedUp;
     }
 
-    /** Goes on with these, when a key begins or ends. */
+    /**
+     * Sets the numbers that {@code compared()} and {@code lookedUp()} return, when a key begins, ends or has been added
+     * to its set or map.
+     */
     void meetings(float ofComparing, float ofLookingUp) {
         compared = ofComparing;
         lookedUp = ofLookingUp;
     }
 
     /**
-     * An element comes to a set or map, with so many others, that finds it by its hash or its order. It costs nothing
-     * yet, but where the set is part of a key, comparing that key looks up each of its elements.
+     * Counts an element that is added to a set or map of {@code others} elements, which finds it by its hash or its
+     * order. Adding the element costs nothing, but if the set or map is part of a key, comparing that key looks up each
+     * of its elements.
      */
     void ordered(int others) {
         if (keys > 0) {
@@ -511,19 +559,23 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Whether what is read now is part of a key of a set or map. */
+    /** Says whether a set or map that is read now is part of a key of another set or map. */
     boolean isWithinKey() {
         return keys > 0;
     }
 
-    /** Counts what comparing a key with others of its hash costs. A number without end is the greatest there is. */
+    /**
+     * Counts what it costs, in bytes, to compare a key with others of its hash. An infinite cost counts as
+     * {@code Long.MAX_VALUE}.
+     */
     void comparisons(double cost) {
         spend((long) cost);
     }
 
     /**
-     * Counts the hash of a key of so many bytes that contains sets or maps: each makes it anew, and so does each lookup
-     * where that set or map is part of a key.
+     * Counts what it costs to compute the hash of a key of {@code bytes} bytes that contains sets or maps, which do not
+     * store their hashes. The key is hashed when it is added, and again by each lookup if the set or map that it is
+     * added to is part of a key.
      */
     void hashed(long bytes) {
         lookups += bytes;
@@ -539,12 +591,12 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** A varint; anything but 0 is true. */
+    /** Reads a varint. Every value but 0 is true. */
     public boolean bool() {
         return varint() != 0;
     }
 
-    /** A varint; out of an int's range is refused. */
+    /** Reads a varint. A value outside the range of an int is refused. */
     public int int32() {
         long v = varint();
         if (v != (int) v) {
@@ -553,7 +605,7 @@ public final class In extends Pool.Scratch {
         return (int) v;
     }
 
-    /** A varint; out of a byte's range is refused. */
+    /** Reads a varint. A value outside the range of a byte is refused. */
     public byte int8() {
         int v = int32();
         if (v != (byte) v) {
@@ -562,7 +614,7 @@ public final class In extends Pool.Scratch {
         return (byte) v;
     }
 
-    /** A varint; out of a short's range is refused. */
+    /** Reads a varint. A value outside the range of a short is refused. */
     public short int16() {
         int v = int32();
         if (v != (short) v) {
@@ -571,7 +623,7 @@ public final class In extends Pool.Scratch {
         return (short) v;
     }
 
-    /** A varint; out of a char's range is refused. */
+    /** Reads a varint. A value outside the range of a char is refused. */
     public char char16() {
         int v = int32();
         if (v != (char) v) {
@@ -580,12 +632,12 @@ public final class In extends Pool.Scratch {
         return (char) v;
     }
 
-    /** A varint. */
+    /** Reads a varint. */
     public long int64() {
         return varint();
     }
 
-    /** Four bytes. */
+    /** Reads four bytes. */
     public float float32() {
         fixed(4);
         float v = Float.intBitsToFloat((int) INT.get(buf, pos));
@@ -593,7 +645,7 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Eight bytes. */
+    /** Reads eight bytes. */
     public double float64() {
         fixed(8);
         double v = Double.longBitsToDouble((long) LONG.get(buf, pos));
@@ -601,7 +653,7 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** A length and UTF-8; anything that is none is refused. */
+    /** Reads a length and as many bytes of UTF-8. Bytes that are not UTF-8 are refused. */
     public String string() {
         int length = length();
         int start = pos;
@@ -610,12 +662,13 @@ public final class In extends Pool.Scratch {
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
         int chars = s.length();
         if (chars != length) {
-            // not ASCII, so it may have two bytes for each character: known only now, after one text too many at most
+            // the string is not ASCII and may take two bytes for each character; that is known only now, after at most
+            // one string too many has been created
             take(2 * chars);
             array(2L * chars);
         }
-        // the JDK puts this character where bytes are no UTF-8; a string of one byte a character cannot hold it and
-        // answers at once
+        // the JDK puts this character where bytes are not UTF-8; a string of one byte a character cannot contain it,
+        // and its indexOf returns at once
         if (s.indexOf('\uFFFD') >= 0) {
             checkUtf8(start, length);
         }
@@ -630,7 +683,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** A length and so many bytes. */
+    /** Reads a length and as many bytes. */
     public byte[] bytes() {
         int length = length();
         pos += length;
@@ -638,7 +691,7 @@ public final class In extends Pool.Scratch {
         return Arrays.copyOfRange(buf, pos - length, pos);
     }
 
-    /** Sixteen bytes and no other number of them. */
+    /** Reads a length and 16 bytes. Every other length is refused. */
     public UUID uuid() {
         int length = length();
         if (length != 16) {
@@ -648,7 +701,10 @@ public final class In extends Pool.Scratch {
         return new UUID((long) LONG_BIG.get(buf, pos - 16), (long) LONG_BIG.get(buf, pos - 8));
     }
 
-    /** Null for no bytes at all, which is how Protobuf writes bytes that were never set. */
+    /**
+     * Reads a length and as many bytes of an integer in two's complement. Returns null for a length of 0, which is how
+     * Protobuf writes bytes that were never set. More digits than the limit are refused.
+     */
     public @Nullable BigInteger bigInteger() {
         int length = length();
         checkDigits(length);
@@ -681,7 +737,7 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** {@code rpcx.Decimal}; digits and scale beyond the limits are refused. */
+    /** Reads an {@code rpcx.Decimal}. Digits and scales beyond the limits are refused. */
     public BigDecimal decimal() {
         int length = length();
         int outerEnd = end;
@@ -689,7 +745,7 @@ public final class In extends Pool.Scratch {
         int at = 0;
         int bytes = 0;
         int scale = 0;
-        // as everybody writes it, then as anybody may
+        // the fields are read first in the order in which everybody writes them, then in any order that is allowed
         if (next(1 << 3 | 2)) {
             bytes = length();
             at = pos;
@@ -739,7 +795,7 @@ public final class In extends Pool.Scratch {
         skipValue(tag);
     }
 
-    /** What bytes that were never set are read as. */
+    /** Returns what a field of bytes that was never set is read as. */
     public static byte[] noBytes() {
         return NONE;
     }
@@ -748,7 +804,10 @@ public final class In extends Pool.Scratch {
         skipUnknown(tag, 2, "an entry of " + field);
     }
 
-    /** Both fields of a moment; the second is left in {@link #nanos}. */
+    /**
+     * Reads both fields of a timestamp, duration or date-time. Returns the seconds, and stores the nanoseconds in
+     * {@link #nanos}.
+     */
     private long time(String what) {
         int length = length();
         int outerEnd = end;
@@ -775,7 +834,7 @@ public final class In extends Pool.Scratch {
 
     private int nanos;
 
-    /** {@code google.protobuf.Timestamp}. */
+    /** Reads a {@code google.protobuf.Timestamp}. */
     public Instant instant() {
         long seconds = time("Timestamp");
         checkNanos(nanos >= 0);
@@ -786,7 +845,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** {@code google.protobuf.Duration}. */
+    /** Reads a {@code google.protobuf.Duration}. */
     public Duration duration() {
         long seconds = time("Duration");
         checkNanos(nanos > -1_000_000_000 && (nanos == 0 || seconds == 0 || seconds > 0 == nanos > 0));
@@ -797,7 +856,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** {@code rpcx.LocalDateTime}. */
+    /** Reads an {@code rpcx.LocalDateTime}. */
     public LocalDateTime localDateTime() {
         long seconds = time("LocalDateTime");
         checkNanos(nanos >= 0);
@@ -817,7 +876,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** {@code rpcx.LocalDate}. */
+    /** Reads an {@code rpcx.LocalDate}. */
     public LocalDate localDate() {
         int length = length();
         int outerEnd = end;
@@ -858,7 +917,9 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** What is read of a message without any bytes, which is what Protobuf has where one is absent. */
+    /**
+     * Returns what is read from a message without any bytes, which is what Protobuf reads where a message is absent.
+     */
     @Nullable
     Object ofNothing(ElementCodec message) {
         byte[] outer = buf;
@@ -874,7 +935,7 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Narrows to a packed run; {@link #endRun} takes what this gives. */
+    /** Limits reading to a packed run. The result has to be passed to {@link #endRun}. */
     int beginRun() {
         int length = length();
         int outerEnd = end;
@@ -886,7 +947,10 @@ public final class In extends Pool.Scratch {
         end = outerEnd;
     }
 
-    /** Narrows to a map's entry, which is a message inside another; {@link #endEntry} takes what this gives. */
+    /**
+     * Limits reading to an entry of a map, which is a message inside another one. The result has to be passed to
+     * {@link #endEntry}.
+     */
     int beginEntry() {
         enter();
         return beginRun();

@@ -6,54 +6,60 @@ import dev.rpcx.schema.WellKnown;
 import java.util.Random;
 
 /**
- * Counts how many keys of a set or map share a hash. The JDK's own tables find a key among others of its hash by their
- * order, which records do not have: they compare it with all. A sender that chooses 40,000 such keys would keep a
- * processor busy for ten seconds with one message.
+ * Counts how many keys of a set or map have the same hash. The JDK's hash tables find a key among others of its hash by
+ * their order. Most records have no order, and the tables compare such a key with all others of its hash. A sender that
+ * chooses 40,000 such keys of one hash would keep a processor busy for ten seconds with one message.
  *
- * <p>A key costs its bytes in the message, or the memory of its messages where that is more, since a component that is
- * not sent is compared like any other. Keys that may be far larger than their bytes are counted from the first on: a
- * message may repeat them as often as it likes, or have many small sets.
+ * <p>A key costs its bytes in the message, or the memory of its messages if that is more, since a component that is not
+ * sent is compared like any other. Keys that may be far larger than their bytes are counted from the first key on,
+ * because a message may repeat such keys as often as it likes, or have many small sets of them.
  *
- * <p>Two keys that hold sets or maps are compared by looking up what one holds in the other, and which of them is
- * looked up changes from level to level. Each lookup makes a hash anew, of whatever size, and compares with all that
- * have it. So a value within a key is compared with at most as many of the other key as have one hash in its place:
- * their number, multiplied over the levels of sets within sets. It is looked up as often, but for the last level. The
- * bound of what two keys cost is therefore what comparing the one takes, and what looking up both does, as often as the
- * other has it. Sets within keys are counted from their first element on.
+ * <p>Two keys that hold sets or maps are compared by looking up what one key holds in the other; which of the two is
+ * looked up changes from level to level. Each lookup computes the hash of a value anew, however large the value is, and
+ * compares the value with all values of that hash. So a value within one key is compared with at most as many values of
+ * the other key as have one hash in the corresponding set or map; for sets within sets these numbers are multiplied
+ * over the levels. The value is looked up as often, but the last level is left out of the product. The upper bound of
+ * what comparing two keys costs is therefore a sum: the cost of comparing one key, multiplied by the number of
+ * comparisons that the other key allows, and for each key the cost of looking up what it holds, multiplied by the
+ * number of lookups that the other key allows. Elements of sets within keys are counted from the first element on.
  *
- * <p>The JDK's tables order decimals of one hash. For two that are about as large they bring the digits to one scale,
- * by a power of ten that is made anew and has as many digits as the longer one: that takes the square of its bytes.
- * Looking up a decimal costs that, wherever it is in a key.
+ * <p>The JDK's tables order decimals of one hash. To order two decimals that are about as large, they bring the digits
+ * to one scale by a power of ten, which is computed anew each time and has as many digits as the longer decimal. That
+ * costs time in proportion to the square of the bytes of the longer decimal. Looking up a decimal costs as much,
+ * wherever the decimal is in a key.
  */
 final class KeyHashes {
-    /** Memory of an empty set or map with its first table and what makes it unmodifiable. */
+    /** Memory in bytes of an empty set or map, including its first table and the object that makes it unmodifiable. */
     static final int COLLECTION_BYTES = 192;
 
-    /** Memory of a key's entry in a linked set or map, with its places in the table. */
+    /** Memory in bytes of a key's entry in a linked set or map, including what the entry takes in the table. */
     private static final int ENTRY_BYTES = 64;
 
-    /** Memory of the places that a key has here. */
+    /** Memory in bytes that a key takes in the tables of this class. */
     private static final int HASH_BYTES = 32;
 
     /**
-     * Below this many keys nothing is counted, unless they contain sets or maps, are part of a key themselves, or may
-     * be far larger than their bytes. Comparing any other with so few takes up to eight times as long as reading it,
-     * while counting would make honest small sets slower by a sixth to a half.
+     * Number of keys up to which nothing is counted, unless the keys contain sets or maps, are part of a key
+     * themselves, or may be far larger than their bytes. Comparing so few keys of any other kind takes up to eight
+     * times as long as reading them, while counting would make honest small sets slower by a sixth to a half.
      */
     private static final int MIN_KEYS = 32;
 
-    /** A key with more components may be far larger than its bytes. */
+    /** A key with more components than this may be far larger than its bytes. */
     private static final int MAX_COMPONENTS = 8;
 
-    /** Memory of the first table of one that counts from its first key on. */
+    /** Memory in bytes of the first tables of a {@code KeyHashes} that counts from its first key on. */
     private static final int TABLE_BYTES = 128;
 
     private static final int MIN_BITS = 2;
 
-    /** What one comparison costs beside the key's bytes; about the memory of a key of two numbers. */
+    /** Cost in bytes of one comparison in addition to the key's bytes; about the memory of a key of two numbers. */
     private static final int COMPARISON_BYTES = 16;
 
-    /** Odd, and not known to senders: they shall not choose what meets in our own table. */
+    /**
+     * Random multiplier of hashes, which is odd. Senders do not know it, so that they cannot choose which hashes meet
+     * in the tables of this class.
+     */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
 
     private static final int[] NO_HASHES = {};
@@ -62,15 +68,21 @@ final class KeyHashes {
     private int[] hashes = NO_HASHES;
 
     /**
-     * With how many values of all keys of the hash that stands in the same place one may be compared: the number of
-     * these keys where they hold no sets; 0 where there is none. Infinite where there are too many for a number.
+     * Number of values, in all keys of the hash at the same index, that one value may be compared with: the number of
+     * these keys if they hold no sets; 0 if there is no such key; infinite if the number is too large for a float.
      */
     private float[] compared = NO_COSTS;
 
-    /** How often a value may be looked up in all keys of the same hash; empty where only a key's comparing counts. */
+    /**
+     * How often a value may be looked up in all keys of the hash at the same index. The array is empty if only the
+     * comparing of keys costs anything.
+     */
     private float[] lookedUp = NO_COSTS;
 
-    /** What looking up all keys of the same hash, and what they hold, costs once; empty likewise. */
+    /**
+     * Cost of looking up all keys of the hash at the same index, and what they hold, once. The array is empty in the
+     * same case as {@code lookedUp}.
+     */
     private float[] costs = NO_COSTS;
 
     private final Keys keys;
@@ -78,7 +90,8 @@ final class KeyHashes {
     private int used;
     private int bits;
 
-    // of the key that has been read last; of the one that is being read, where it began
+    // these fields describe the key that was read last; while a key is being read, they hold what the methods of In
+    // returned when the key began
 
     private int bytes;
     private long made;
@@ -86,15 +99,15 @@ final class KeyHashes {
     private float keyCompared = 1;
     private float keyLookedUp = 1;
 
-    /** Hash of the key that is about to be added, where keys are counted. */
+    /** Hash of the key that is about to be added, if keys are counted. */
     private int hash;
 
     /**
-     * What is known of the keys of a set or map by their type.
+     * What the type of the keys of a set or map says of the keys.
      *
-     * @param isDeep whether they contain sets or maps, whose hash is made of all that they hold
-     * @param isWide whether they may be far larger than their bytes
-     * @param isMutual whether comparing two costs what each of them does, and not only what the smaller one does
+     * @param isDeep whether the keys contain sets or maps, whose hash is computed from all that they hold
+     * @param isWide whether the keys may be far larger than their bytes
+     * @param isMutual whether comparing two keys costs what each of them costs, and not only what the smaller one does
      */
     record Keys(boolean isDeep, boolean isWide, boolean isMutual) {
         static Keys of(Shape key) {
@@ -110,18 +123,19 @@ final class KeyHashes {
         if (isCostly) {
             in.collection(TABLE_BYTES);
         } else if (keys.isWide) {
-            // asked for, and not held against the message's size, which many small sets of such keys come near
+            // the memory is asked for, but not counted against the limit that grows with the message's size, as
+            // messages with many small sets of such keys come near that limit
             in.take(TABLE_BYTES);
         }
     }
 
     /**
-     * Whether a key may be far larger than its bytes: components that are not sent are compared like any other, and a
-     * message within a key may be of two bytes.
+     * Says whether a key may be far larger than its bytes: components that are not sent are compared like any other,
+     * and a message within a key may have no more than two bytes.
      */
     private static boolean isWide(Shape key) {
         if (isOrderedByDecimals(key)) {
-            // one of many digits makes comparisons of small ones dear
+            // a decimal of many digits makes comparisons of small ones expensive
             return true;
         }
         if (!(key instanceof MessageType message)) {
@@ -134,7 +148,7 @@ final class KeyHashes {
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
     }
 
-    /** Whether the JDK's tables may compare the decimals of two keys of one hash by their order. */
+    /** Says whether the JDK's tables may compare the decimals of two keys of one hash by their order. */
     private static boolean isOrderedByDecimals(Shape key) {
         if (!(key instanceof MessageType message)) {
             return key == WellKnown.DECIMAL;
@@ -144,12 +158,18 @@ final class KeyHashes {
                 : Comparable.class.isAssignableFrom(message.javaClass()) && MessageType.holdsDecimal(message);
     }
 
-    /** Memory that such a key costs its set or map, beside its own. */
+    /**
+     * Returns the memory in bytes that a key of this codec costs its set or map, in addition to the memory of the key
+     * itself.
+     */
     static int placeBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
-    /** The key of an entry that may have none in the message: then it costs nothing but itself. */
+    /**
+     * Resets the numbers of the key before an entry of a map is read, since the entry may have no key in the message.
+     * Such a key costs nothing but {@code COMPARISON_BYTES}.
+     */
     void noKey() {
         bytes = 0;
         made = 0;
@@ -158,7 +178,7 @@ final class KeyHashes {
         keyLookedUp = 1;
     }
 
-    /** A key begins, which is read next. */
+    /** Begins a key, which is read next. */
     void beginKey(In in) {
         bytes = in.position();
         made = in.made();
@@ -170,7 +190,7 @@ final class KeyHashes {
         }
     }
 
-    /** The key has been read. */
+    /** Ends the key, which has been read, and computes its numbers. */
     void endKey(In in) {
         bytes = in.position() - bytes;
         made = in.made() - made;
@@ -184,7 +204,10 @@ final class KeyHashes {
         }
     }
 
-    /** Before the key that has been read is added to so many others. */
+    /**
+     * Counts what it costs to add the key that was read last to {@code before} other keys. It is called before the key
+     * is added.
+     */
     void beforeAdding(In in, Object key, int before) {
         if (before < minKeys) {
             return;
@@ -206,12 +229,16 @@ final class KeyHashes {
         }
     }
 
-    /** What comparing the key's values costs, each once. */
+    /** Returns what it costs to compare each of the key's values once. */
     private long size() {
         return Math.max(COMPARISON_BYTES + bytes, made);
     }
 
-    /** After the same key has been added, which was not there before. */
+    /**
+     * Enters the key in the tables, after it has been added to its set or map as a new key.
+     *
+     * @param count number of keys in the set or map, including this one
+     */
     void added(In in, int count) {
         if (count <= minKeys) {
             return;

@@ -1,20 +1,22 @@
 package dev.rpcx.codec;
 
 /**
- * What one message may hold, written or read.
+ * Limits of one message, for writing and for reading.
  *
- * @param messageBytes encoded size
- * @param depth messages inside each other, the outermost counted
- * @param elements of all lists, sets and maps of one message together: an element may be of no bytes, an object never
- *     is
- * @param digits of a {@code BigDecimal} or {@code BigInteger}; arithmetic on more of them is slow enough to be an
- *     attack
- * @param scale of a {@code BigDecimal}, either way: 1E+1000000000 is small until somebody prints it
- * @param growth bytes of memory for each encoded byte, beyond a first megabyte that is free. Counted where an object
- *     can be far larger than its bytes: messages, sets and maps. Only read messages are held against it.
+ * @param messageBytes max encoded size in bytes
+ * @param depth max number of messages inside each other, counting the outermost one and each entry of a map; at most
+ *     1000
+ * @param elements max number of elements of all lists, sets and maps of one message together. They are counted because
+ *     an element may take no bytes in the message, while an object always takes memory.
+ * @param digits max number of digits of a {@code BigDecimal} or {@code BigInteger}; arithmetic on more digits is slow
+ *     enough to be an attack
+ * @param scale max scale of a {@code BigDecimal}, positive or negative: 1E+1000000000 is small until somebody prints it
+ * @param growth max bytes of memory for each encoded byte, in addition to a first MiB that is free. The memory is
+ *     counted where an object can be far larger than its encoded bytes, which is the case for messages, sets and maps.
+ *     Only messages that are read are held to this limit.
  */
 public record Limits(int messageBytes, int depth, int elements, int digits, int scale, int growth) {
-    /** 4 MiB as gRPC; depth 100 as protobuf-java. */
+    /** Limits that apply unless others are given: 4 MiB a message as in gRPC, and depth 100 as in protobuf-java. */
     public static final Limits STANDARD = new Limits(4 << 20, 100, 1_000_000, 4_096, 10_000, 16);
 
     public Limits {

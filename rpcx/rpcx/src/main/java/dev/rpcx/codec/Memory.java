@@ -1,27 +1,31 @@
 package dev.rpcx.codec;
 
-/** What the objects of a message may take while it is read. */
+/** Grants memory for the objects of a message while the message is read. */
 @FunctionalInterface
 public interface Memory {
     /**
-     * Asks for room for what comes next, on the thread that reads. What was granted is not given back here: who grants
-     * it knows how long the objects live.
+     * Asks for memory for what is read next, on the thread that reads the message. What is granted is not returned
+     * through this interface: whoever grants it knows how long the objects live.
      *
-     * @param bytes an estimate, from 1
-     * @return false if there is no such room now; then the message is refused with
+     * @param bytes estimated number of bytes, from 1
+     * @return false if that much memory is not available now; the message is then refused with
      *     {@link CodecException.Code#NO_MEMORY}
      */
     boolean take(long bytes);
 
-    /** A message takes so many bytes before it asks. Asked once for each message, before it is read. */
+    /**
+     * Returns the number of bytes that a message takes before it asks for more. Called once for each message, before
+     * the message is read.
+     */
     default int unasked() {
         return In.FREE_BYTES;
     }
 
     /**
-     * A message has been read.
+     * Called when a message has been read.
      *
-     * @param spare what it has not taken, of what it may take before it asks and of what was granted: 0 or more
+     * @param spare number of bytes, 0 or more, that the message was allowed to take, without asking or by a grant, and
+     *     has not taken
      */
     default void isRead(long spare) {}
 }

@@ -8,28 +8,37 @@ import java.lang.reflect.Modifier;
 import java.util.Arrays;
 
 /**
- * The fields of one message. Public only because generated classes, which live in the packages of the types they carry,
- * extend it.
+ * Codec of one message, which writes and reads the message's fields. It is public only because generated classes extend
+ * it, which live in the packages of the types that they encode.
  */
 public abstract class MessageCodec {
     private final MessageType type;
 
-    /** The numbers of its fields in their order: messages may bring many that it does not have. */
+    /**
+     * Numbers of the message's fields in ascending order, for binary search: a message that is read may bring many
+     * numbers that are not among them.
+     */
     private final int[] numbers;
 
-    /** Memory of an object without what its references lead to. An estimate: references of four bytes. */
+    /**
+     * Estimated bytes of memory of one object, without the objects that it refers to. A reference is taken to have four
+     * bytes.
+     */
     final int shallowBytes;
 
     /**
-     * Bytes that the length of the last such message took: the guess for the next. A race costs a move of bytes, no
-     * more.
+     * Number of bytes that the length of the last message of this type took, which is the guess for the next one. If
+     * threads race, the cost is that the bytes of a message are moved, and nothing else.
      */
     int lengthWidth = 1;
 
-    /** Stands for this one among the codecs that it belongs to. {@link Codecs} sets it before anybody uses this one. */
+    /** Number of this codec among all codecs of its {@link Codecs}, which sets it before anybody uses this codec. */
     int number;
 
-    /** For the generated codec of this message. */
+    /**
+     * Makes a codec of this message. The constructor is protected for the sake of generated codecs, which live in other
+     * packages.
+     */
     protected MessageCodec(MessageType type) {
         this.type = type;
         numbers = type.fields().stream().mapToInt(FieldType::number).sorted().toArray();
@@ -54,7 +63,10 @@ public abstract class MessageCodec {
         return bytes;
     }
 
-    /** Each object has all fields of its class, whether they are components or not. */
+    /**
+     * Returns the bytes of all non-static fields of a class and its superclasses: each object has them, whether they
+     * are components of the message or not.
+     */
     private static int beanBytes(MessageType type) {
         int bytes = 0;
         for (Class<?> c = type.javaClass(); c != null && c != Object.class; c = c.getSuperclass()) {
@@ -67,13 +79,16 @@ public abstract class MessageCodec {
         return bytes;
     }
 
-    /** Writes the fields, without a length. */
+    /** Writes the fields of the message, without a length before them. */
     public abstract void write(Object value, Out out);
 
-    /** Reads fields until the input's end. */
+    /** Reads fields until the end of the input. */
     public abstract Object read(In in);
 
-    /** Refuses a subclass of a class with accessors: it would arrive as another, without what it has beside those. */
+    /**
+     * Refuses an object of a subclass of a class with accessors. It would arrive as an object of the superclass,
+     * without what the subclass has in addition.
+     */
     protected final void expectNoSubclass(Object value) {
         if (value.getClass() != type.javaClass()) {
             throw new CodecException(
@@ -84,7 +99,10 @@ public abstract class MessageCodec {
         }
     }
 
-    /** Whether {@link #expectNoSubclass} has something to look at. */
+    /**
+     * Says whether values of this type can be objects of a subclass, so that {@link #expectNoSubclass} has something to
+     * check.
+     */
     static boolean hasSubclasses(MessageType type) {
         return type.kind() == MessageType.Kind.BEAN
                 && !Modifier.isFinal(type.javaClass().getModifiers());
@@ -94,7 +112,7 @@ public abstract class MessageCodec {
         return type;
     }
 
-    /** The field of that number, for errors: {@code Greeting.name}. */
+    /** Returns the name of the field with that number as errors show it: {@code Greeting.name}. */
     final String describe(int number) {
         for (FieldType field : type.fields()) {
             if (field.number() == number) {

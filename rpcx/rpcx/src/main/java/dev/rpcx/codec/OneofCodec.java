@@ -3,12 +3,14 @@ package dev.rpcx.codec;
 import dev.rpcx.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/** A sealed type: the one case that a value is. */
+/** Codec of a sealed type. It writes and reads the one case that a value is. */
 final class OneofCodec extends MessageCodec {
     private final ReflectiveCodec.FieldsByNumber fields;
     private final Class<?>[] classes;
 
-    /** The class of the value that stands for an unknown case, which is sent as no bytes; null if the type has none. */
+    /**
+     * Class of the value that stands for an unknown case and is sent as no bytes; null if the type has no such value.
+     */
     private final @Nullable Class<?> unknown;
 
     OneofCodec(MessageType type, FieldCodec[] fields) {
@@ -26,7 +28,8 @@ final class OneofCodec extends MessageCodec {
     public void write(Object value, Out out) {
         Class<?> c = value.getClass();
         for (int i = 0; i < classes.length; i++) {
-            // no subclass, which would be refused as that class: a case may be the subclass of another one
+            // the class has to be exactly that of the case: a case may be a subclass of another case, and the codec of
+            // the latter would refuse it
             if (classes[i] == c) {
                 fields.at(i).write(out, value);
                 return;

@@ -21,16 +21,17 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Protobuf's wire format, written. Public only because generated codecs call it. Not thread-safe: one belongs to one
- * message at a time.
+ * Writes Protobuf's wire format. It is public only because generated codecs call it. Not thread-safe: an object belongs
+ * to one message at a time.
  *
- * <p>Everything is written once, front to back, into a byte array: the array of the target itself where that is a heap
- * buffer, otherwise an array that is kept and copied over at the end. A message inside another leaves room for its
- * length by the width that its last sibling needed, and is moved by a byte or two when that guess was wrong; so no size
- * is computed beforehand, and no string is looked at twice.
+ * <p>Everything is written once, front to back, into a byte array. That is the target's own array if the target is a
+ * heap buffer; otherwise it is an array that is kept between messages, and copied to the target at the end. Before a
+ * message inside another, room is left for its length, as wide as the last message of that type needed. If that guess
+ * was wrong, the bytes of the message are moved, mostly by one or two bytes. So no size is computed in advance, and no
+ * string is read only to find the length of its encoding.
  *
- * <p>Longer than 400 lines because every scalar has its writer here, where the just-in-time compiler sees plain final
- * methods.
+ * <p>The class is longer than 400 lines because every scalar has its writer here, where the just-in-time compiler sees
+ * plain final methods.
  */
 public final class Out extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -40,25 +41,25 @@ public final class Out extends Pool.Scratch {
     private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
             .withInvokeExactBehavior();
 
-    /** Larger arrays are not kept: what one rare message needed is not held for ever. */
+    /** Max bytes of an array that is kept for the next message. What one rare message needed is not held for ever. */
     private static final int KEPT_BYTES = 256 << 10;
 
     /**
-     * Beyond this the JDK's vectorised encoder wins over a loop; at most 127, so that the length of ASCII takes one
-     * byte.
+     * Max characters of a string that is first taken for ASCII and copied by a loop; for longer strings the JDK's
+     * vectorised encoder is faster. The number may be at most 127, so that the length of such a string takes one byte.
      */
     private static final int LONG_STRING = 96;
 
     /**
-     * At least this many bytes of a byte array at the outermost level go to a direct buffer without a stop in the
-     * array.
+     * Min bytes of a byte array that is copied straight to a direct buffer. The array has to belong to the outermost
+     * message itself; any other byte array is first copied into {@code buf}.
      */
     private static final int PASSED_ON = 4 << 10;
 
-    /** A length is an int: five groups of seven bits. */
+    /** Max bytes of a length: it is an int, which has five groups of seven bits. */
     private static final int MAX_LENGTH_BYTES = 5;
 
-    /** The bit of each byte of a varint that says that more follow. */
+    /** Continuation bits of eight bytes of a varint, each of which says that another byte follows. */
     private static final long MORE = 0x80808080_80808080L;
 
     private static final Pool<Out> POOL = new Pool<>(Out::new);
@@ -67,29 +68,32 @@ public final class Out extends Pool.Scratch {
 
     private final CharsetEncoder utf8 = StandardCharsets.UTF_8.newEncoder();
     private final CharBuffer chars = CharBuffer.allocate(1024);
-    /** The array in use, as the encoder wants it. */
+    /** The array {@code buf}, wrapped for the encoder. It is wrapped anew once {@code buf} is another array. */
     private ByteBuffer bytes = EMPTY;
 
     private byte[] own = new byte[512];
     private byte[] buf = In.none();
     private int pos;
     private int end;
-    /** Where the message starts in the array. */
+    /** Index in {@code buf} at which the message starts; 0 for a target that is no heap buffer. */
     private int base;
 
     private @Nullable ByteBuf target;
     private boolean heap;
     private int targetStart;
-    /** Bytes already handed to a direct target. */
+    /** Number of bytes of the message that have already been copied to a direct target. */
     private int passedOn;
 
     private int depth;
     private Limits limits = Limits.STANDARD;
 
-    /** What writes now; null while no message is written. */
+    /** Codecs that write the current message; null while no message is written. */
     private @Nullable Codecs codecs;
 
-    /** As {@code In} has it. */
+    /**
+     * {@code MessageCodec.number} of the message that is being written. It is a number and not a reference for the
+     * reason given at {@code In.current}.
+     */
     private int current;
 
     private Out() {}
@@ -109,13 +113,13 @@ public final class Out extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // an accessor's own, or a buffer that may not grow
+            // an exception of an accessor, or of a buffer that may not grow
             throw CodecException.ofTheirs(out.name() + " could not be written: ", e);
         } finally {
             out.reset();
             POOL.give(out);
             if (!done) {
-                // fails where an accessor has changed the buffer
+                // comes last, since it throws if an accessor has changed the buffer
                 target.writerIndex(start);
             }
         }
@@ -182,8 +186,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Used while writing. Each open message may hold more bytes for its length than it will need: {@link #close} has
-     * the last word, and a message of exactly the limit must get there.
+     * Throws if the message, with {@code more} further bytes, is too large. Each open message may have left more room
+     * for its length than it will need, so that room is allowed in addition to the limit: a message of exactly the
+     * limit has to reach {@link #close}, which makes the final check.
      */
     private void checkSize(int more) {
         if ((long) written() + more > (long) limits.messageBytes() + depth * (long) MAX_LENGTH_BYTES) {
@@ -214,7 +219,7 @@ public final class Out extends Pool.Scratch {
     }
 
     private void grow(int bytes) {
-        // what is asked for may be more than what is written: only what stands is held against the limit
+        // the number of bytes asked for may be more than will be written, so only what has been written is checked
         checkSize(0);
         if (heap) {
             ByteBuf to = target();
@@ -231,7 +236,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    // what a field's value may be made of: no checks of room
+    // Parts of a field's value. These methods do not check that there is room: their callers do.
 
     private void putVarint(int v) {
         byte[] b = buf;
@@ -266,7 +271,7 @@ public final class Out extends Pool.Scratch {
             return;
         }
         if (v >>> 56 == 0) {
-            // as many bytes as there are groups of seven bits, in one store of eight
+            // writes one byte for each group of seven bits, all with a single store of eight bytes
             int bytes = 640 - 9 * Long.numberOfLeadingZeros(v) >>> 6;
             LONG.set(buf, pos, spread(v) | MORE & (1L << 8 * (bytes - 1)) - 1);
             pos += bytes;
@@ -282,8 +287,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Eight groups of seven bits to eight bytes: halves, then quarters, then eighths move apart by a bit for each group
-     * below.
+     * Spreads eight groups of seven bits over eight bytes. First the two halves move apart, then the quarters, then the
+     * eighths: the upper part of each pair is shifted up by one bit for each group in the lower part, which is by 4, 2
+     * and 1.
      */
     private static long spread(long v) {
         long halves = v & 0xFFFFFFFL | (v & 0xFFFFFFF0000000L) << 4;
@@ -291,7 +297,10 @@ public final class Out extends Pool.Scratch {
         return quarters & 0x007F007F_007F007FL | (quarters & 0x3F803F80_3F803F80L) << 1;
     }
 
-    /** Number and wire type, unsigned: the largest numbers need all 32 bits. Leaves room for a number behind it. */
+    /**
+     * Writes a tag, which is a field's number and wire type. It is unsigned, since the largest field numbers need all
+     * 32 bits. There is room for one varint after the tag, so the caller need not ask for it.
+     */
     void tag(int tag) {
         need(16);
         if (tag >>> 7 == 0) {
@@ -305,7 +314,7 @@ public final class Out extends Pool.Scratch {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : length < 1 << 21 ? 3 : length < 1 << 28 ? 4 : 5;
     }
 
-    // values without a tag, as they stand in a packed run or after a tag that is already written
+    // Values without a tag, as they stand in a packed run or after a tag that has already been written.
 
     void rawBool(boolean v) {
         need(1);
@@ -344,7 +353,8 @@ public final class Out extends Pool.Scratch {
             encode(s, n);
             return;
         }
-        // taken for ASCII until the sum of all characters says otherwise: a loop that never leaves early is unrolled
+        // the string is taken for ASCII until the bitwise OR of all its characters shows otherwise: the compiler
+        // unrolls a loop that has no early exit
         need(n + 1);
         char[] piece = chars.array();
         s.getChars(0, n, piece, 0);
@@ -365,9 +375,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes by the JDK's vectorised encoder, in pieces, so that no copy of the string is made. Half a pair of
-     * surrogates has no form in UTF-8; the encoder says so, where {@code String.getBytes} would silently send a
-     * question mark.
+     * Writes a string with the JDK's vectorised encoder, in pieces, so that the string is not copied as a whole. Half a
+     * surrogate pair has no form in UTF-8. The encoder reports it and the string is refused, whereas
+     * {@code String.getBytes} would silently send a question mark.
      */
     private void encode(String s, int n) {
         checkSize(n);
@@ -457,7 +467,7 @@ public final class Out extends Pool.Scratch {
         need(24);
         int zigzag = scale << 1 ^ scale >> 31;
         if (v.precision() <= 18) {
-            // up to 18 digits are always in a long; this is the one way to it that makes no BigInteger
+            // up to 18 digits always fit in a long, and this is the only way to it that makes no BigInteger
             long unscaled = v.scaleByPowerOfTen(scale).longValue();
             int at = pos++;
             if (unscaled != 0) {
@@ -492,7 +502,7 @@ public final class Out extends Pool.Scratch {
         rawTime(v.getEpochSecond(), v.getNano());
     }
 
-    /** Java's nanoseconds are never negative; Protobuf's have the sign of the seconds. */
+    /** Writes a duration. Java's nanoseconds are never negative, while Protobuf's have the sign of the seconds. */
     void rawDuration(Duration v) {
         long seconds = v.getSeconds();
         int nanos = v.getNano();
@@ -551,7 +561,11 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Opens a packed run; {@link #endRun} takes what this gives. */
+    /**
+     * Opens a packed run.
+     *
+     * @return the start of the run, which is to be passed to {@link #endRun}
+     */
     int beginRun() {
         need(5);
         pos++;
@@ -559,7 +573,11 @@ public final class Out extends Pool.Scratch {
         return pos - base;
     }
 
-    /** Opens a map's entry, which is a message inside another; {@link #endRun} takes what this gives. */
+    /**
+     * Opens an entry of a map, which is a message inside another.
+     *
+     * @return the start of the entry, which is to be passed to {@link #endRun}
+     */
     int beginEntry() {
         if (depth >= limits.depth()) {
             throw tooDeep();
@@ -573,9 +591,12 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Puts the length before what was written since start, for which so many bytes were left as guessed.
+     * Writes the length of what has been written since {@code start} in front of it. If the length needs another number
+     * of bytes than {@code guess}, what has been written is moved first.
      *
-     * @param start relative to the base, since the array may have been exchanged
+     * @param start relative to {@code base}, since the array may have been replaced by another
+     * @param guess number of bytes that were left for the length
+     * @return number of bytes that the length takes
      */
     private int endLength(int start, int guess) {
         int length = pos - base - start;
@@ -599,7 +620,7 @@ public final class Out extends Pool.Scratch {
                 name() + ": more than " + limits.depth() + " messages inside each other, entries of maps among them");
     }
 
-    /** What is thrown for a null where Protobuf has none. */
+    /** Returns the exception for a null where Protobuf has none. */
     CodecException nullValue(int tag, String what) {
         MessageCodec codec = current();
         return new CodecException(
@@ -608,9 +629,10 @@ public final class Out extends Pool.Scratch {
                         + " is null (expected: a value; Optional or an annotation @Nullable on it allows null)");
     }
 
-    // a whole field of implicit presence: a default is not sent; called by generated codecs
+    // Whole fields of implicit presence, of which the default value is not sent. These methods are called by generated
+    // codecs.
 
-    /** A varint, 0 or 1; false is not sent. */
+    /** Writes {@code true} as a varint of 1; {@code false} is not sent. */
     public void bool(int tag, boolean v) {
         if (v) {
             tag(tag);
@@ -618,7 +640,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** A varint of up to ten bytes, as Protobuf wants it of a negative number; 0 is not sent. */
+    /** Writes a varint, which takes ten bytes for a negative number, as Protobuf requires; 0 is not sent. */
     public void int32(int tag, int v) {
         if (v != 0) {
             tag(tag);
@@ -630,7 +652,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** A varint; 0 is not sent. */
+    /** Writes a varint of up to ten bytes; 0 is not sent. */
     public void int64(int tag, long v) {
         if (v != 0) {
             tag(tag);
@@ -638,7 +660,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Minus zero is not the default. */
+    /** Writes four bytes; positive 0 is not sent. Minus zero is sent, since it is not the default. */
     public void float32(int tag, float v) {
         if (Float.floatToRawIntBits(v) != 0) {
             tag(tag);
@@ -646,7 +668,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Eight bytes; positive 0 is not sent. */
+    /** Writes eight bytes; positive 0 is not sent. Minus zero is sent, since it is not the default. */
     public void float64(int tag, double v) {
         if (Double.doubleToRawLongBits(v) != 0) {
             tag(tag);
@@ -654,7 +676,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** UTF-8; empty is not sent, null refused. */
+    /** Writes UTF-8 with its length before it. An empty string is not sent, and null is refused. */
     public void string(int tag, @Nullable String v) {
         if (v == null) {
             throw nullValue(tag, "a string");
@@ -665,7 +687,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes them as they are; empty is not sent, null refused. */
+    /** Writes the bytes as they are, with their number before them. An empty array is not sent, and null is refused. */
     public void bytes(int tag, byte @Nullable [] v) {
         if (v == null) {
             throw nullValue(tag, "a byte array");
@@ -676,7 +698,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Sixteen bytes; null is not sent. */
+    /** Writes sixteen bytes with their length before them; null is not sent. */
     public void uuid(int tag, @Nullable UUID v) {
         if (v != null) {
             tag(tag);
@@ -684,7 +706,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Two's complement; null is not sent. */
+    /** Writes the number in two's complement with its length before it; null is not sent. */
     public void bigInteger(int tag, @Nullable BigInteger v) {
         if (v != null) {
             tag(tag);
@@ -692,7 +714,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** {@code rpcx.Decimal}; null is not sent. */
+    /** Writes an {@code rpcx.Decimal}; null is not sent. */
     public void decimal(int tag, @Nullable BigDecimal v) {
         if (v != null) {
             tag(tag);
@@ -700,7 +722,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** {@code google.protobuf.Timestamp}; null is not sent. */
+    /** Writes a {@code google.protobuf.Timestamp}; null is not sent. */
     public void instant(int tag, @Nullable Instant v) {
         if (v != null) {
             tag(tag);
@@ -708,7 +730,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** {@code google.protobuf.Duration}; null is not sent. */
+    /** Writes a {@code google.protobuf.Duration}; null is not sent. */
     public void duration(int tag, @Nullable Duration v) {
         if (v != null) {
             tag(tag);
@@ -716,7 +738,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** {@code rpcx.LocalDate}; null is not sent. */
+    /** Writes an {@code rpcx.LocalDate}; null is not sent. */
     public void localDate(int tag, @Nullable LocalDate v) {
         if (v != null) {
             tag(tag);
@@ -724,7 +746,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** {@code rpcx.LocalDateTime}; null is not sent. */
+    /** Writes an {@code rpcx.LocalDateTime}; null is not sent. */
     public void localDateTime(int tag, @Nullable LocalDateTime v) {
         if (v != null) {
             tag(tag);

@@ -6,12 +6,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A few scratch objects, by thread number. No thread-local: virtual threads come and go, and each would make its own.
- * An object that is taken belongs to the taker; where it is taken already, another one costs an allocation, never a
- * wait.
+ * Pool of a few scratch objects in an array. The id of a thread decides which index of the array it uses. The objects
+ * are not held in a thread-local, because virtual threads come and go, and each would make an object of its own. An
+ * object that has been taken belongs to its taker. If the object at an index is already taken, the next taker allocates
+ * another one and never waits.
  *
- * <p>An object stays in its place while it is taken. To take the reference out and to put it back would be two stores
- * that G1 has work with, into a line of the cache that threads share.
+ * <p>An object stays in the array while it is taken. Taking the reference out and putting it back would be two stores
+ * that cost G1 extra work, into a cache line that threads share.
  */
 final class Pool<T extends Pool.Scratch> {
     private static final int SLOTS = 64;
@@ -26,7 +27,7 @@ final class Pool<T extends Pool.Scratch> {
         this.fresh = fresh;
     }
 
-    /** What a pool has: new ones are taken. */
+    /** Object that a pool can hold. A new object counts as taken. */
     abstract static class Scratch {
         volatile int taken = 1;
     }
@@ -40,7 +41,7 @@ final class Pool<T extends Pool.Scratch> {
         TAKEN.lazySet(object, 0);
         int slot = slot();
         if (slots.getPlain(slot) != object) {
-            // whoever has the one that is there may keep it for long
+            // another object at this index is replaced, since its taker may keep it for long
             slots.setRelease(slot, object);
         }
     }

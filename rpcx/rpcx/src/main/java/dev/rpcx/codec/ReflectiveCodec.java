@@ -10,7 +10,10 @@ import java.util.Comparator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** Records and classes by method handles, where no class can be generated; the same bytes as a generated codec. */
+/**
+ * Codec of a record or class that uses method handles, for types beside which no class can be generated. It writes the
+ * same bytes as a generated codec.
+ */
 final class ReflectiveCodec extends MessageCodec {
     private final FieldsByNumber fields;
     private final MethodHandle[] getters;
@@ -86,16 +89,22 @@ final class ReflectiveCodec extends MessageCodec {
         }
     }
 
-    /** Throws it as it is, like a generated codec: {@link In#read} and {@link Out#write} catch whatever it is. */
+    /**
+     * Throws the exception as it is, checked or not, as a generated codec does: {@link In#read} and {@link Out#write}
+     * catch every kind.
+     */
     @SuppressWarnings("unchecked")
     private static <E extends Throwable> RuntimeException unchecked(Throwable e) throws E {
         throw (E) e;
     }
 
-    /** Fields found by tag, read into an array in the order of declaration. */
+    /** Fields that are found by their numbers, and whose values are read into an array in the order of declaration. */
     static final class FieldsByNumber {
         private final FieldCodec[] fields;
-        /** Index of each field by its number, up to a bound; beyond it they are searched for. */
+        /**
+         * Index of each field plus 1, by the field's number, for numbers below 256 of the first 127 fields. Any other
+         * number has 0 or is beyond the table, and is searched for in {@code sortedNumbers}.
+         */
         private final byte[] dense;
 
         private final int[] sortedNumbers;

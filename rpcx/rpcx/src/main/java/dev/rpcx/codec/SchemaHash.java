@@ -13,12 +13,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * FNV-1a over what decides the bytes: numbers, labels, wire forms. Names and Java classes may differ on the two sides
- * of a call.
+ * FNV-1a hash of what decides the encoded bytes: field numbers, labels and wire forms. Names and Java classes are left
+ * out, as they may differ between the two sides of a call.
  */
 final class SchemaHash {
     private long hash = 0xcbf29ce484222325L;
-    /** Types in the order of their first meeting, so that a type that contains itself ends. */
+    /**
+     * Message types, each with its index in the order in which they were first met. A type that is met again is hashed
+     * by its index, so that hashing a type that contains itself comes to an end.
+     */
     private final Map<MessageType, Integer> met = new HashMap<>();
 
     static long of(List<MessageType> types) {

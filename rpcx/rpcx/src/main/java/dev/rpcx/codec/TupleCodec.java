@@ -3,9 +3,9 @@ package dev.rpcx.codec;
 import dev.rpcx.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/** The parameters of a method as an array, or a single value as field 1. */
+/** Codec of the parameters of a method, given as an array, or of a single value as field 1. */
 final class TupleCodec extends MessageCodec {
-    /** What stands for null where a value is expected: only inside this package. */
+    /** Stands for null where a value is expected. It is used only inside this package. */
     static final Object NULL = new Object();
 
     private final ReflectiveCodec.FieldsByNumber fields;
@@ -29,7 +29,7 @@ final class TupleCodec extends MessageCodec {
             }
             return;
         }
-        // java.lang.reflect.Proxy gives null for no arguments
+        // java.lang.reflect.Proxy passes null where a method has no parameters
         @Nullable Object[] values = value == NULL ? new Object[0] : (Object[]) value;
         if (values.length != type().arity()) {
             throw new IllegalArgumentException(values.length + " arguments (expected: " + type().arity() + ")");

@@ -4,28 +4,30 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a peer may be told of an exception: what somebody has written into it. The virtual machine's own words are names
- * of classes, of their members and of variables, so others stand for them. Stateless.
+ * Finds the text of an exception that may be sent to a peer, which is the message that somebody has written into it.
+ * The virtual machine's own messages contain names of classes, of their members and of variables, so other texts
+ * replace them. Stateless.
  */
 public final class Words {
     /**
-     * How the virtual machine says what failed at a null, where that has a name (JEP 358). All else that it says there
-     * has a name only where it says what was null, and ends with {@link #IS_NULL}.
+     * Beginnings of the virtual machine's messages that say which action failed because of a null, and contain a name
+     * (JEP 358). Its other messages of this kind contain a name only where they say what was null, and then end with
+     * {@link #IS_NULL}.
      */
     private static final List<String> AT_NULL =
             List.of("Cannot invoke \"", "Cannot read field \"", "Cannot assign field \"");
 
     private static final String IS_NULL = "\" is null";
 
-    /** Since Java 21. */
+    /** Name of a class that exists only since Java 21, so that this code cannot refer to the class itself. */
     private static final String MATCH_EXCEPTION = "java.lang.MatchException";
 
     private Words() {}
 
     /**
-     * What it says of itself, without its class.
+     * Returns the text of an exception, without the name of its class.
      *
-     * @return null where it says nothing
+     * @return null if the exception has no message
      */
     public static @Nullable String of(Throwable thrown) {
         if (thrown instanceof LinkageError

@@ -20,22 +20,25 @@ import javax.lang.model.type.TypeMirror;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rules of {@code ClientProxy} and {@code RegistryServer} for a method and its annotations. The call time of a
- * client is not known here.
+ * Checks a method and its annotations by the rules of {@code ClientProxy} and {@code RegistryServer}. The timeout that
+ * a client sets for all its calls is not known here, so what depends on it is not checked.
  */
 final class CallCheck {
     private static final long MAX_TIMEOUT_MILLIS = TimeUnit.HOURS.toMillis(1);
 
-    /** As {@code RegistryServer} has it. */
+    /**
+     * Max number of parameters of a published method, of which a {@code long} or a {@code double} counts twice. Same as
+     * {@code RegistryServer.MAX_SLOTS}.
+     */
     private static final int MAX_SLOTS = 253;
 
-    /** As {@code RouteKey} has it: types whose hash code is the same in every process. */
+    /** Types whose hash code is the same in every process. Same as {@code RouteKey.STABLE}. */
     private static final Set<String> STABLE = Set.of(
             "java.lang.String", "int", "long", "short", "java.lang.Integer", "java.lang.Long", "java.lang.Short");
 
     private CallCheck() {}
 
-    /** What no method can have, neither a client's nor a service's. */
+    /** Refuses times below 0, which no method can have, neither a client's nor a service's. */
     private static void notNegative(Method marked, String where, Consumer<String> refusal) {
         if (marked.timeoutMillis() < 0) {
             refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 0 or more)");
@@ -45,7 +48,7 @@ final class CallCheck {
         }
     }
 
-    /** A method that a service publishes. */
+    /** Checks a method that a service publishes. */
     static void published(ExecutableElement method, Method marked, String where, Consumer<String> refusal) {
         notNegative(marked, where, refusal);
         int slots = 0;
@@ -59,7 +62,7 @@ final class CallCheck {
         }
     }
 
-    /** A method of a client's interface, whose types have been looked at. */
+    /** Checks a method of a client's interface. Its types have already been checked by {@code types}. */
     static void call(
             TypeElement type,
             ExecutableElement method,
@@ -84,7 +87,10 @@ final class CallCheck {
         route(method, where, types, refusal);
     }
 
-    /** The class of a result that is neither public nor protected; null for any other. */
+    /**
+     * Returns the class of a result, or of the elements of an array, if it is neither public nor protected; null for
+     * any other type.
+     */
     private static @Nullable Element hidden(TypeMirror type) {
         if (type instanceof ArrayType array) {
             return hidden(array.getComponentType());

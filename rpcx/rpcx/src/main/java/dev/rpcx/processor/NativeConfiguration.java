@@ -15,21 +15,28 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a GraalVM native image has to be told of the classes that are reached by reflection: services, interfaces of clients, types of
- * parameters and results. Source: GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0 (GraalVM for JDK 17 to 25).
+ * Writes the file that tells a GraalVM native image which classes are reached by reflection: services, interfaces of
+ * clients, and types of parameters and results. Source: GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0 (GraalVM
+ * for JDK 17 to 25).
  */
 final class NativeConfiguration {
-    /** One type a line, so that what an earlier, partial build wrote can be read again. */
+    /**
+     * Pattern of a line of the file that has a type. Each type has a line of its own, so that what an earlier, partial
+     * build wrote can be read again.
+     */
     private static final Pattern LINE = Pattern.compile("\\{\"type\": ?(?:\\{\"proxy\": ?\\[)?\"([^\"]+)\".*}");
 
     private final String path;
 
-    /** By what tells entries apart; sorted, so that the same sources give the same file. */
+    /**
+     * Lines of the file by the type, with " proxy" added for a proxy. They are sorted, so that the same sources give
+     * the same file.
+     */
     private final Map<String, String> entries = new TreeMap<>();
 
     private final Map<String, Element> origins = new TreeMap<>();
 
-    /** @param module the folder below {@code META-INF/native-image}: group and artifact, by GraalVM's custom */
+    /** @param module folder below {@code META-INF/native-image}: group and artifact, by GraalVM's convention */
     NativeConfiguration(String module) {
         path = "META-INF/native-image/" + module + "/reachability-metadata.json";
     }
@@ -38,13 +45,13 @@ final class NativeConfiguration {
         return path;
     }
 
-    /** The proxy that {@code Client.create} makes. */
+    /** Adds the proxy that {@code Client.create} makes. */
     void proxy(String type, Element origin) {
         entries.put(type + " proxy", "{\"type\": {\"proxy\": [\"" + type + "\"]}}");
         origins.put(type, origin);
     }
 
-    /** A class or interface whose members are looked up and called. */
+    /** Adds a class or interface whose members are looked up and called. */
     void members(String type, Element origin) {
         entries.put(
                 type,
@@ -53,7 +60,11 @@ final class NativeConfiguration {
         origins.put(type, origin);
     }
 
-    /** Writes it beside the classes, with what an earlier build found of types that are still there. */
+    /**
+     * Writes the file beside the classes. It keeps what an earlier build found of types that still exist.
+     *
+     * @param isThere says whether a type still exists, by its binary name
+     */
     void write(Filer filer, Predicate<String> isThere) throws IOException {
         if (entries.isEmpty()) {
             return;
@@ -81,7 +92,7 @@ final class NativeConfiguration {
                 }
             }
         } catch (IOException | IllegalArgumentException none) {
-            // the first build
+            // there is no such file yet: this is the first build
         }
     }
 

@@ -39,27 +39,31 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * For {@link RPCXServer} and {@link RPCXClient}: an index of services, errors where a type cannot be mapped, and what a GraalVM native image has to
- * know, under {@code META-INF/native-image/} and the folder that the option {@code rpcx.native} names. The compiler finds it on the class path
- * (JDK 17 to 22) or on the processor path (any).
+ * Annotation processor for {@link RPCXServer} and {@link RPCXClient}. It writes an index of services, reports an error
+ * where a type cannot be mapped, and writes what a GraalVM native image has to know. The latter is a file under
+ * {@code META-INF/native-image/}, in the folder that the option {@code rpcx.native} names. The compiler finds the
+ * processor on the class path (JDK 17 to 22) or on the processor path (any JDK).
  */
 @SupportedAnnotationTypes({"dev.rpcx.RPCXServer", "dev.rpcx.RPCXClient"})
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
-    /** One binary name of a class a line; read by {@code RegistryServer}. */
+    /**
+     * Path of the index, which has one binary name of a class a line. {@code ServiceIndex} reads it for
+     * {@code RegistryServer}.
+     */
     private static final String INDEX = "META-INF/rpcx/services";
 
     private static final int MAX_NAME_BYTES = 255;
 
-    /** Binary names of services, with what they were found in; sorted, so that the index is the same for the same sources. */
+    /** Types of the services, by binary name. They are sorted, so that the index is the same for the same sources. */
     private final Map<String, Element> services = new TreeMap<>();
 
     private final Set<String> refused = new HashSet<>();
 
-    /** Outermost types that are compiled, where an error can stand. */
+    /** Outermost types of the sources that are being compiled, where an error can be shown. */
     private final Set<Element> compiled = new HashSet<>();
 
-    /** The service or interface that is looked at. */
+    /** Service or interface that is being checked. */
     private @Nullable TypeElement current;
 
     private @Nullable TypeCheck types;
@@ -105,13 +109,16 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     private void refuse(Element at, String text) {
-        // one fault may be met by many methods
+        // many methods may meet the same fault
         if (refused.add(text)) {
             processingEnv.getMessager().printMessage(Diagnostic.Kind.ERROR, text, isCompiled(at) ? at : current);
         }
     }
 
-    /** What comes from the class path has no line. */
+    /**
+     * Says whether an element belongs to the sources that are being compiled. One from the class path has no line at
+     * which an error can be shown.
+     */
     private boolean isCompiled(Element at) {
         Element outermost = at;
         while (!compiled.contains(outermost)) {
@@ -190,7 +197,10 @@ public final class ServiceProcessor extends AbstractProcessor {
         }
     }
 
-    /** As {@code PublishedMethod} does at start: a client may have one method in several forms. */
+    /**
+     * Refuses a method whose name is already published, as {@code PublishedMethod} does at start. A client may have one
+     * method in several forms.
+     */
     private void refuseTwice(
             Map<String, ExecutableElement> published, String methodName, ExecutableElement method, TypeElement type) {
         ExecutableElement other = published.putIfAbsent(methodName, method);
@@ -220,7 +230,10 @@ public final class ServiceProcessor extends AbstractProcessor {
         return ParameterNumbers.of(parameters, parameter -> parameter.getAnnotation(Field.class));
     }
 
-    /** No method has the annotations of the one that it overrides, and the interface's are those of clients. */
+    /**
+     * Refuses a method whose parameters have other numbers than in an interface that declares the method. A method does
+     * not inherit the annotations of the one that it overrides, and clients use those of the interface.
+     */
     private void refuseOtherNumbers(TypeElement type, ExecutableElement method) {
         Set<TypeElement> interfaces = interfaces(type, new LinkedHashSet<>());
         for (TypeElement each : interfaces) {
@@ -264,7 +277,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                 .toList();
     }
 
-    /** Where the method is declared, as reflection finds it. */
+    /** Adds the type that declares the method to the native image, since reflection finds the method there. */
     private void reached(ExecutableElement method, TypeElement origin) {
         if (method.getEnclosingElement() instanceof TypeElement declaring) {
             image().members(binaryName(declaring), origin);
@@ -272,8 +285,9 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Those that a class publishes, as {@code RegistryServer} finds them: its own and its superclasses', private ones
-     * too, none of its interfaces. A method that an annotated one overrides is left out.
+     * Returns the methods that a class publishes, as {@code RegistryServer} finds them: the annotated methods of the
+     * class and its superclasses, private ones included, and none of its interfaces. A method that an annotated one
+     * overrides is left out.
      */
     private List<ExecutableElement> annotated(TypeElement type) {
         List<ExecutableElement> found = new ArrayList<>();
@@ -288,7 +302,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         return found;
     }
 
-    /** Its own and inherited ones, without Object's. */
+    /** Returns the methods of a type, its own and inherited ones, except those of {@code Object}. */
     private List<ExecutableElement> methods(TypeElement type) {
         TypeElement object = processingEnv.getElementUtils().getTypeElement("java.lang.Object");
         return ElementFilter.methodsIn(processingEnv.getElementUtils().getAllMembers(type)).stream()
@@ -334,7 +348,10 @@ public final class ServiceProcessor extends AbstractProcessor {
         check.result(method.getReturnType(), "result of " + where, method);
     }
 
-    /** Beside the classes. What an earlier, partial build found stays in it as long as it is there. */
+    /**
+     * Writes the index beside the classes. A service that an earlier, partial build found stays in the index as long as
+     * it exists with its annotation.
+     */
     private void writeIndex() {
         Filer filer = processingEnv.getFiler();
         for (String name : indexed(filer)) {
@@ -385,7 +402,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         } catch (NoSuchFileException none) {
             return List.of();
         } catch (IOException | IllegalArgumentException notReadable) {
-            // the first build, as some file managers say it
+            // this is the first build, which some file managers report in this way
             return List.of();
         }
     }

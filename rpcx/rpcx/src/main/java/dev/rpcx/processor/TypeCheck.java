@@ -36,11 +36,12 @@ import javax.lang.model.util.Types;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rules of {@code Schema}, held against the compiler's types instead of loaded classes. Each refusal names the
- * component and stands at it. Knows nothing of locks, which the compiler cannot see. A test starts what this accepts
- * and what it refuses: {@code AgreementTest}.
+ * Checks types by the rules of {@code Schema}, on the compiler's types instead of loaded classes. Each refusal names
+ * the component and is reported at it. Locks are not checked, since the compiler cannot see them. A test,
+ * {@code AgreementTest}, starts clients and servers with what this class accepts and with what it refuses.
  *
- * <p>Longer than 400 lines because it has a part for each part of {@code Schema}, in one table of types that were met.
+ * <p>The class is longer than 400 lines because it has a part for each part of {@code Schema}, and all parts share one
+ * table of the types that were met.
  */
 final class TypeCheck {
     private static final Set<String> SIMPLE = Set.of(
@@ -71,7 +72,7 @@ final class TypeCheck {
 
     private static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /** As {@code Schema} has it. */
+    /** Max depth of types inside types. Same as {@code MOST_DEPTH} of the schema's {@code Use}. */
     private static final int MOST_DEPTH = 16;
 
     private static final Set<String> UNKNOWNS = Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED");
@@ -80,10 +81,10 @@ final class TypeCheck {
     private final Elements elements;
     private final BiConsumer<Element, String> refusal;
 
-    /** Types of the components and cases of each message, by the message's own. */
+    /** Types of the components and cases of each message, by the type of the message. */
     private final Map<String, List<TypeMirror>> members = new HashMap<>();
 
-    /** Uses of types that have been looked at, so that a type may contain itself. */
+    /** Uses of types whose check has begun. None is checked twice, so that a type may contain itself. */
     private final Set<String> seen = new HashSet<>();
 
     /** Classes whose values are made and read by reflection where no code can be generated. */
@@ -171,8 +172,8 @@ final class TypeCheck {
     }
 
     /**
-     * Whether a type can be written down as the schema does it, its parameters included, whatever it is then mapped to.
-     * What does not compile is the compiler's to say.
+     * Says whether the schema can express a type with all its type arguments, whatever the type is then mapped to, and
+     * refuses the type if it cannot. A type that does not compile counts as known, since the compiler reports it.
      */
     private boolean isKnown(TypeMirror given, String where, Element at) {
         if (given instanceof WildcardType wildcard && wildcard.getSuperBound() != null) {
@@ -223,7 +224,7 @@ final class TypeCheck {
                         && !declared.getTypeArguments().isEmpty();
     }
 
-    /** The class and its superclasses, without {@code Object}. */
+    /** Returns a class and its superclasses, without {@code Object}. */
     static List<TypeElement> lineage(TypeElement type) {
         List<TypeElement> found = new ArrayList<>();
         for (TypeElement c = type; c != null && !c.getQualifiedName().contentEquals("java.lang.Object"); ) {
@@ -233,7 +234,7 @@ final class TypeCheck {
         return found;
     }
 
-    /** One value: a parameter, a component, a result. */
+    /** Checks the type of one value: of a parameter, a component or a result. */
     private void field(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
         if (name(type).equals(Optional.class.getName())) {
@@ -251,7 +252,7 @@ final class TypeCheck {
         return extended == null ? elements.getTypeElement("java.lang.Object").asType() : extended;
     }
 
-    /** What may stand within a container. */
+    /** Checks the type of a value that may stand within a container. An {@code Optional} may not. */
     private void element(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
         if (type.getKind().isPrimitive()) {
@@ -300,7 +301,7 @@ final class TypeCheck {
         }
     }
 
-    /** What a set holds, or a map is looked up by. */
+    /** Refuses {@code byte[]} as the element of a set and as the key of a map, since it is equal to no other. */
     private void compared(DeclaredType container, String where, Element at) {
         if (bound(container.getTypeArguments().get(0)) instanceof ArrayType array
                 && array.getComponentType().getKind() == TypeKind.BYTE) {
@@ -349,9 +350,9 @@ final class TypeCheck {
     }
 
     /**
-     * Whether equal values of a type that has been looked at may be sent as different bytes.
+     * Says whether equal values of a type that has already been checked may be sent as different bytes.
      *
-     * @return true for a set, a map or a collection, and for what has one in it
+     * @return true for a set, a map or a collection, and for a type that contains one
      */
     boolean mayHaveNoOrder(TypeMirror type) {
         return mayHaveNoOrder(type, new HashSet<>());
@@ -556,7 +557,8 @@ final class TypeCheck {
             ExecutableElement setter = modifiers.contains(Modifier.FINAL) ? null : setter(element, field);
             if (getter != null && setter != null) {
                 member(type, typeOf(getter, type), raw + "." + name, field);
-                // what a subclass narrows calls its own, which has the number
+                // where a subclass narrows the getter's result, a call of the getter runs the subclass's override,
+                // which has the number
                 ExecutableElement called = getter(element, getter);
                 numbered.add(called.getAnnotation(Field.class) != null ? called : field);
                 names.add(name);
@@ -601,8 +603,9 @@ final class TypeCheck {
     }
 
     /**
-     * What a getter brings, with what the type's parameters stand for. Those of an interface or a raw superclass are
-     * not known.
+     * Returns the type of a getter's result, in which each type parameter is replaced by what it stands for in
+     * {@code type}. What they stand for is not known for a getter of an interface or of a raw superclass: this method
+     * then returns the type as the getter declares it.
      */
     private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {
         for (DeclaredType c = type; c != null; c = superclass(c)) {
@@ -615,7 +618,10 @@ final class TypeCheck {
         return getter.getReturnType();
     }
 
-    /** Those of its superclasses too, what a subclass overrides among them; no classes within. */
+    /**
+     * Returns the fields and methods of a class and its superclasses, including methods that a subclass overrides, but
+     * no nested classes. Adds the class and its superclasses to {@code mapped}.
+     */
     private List<Element> allMembers(TypeElement element) {
         List<Element> members = new ArrayList<>();
         for (TypeElement c : lineage(element)) {
@@ -629,7 +635,11 @@ final class TypeCheck {
         return members;
     }
 
-    /** @return false if the field has an accessor of another type */
+    /**
+     * Refuses a field that has an accessor of another type.
+     *
+     * @return false if it has one
+     */
     private boolean refuseOthers(TypeElement in, VariableElement field, String raw) {
         String name = field.getSimpleName().toString();
         boolean isBoolean = field.asType().getKind() == TypeKind.BOOLEAN;
@@ -654,8 +664,9 @@ final class TypeCheck {
     }
 
     /**
-     * The getter of the class that is mapped, or else of the class that declares the field: what a subclass narrows
-     * calls its own.
+     * Returns the getter that the class to be mapped has for a field, or else that of the class that declares the
+     * field. The latter is for a subclass that narrows the getter's result: a call of the getter then runs the
+     * subclass's override.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
@@ -675,7 +686,10 @@ final class TypeCheck {
         return null;
     }
 
-    /** The one that stands for it in the class that is mapped. */
+    /**
+     * Returns the method that stands for a getter in the class to be mapped: the one that overrides it, or the getter
+     * itself.
+     */
     private ExecutableElement getter(TypeElement in, ExecutableElement found) {
         return accessors(in).stream()
                 .filter(method -> method.getSimpleName().equals(found.getSimpleName())
@@ -687,7 +701,8 @@ final class TypeCheck {
     private @Nullable ExecutableElement setter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<ExecutableElement> methods = new ArrayList<>(accessors(in));
-        // also what a subclass overrides for one type that a parameter stands for: a bridge leads there
+        // this includes a setter of a generic superclass that a subclass overrides with the type that it gives for the
+        // type parameter: a bridge leads to the subclass's setter
         lineage(in).forEach(c -> methods.addAll(publicOnes(c.getEnclosedElements())));
         for (String name : Accessors.setters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {
@@ -714,7 +729,9 @@ final class TypeCheck {
                 .toList();
     }
 
-    /** As {@link #numbers(List, List, String, boolean)}, for what has a name of its own. */
+    /**
+     * Checks numbers as {@link #numbers(List, List, String, boolean)} does, for members that have names of their own.
+     */
     void numbers(List<? extends Element> members, String where, boolean ofEnum) {
         numbers(
                 members,
@@ -723,7 +740,10 @@ final class TypeCheck {
                 ofEnum);
     }
 
-    /** All members have {@link Field} or none; no number twice, none that Protobuf refuses. */
+    /**
+     * Checks that all members have {@link Field} or none has it, that no number is given twice, and that Protobuf
+     * allows each number.
+     */
     private void numbers(List<? extends Element> members, List<String> names, String where, boolean ofEnum) {
         Map<Integer, String> taken = new HashMap<>();
         for (int i = 0; i < members.size(); i++) {

@@ -5,31 +5,39 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Names by which a class's field is read and set: those of JavaBeans, as editors, Lombok and Kotlin write them, or the
- * field's own. For {@link Schema}, which has classes, and for the annotation processor, which has the compiler's.
+ * Names of the methods that read and set a class's field: the names of JavaBeans, as editors, Lombok and Kotlin write
+ * them, or the field's own name. {@link Schema} uses this class with loaded classes, and the annotation processor with
+ * the compiler's types.
  */
 public final class Accessors {
-    /** Each class has these, whatever its fields, and none for a boolean's name. */
+    /**
+     * Names that are never a getter's: each class has these methods, whatever its fields are. The empty name stands for
+     * the {@code is} form of a field that is not a boolean.
+     */
     private static final Set<String> OBJECTS =
             Set.of("", "getClass", "hashCode", "toString", "notify", "notifyAll", "wait");
 
     private Accessors() {}
 
-    /** What is wrong with a property that has one accessor. */
+    /**
+     * Returns the text of the error for a property that has only one accessor.
+     *
+     * @param isGetter whether the accessor that it has is the getter
+     */
     public static String alone(boolean isGetter) {
         return (isGetter ? "a public getter and no public setter" : "a public setter and no public getter")
                 + " (expected: both; or none, or a transient field, where it is no component)";
     }
 
-    /** What is wrong with a field that has an accessor of another type, and none of its own. */
+    /** Returns the text of the error for a field that has an accessor of another type, and none of its own type. */
     public static String ofOtherType(String accessor) {
         return accessor + "() has another type than the field (expected: its own; or a transient field, where it is no"
                 + " component)";
     }
 
     /**
-     * What is wrong with a {@link Field} that Schema does not read: on a setter, on a field beside a getter that has
-     * one too, on a getter that is overridden, on what is no component.
+     * Returns the text of the error for a {@link Field} that {@link Schema} does not read: on a setter, on a field
+     * whose getter has one too, on a getter that is overridden, or on what is no component.
      */
     public static String strayNumber(String in, String member, boolean isMethod) {
         return in + "." + member + (isMethod ? "()" : "")
@@ -37,7 +45,7 @@ public final class Accessors {
                 + " its getter, on one of the two)";
     }
 
-    /** Names of a field's getter, the first that there is. */
+    /** Returns the possible names of a field's getter, of which the first that exists counts. */
     public static List<String> getters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);
         return Stream.of("get" + capital, isBoolean ? "is" + capital : "", "get" + field, field)
@@ -45,7 +53,10 @@ public final class Accessors {
                 .toList();
     }
 
-    /** Names of a field's setter, the first that there is. A boolean field {@code isOpen} may have {@code setOpen}. */
+    /**
+     * Returns the possible names of a field's setter, of which the first that exists counts. A boolean field
+     * {@code isOpen} may have {@code setOpen}.
+     */
     public static List<String> setters(String field, boolean isBoolean) {
         String capital = Schema.capital(field);
         boolean hasPrefix =

@@ -10,9 +10,10 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A field of a class with a public getter and setter.
+ * Property of a class: a field together with its public getter and its public setter.
  *
- * @param annotated the field, or the getter if that has its number
+ * @param annotated element that may have the property's {@code @Field}: the getter, or the method that overrides it, if
+ *     this has the annotation; otherwise the field
  */
 record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, Method getter, Method setter) {
     String name() {
@@ -20,14 +21,17 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Those of the fields that one class declares, in their order. A subclass may have the accessors.
+     * Returns the properties of the fields that one class declares, in the order of declaration. A subclass may have
+     * the accessors.
      *
-     * @param declaring the class whose fields these are
-     * @param type the class that is mapped: that one, or a subclass
-     * @param names of the fields of subclasses, to which those of this class are added. A field that a subclass hides
-     *     by one of the same name has no accessors of its own: they are those of the subclass's field
-     * @param below what the fields of subclasses are
-     * @throws SchemaException a field's value would be lost, as it has one of the two alone, or one of another type
+     * @param declaring class that declares the fields
+     * @param type class that is mapped, which is {@code declaring} or one of its subclasses
+     * @param names names of the fields of subclasses; this method adds the names of the fields of {@code declaring}. A
+     *     field that is hidden by a subclass's field of the same name has no accessors of its own, since they belong to
+     *     the subclass's field
+     * @param below properties of the fields of subclasses, by name
+     * @throws SchemaException if the value of a field would be lost, because the field has only a getter or only a
+     *     setter, or has no accessor of its own type and one of another type
      */
     static Map<String, BeanProperty> of(
             Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {
@@ -50,7 +54,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
             Method getter = getter(type, getters, field.getType());
             Method numbered = getter;
             if (getter == null) {
-                // what a subclass narrows calls its own, which has the number
+                // a subclass may override the getter with a narrower result: a call of this getter then calls the
+                // override, which has the number
                 getter = getter(declaring, getters, field.getType());
                 numbered = getter == null ? null : method(type, getter.getName());
             }
@@ -68,7 +73,10 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
         return properties;
     }
 
-    /** A field with accessors of another type is meant to be sent. One whose name alone is that of a method is not. */
+    /**
+     * Refuses a field that has accessors of another type, since such a field is meant to be sent. A method with the
+     * field's own name does not count as an accessor here.
+     */
     private static void refuseOthers(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {
         refuse(type, field, getters, 0, where);

@@ -13,28 +13,30 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** What a change of schema breaks, and for whom. Two schemas are held against each other as locks. */
+/** Finds what a change of a schema breaks, and for which side. Two schemas are compared by their locks. */
 public final class Compatibility {
-    /** Who can no longer read whom. */
+    /** Direction of a break: which version can no longer read what the other one sends. */
     public enum Direction {
         /** The new version cannot read what the old one sends. */
         BACKWARD,
         /** The old version cannot read what the new one sends. */
         FORWARD,
-        /** Neither reads the other. */
+        /** Neither version can read what the other one sends. */
         BOTH
     }
 
     /**
-     * What is gone from a type, and what is new in it and takes the same, or something of a type that is new itself:
-     * perhaps the same under another name.
+     * A member that is gone from a type, and a member that is new in this type and perhaps the same under another name.
+     * The new member takes the same values, or values of a type that is new itself.
      *
-     * @param isInPlace whether it has the number that the other one had, as a parameter has that of its place, and what
-     *     {@link Field} numbers may have
+     * @param gone name of the member that is gone
+     * @param come name of the new member
+     * @param isInPlace whether the new member has the number of the member that is gone. It may be so for a parameter,
+     *     which has the number of its position, and for a member that {@link Field} numbers
      */
     public record Renaming(String type, String gone, String come, boolean isInPlace) {}
 
-    /** One break. */
+    /** One break: in which direction, at which member or type, and what it is. */
     public record Break(Direction direction, String where, String what) {
         @Override
         public String toString() {
@@ -42,11 +44,11 @@ public final class Compatibility {
         }
     }
 
-    /** Containers, as they are named within others. */
+    /** Names that containers have within other containers. */
     private static final Set<String> CONTAINERS =
             Set.of(List.class.getName(), Collection.class.getName(), Set.class.getName(), Map.class.getName());
 
-    /** Whole numbers, each of which holds those before it. */
+    /** Types of whole numbers, each of which can hold all values of the types before it. */
     private static final List<String> WIDER = List.of("byte", "short", "int", "long");
 
     private final List<Break> breaks = new ArrayList<>();
@@ -54,7 +56,10 @@ public final class Compatibility {
     private final Lock older;
     private final Lock newer;
 
-    /** Types of which two that are equal are one for the side of each lock. */
+    /**
+     * Types whose equal values count as one for the side that has the older lock; {@code comparedNow} has them for the
+     * newer lock.
+     */
     private final Set<String> comparedBefore;
 
     private final Set<String> comparedNow;
@@ -67,9 +72,10 @@ public final class Compatibility {
     }
 
     /**
-     * Types of a map's keys and of a set's elements, and all that these consist of.
+     * Returns the types of a lock's map keys and set elements, and all types that these consist of.
      *
-     * @param other tells a set where this lock is of a time in which it was called as a list was
+     * @param other the other lock, which says that a field is a set if {@code lock} was written when a set was still
+     *     named like a list
      */
     private static Set<String> compared(Lock lock, Lock other) {
         Set<String> compared = new HashSet<>();
@@ -97,13 +103,14 @@ public final class Compatibility {
         return compared;
     }
 
-    /** Empty where both versions read each other. */
+    /** Returns the breaks from the older lock to the newer one; empty if both versions read each other. */
     public static List<Break> between(Lock older, Lock newer) {
         Compatibility compatibility = new Compatibility(older, newer);
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
             if (after == null) {
-                // a type that nobody names breaks nothing; who names another instead is found at its field
+                // a type that no line names any more breaks nothing; a line that names another type instead is reported
+                // itself
                 if (isCall(before)) {
                     compatibility.breaks.add(gone(before.type()));
                 }
@@ -123,7 +130,7 @@ public final class Compatibility {
         return List.copyOf(compatibility.breaks);
     }
 
-    /** What may have been renamed between two locks, of which the second keeps what is gone. */
+    /** Returns what may have been renamed between two locks, of which the newer one keeps the lines of what is gone. */
     public static List<Renaming> perhapsRenamed(Lock older, Lock newer) {
         List<Renaming> renamed = new ArrayList<>();
         for (Lock.Entry before : older.entries().values()) {
@@ -138,7 +145,10 @@ public final class Compatibility {
         return List.copyOf(renamed);
     }
 
-    /** What has its number by its place or by {@link Field} keeps it under another name. */
+    /**
+     * Adds members that may have been renamed in place: a member that has its number by its position or by
+     * {@link Field} keeps the number under another name.
+     */
     private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
@@ -154,12 +164,14 @@ public final class Compatibility {
         }
     }
 
-    /** The name that a parameter has in a class that was compiled without names. */
+    /**
+     * Says whether the name is one that a parameter has in a class that was compiled without the names of parameters.
+     */
     private static boolean isMadeUp(String name) {
         return name.matches("arg\\d+");
     }
 
-    /** Whether the one is read as the other, but perhaps where it is absent. */
+    /** Says whether values of one line are read as values of the other, except perhaps absent ones. */
     private static boolean isAlike(Lock.Line one, Lock.Line other) {
         LineType old = LineType.of(asList(one.type()));
         LineType now = LineType.of(asList(other.type()));
@@ -168,7 +180,11 @@ public final class Compatibility {
                 && old.isStream() == now.isStream();
     }
 
-    /** A class of another name is a new one too, so a case may be any that is new, and a component of any new type. */
+    /**
+     * Adds members that may have been renamed and have a new number. A member may have become a new one of the same
+     * type. A renamed class is a new type as well, so a case may have become any case that is new, and a component
+     * whose type is in the older lock may have become a component whose type is in the newer lock alone.
+     */
     private static void addComponents(
             Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
         List<Lock.Line> come = new ArrayList<>(after.lines().values());
@@ -190,12 +206,15 @@ public final class Compatibility {
         }
     }
 
-    /** What goes one way in a call of a method that is not published any more. */
+    /** Returns the break for a request or reply of a method that is not published any more. */
     public static Break gone(String call) {
         return new Break(Direction.BACKWARD, call, "is gone, and old callers still call it");
     }
 
-    /** What goes one way in a call has the name of a published method, a type that of a class. */
+    /**
+     * Says whether the entry is a request or reply, which has the name of a published method, and not a type, which has
+     * the name of a class.
+     */
     private static boolean isCall(Lock.Entry entry) {
         return entry.type().contains("/");
     }
@@ -234,7 +253,8 @@ public final class Compatibility {
         }
         Lock.Line once = at(0, before);
         if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
-            // no step before this one was told to those who still send it
+            // the earlier step, at which the request lost its message, was not reported as a break for clients that
+            // still send the message
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
         }
@@ -250,7 +270,7 @@ public final class Compatibility {
             }
         }
         if (isReply(before) && isEmpty(before) != isEmpty(after) && !wasWhole) {
-            // an empty body is read as what absent stands for, and the other way round a body is passed over
+            // an empty body is read as what absence stands for; a body where none is expected is passed over
             add(
                     isEmpty(after) ? Direction.FORWARD : Direction.BACKWARD,
                     before.type(),
@@ -262,12 +282,15 @@ public final class Compatibility {
         compare(before, after, old, now);
     }
 
-    /** Whether it has or had fields: a message of its own has their numbers for others. */
+    /**
+     * Says whether the request or reply has or had fields. To a side for which it is a message of its own, the numbers
+     * of these fields are those of other fields.
+     */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }
 
-    /** Whether it is of a type that this lock has. */
+    /** Says whether the line is of a type that this lock has. */
     private static boolean names(Lock.Line line, Lock lock) {
         return lock.entries().containsKey(LineType.of(line.type()).element());
     }
@@ -276,19 +299,25 @@ public final class Compatibility {
         return call.type().endsWith(".reply");
     }
 
-    /** Whether it carries nothing: no parameters, or no result. */
+    /** Says whether the request or reply carries nothing: no parameters, or no result. */
     private static boolean isEmpty(Lock.Entry call) {
         return call.lines().values().stream().allMatch(Lock.Line::removed);
     }
 
-    /** Whether a name stands at another number: two that change places would change their values. */
+    /**
+     * Says whether a name has another number than before. If two members exchange their numbers, their values are
+     * exchanged.
+     */
     private static boolean isMoved(Lock.@Nullable Line was, Lock.Line now) {
         return was != null && !was.removed() && !now.removed() && was.number() != now.number();
     }
 
     /**
-     * @param oldKinds how what goes in a call was framed; 0 for a type, of which each field may be framed anew
-     * @param nowKinds how it is framed
+     * Adds the breaks between two entries of one type, or of one request or reply.
+     *
+     * @param oldKinds framing of the request or reply in the older lock; 0 for a type, since calls are not refused
+     *     for the framing of its fields
+     * @param nowKinds framing of the request or reply in the newer lock; 0 for a type
      */
     private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");
@@ -339,7 +368,7 @@ public final class Compatibility {
                     add(Direction.BACKWARD, where, "is gone, and new peers" + takeForOne(choice));
                 }
             } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
-                // kept as it was, or told with what has moved
+                // the line is still removed, or the break is reported for the member that has moved to this number
                 continue;
             } else if (Framing.differ(Framing.kind(oldKinds, old.number()), Framing.kind(nowKinds, old.number()))) {
                 add(
@@ -373,7 +402,10 @@ public final class Compatibility {
         }
     }
 
-    /** What an enum's constant of number 0 also stands for changes no byte of it. */
+    /**
+     * Adds the breaks of an enum's constant of number 0. Whether this constant also stands for the unknown changes none
+     * of its bytes.
+     */
     private void compareZero(String where, Lock.Line old, Lock.Line now) {
         if (old.isUnknown() == now.isUnknown()) {
             return;
@@ -387,8 +419,8 @@ public final class Compatibility {
     }
 
     /**
-     * Tells of a case with a number that stands for the unknown in the other lock. A lock calls the one by its field,
-     * and the other by its class.
+     * Adds a break for a case that has a number in one lock, and stands for the unknown in the other. A lock names a
+     * case with a number by its field, and the case that stands for the unknown by its class.
      */
     private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
         Lock.Line old = at(0, before);
@@ -401,7 +433,11 @@ public final class Compatibility {
         }
     }
 
-    /** @return whether it has moved */
+    /**
+     * Adds a break if a member has moved to another number.
+     *
+     * @return whether it has moved
+     */
     private boolean addMoved(String where, Lock.@Nullable Line was, Lock.@Nullable Line now) {
         if (was == null || now == null || !isMoved(was, now)) {
             return false;
@@ -413,7 +449,7 @@ public final class Compatibility {
         return true;
     }
 
-    /** What a side does with keys that differ in nothing but what it does not know. */
+    /** Returns in words what a side does with keys that differ only in what this side does not know. */
     private static String takeForOne(boolean choice) {
         return choice
                 ? " take it for the unknown, as which keys of maps and elements of sets become one"
@@ -422,13 +458,19 @@ public final class Compatibility {
                         + " own for what is keyed by more or less)";
     }
 
-    /** Whether something stands for what is not known: a constant that has number 0 for itself does not. */
+    /**
+     * Says whether a constant or case stands for the unknown. A constant that has the number 0 only for itself does
+     * not.
+     */
     private static boolean hasUnknown(Lock.Entry choice) {
         Lock.Line line = at(0, choice);
         return line != null && !line.removed() && line.isUnknown();
     }
 
-    /** An enum has no bytes for its constant of number 0: where there is none, the same bytes are null. */
+    /**
+     * Says whether the entry is an enum. An enum sends no bytes for its constant of number 0; where there is no such
+     * constant, no bytes are read as null.
+     */
     private static boolean isEnum(Lock.Entry entry) {
         return entry.kind().equals("enum");
     }
@@ -446,7 +488,8 @@ public final class Compatibility {
         boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
         boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
         boolean isRead = isWider || isNarrower || old.element().equals(now.element());
-        // presence changes no byte of a value that is there, but who has none may read the same from 0 and from null
+        // presence changes no byte of a value that is there, but a side without presence may read the same value from 0
+        // and from null
         @Nullable
         String absent = isOptional(old) == isOptional(now)
                 ? null
@@ -475,8 +518,9 @@ public final class Compatibility {
     }
 
     /**
-     * A lock names a collection that can be null, or stands within a container, by its type. It is read as a list. Not
-     * so within the name of another type, which is one of its own with numbers of its own.
+     * Returns the type with each {@code Collection} replaced by {@code List}. A lock names a collection that can be
+     * null, or that stands within a container, by its Java type; it is read as a list. A collection within the name of
+     * another type stays, since that type is one of its own with numbers of its own.
      */
     private static String asList(String type) {
         StringBuilder text = new StringBuilder();
@@ -510,9 +554,10 @@ public final class Compatibility {
     }
 
     /**
-     * What absent is read as by who does not call it optional; null for null.
+     * Returns in words what an absent value is read as by a side that does not have it as optional; null if it is read
+     * as null.
      *
-     * @param lock of that side, which has its enums
+     * @param lock lock of that side, which has its enums
      */
     private static @Nullable String absent(String type, Lock lock) {
         Lock.Entry entry = lock.entries().get(type);
@@ -535,7 +580,10 @@ public final class Compatibility {
                 || narrow.equals("string") && wide.equals("bytes");
     }
 
-    /** Types whose numbers hang on the order of declaration: nothing holds them against the next version. */
+    /**
+     * Returns the names of the types whose numbers depend on the order of declaration, sorted. Nothing compares these
+     * numbers with those of the next version.
+     */
     public static List<String> unlocked(Schema schema) {
         List<String> names = new ArrayList<>();
         for (Shape shape : schema.shapes()) {
@@ -548,9 +596,9 @@ public final class Compatibility {
         return names.stream().sorted().toList();
     }
 
-    /** A class whose numbers a lock gives, or would give, with the lines that it has then. */
+    /** A class whose numbers a lock gives, or would give, with the lines that it then has. */
     public record Numbered(Class<?> type, Lock.Entry entry) {
-        /** Whether a lock gives the same numbers. */
+        /** Says whether this lock gives the same numbers. */
         public boolean isIn(Lock lock) {
             Lock.Entry locked = lock.entries().get(entry.type());
             return locked != null
@@ -561,7 +609,7 @@ public final class Compatibility {
         }
     }
 
-    /** In the order of their names. */
+    /** Returns the classes whose numbers a lock gives, or would give, in the order of their names. */
     public static List<Numbered> numberedByLocks(Schema schema) {
         List<Numbered> all = new ArrayList<>();
         for (Shape shape : schema.shapes()) {
@@ -585,7 +633,9 @@ public final class Compatibility {
         return source == NumberSource.LOCK || source == NumberSource.ORDER;
     }
 
-    /** Enums and sealed types in which nothing stands for what a newer peer may send. */
+    /**
+     * Returns the names of the enums and sealed types in which nothing stands for what a newer peer may send, sorted.
+     */
     public static List<String> withoutUnknown(Schema schema) {
         List<String> names = new ArrayList<>();
         for (Shape shape : schema.shapes()) {

@@ -4,13 +4,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Java enum by number.
+ * A Java enum, whose constants are sent as numbers.
  *
- * @param javaClass the enum
- * @param numbers by ordinal
- * @param unknown the constant that an unknown number is read as; it has the number 0. Without one, 0 is null and
- *     another number is refused
- * @param source where the numbers came from
+ * @param javaClass class of the enum
+ * @param numbers numbers of the constants, by ordinal
+ * @param unknown constant that a number without a constant is read as; it has the number 0. If there is none, 0 without
+ *     a constant is read as null, and any other number without a constant is refused
+ * @param source source of the numbers
  * @param reserved numbers of removed constants
  */
 public record EnumType(
@@ -31,7 +31,7 @@ public record EnumType(
         return 0;
     }
 
-    /** Constants by ordinal. */
+    /** Returns the constants by ordinal. */
     public Enum<?>[] constants() {
         return (Enum<?>[]) javaClass.getEnumConstants();
     }

@@ -5,11 +5,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * One field of a message.
  *
- * @param name as in Java
+ * @param name name of the component in Java
  * @param holder how the Java value holds the shape
- * @param shape of the value, the element, or the map's value
- * @param key of a map, otherwise null
- * @param javaClass the component's erased type
+ * @param shape shape of the value, of the element, or of the map's value
+ * @param key shape of the map's key; null if the field is not a map
+ * @param javaClass erased type of the component
  */
 public record FieldType(
         String name,
@@ -18,17 +18,17 @@ public record FieldType(
         Shape shape,
         @Nullable Shape key,
         Class<?> javaClass) {
-    /** How a Java value holds what is on the wire. */
+    /** How a Java value holds the value that is on the wire. */
     public enum Holder {
-        /** The value itself; a default is not sent. */
+        /** The value itself; a default value is not sent. */
         PLAIN,
-        /** Null or the value; {@code optional}. */
+        /** Null or the value; {@code optional} in Protobuf. */
         NULLABLE,
-        /** {@link java.util.Optional}; {@code optional}. */
+        /** {@link java.util.Optional}; {@code optional} in Protobuf. */
         OPTIONAL,
-        /** {@link java.util.List} or {@link java.util.Collection}; {@code repeated}. */
+        /** {@link java.util.List} or {@link java.util.Collection}; {@code repeated} in Protobuf. */
         LIST,
-        /** {@link java.util.Set}; {@code repeated}. */
+        /** {@link java.util.Set}; {@code repeated} in Protobuf. */
         SET,
         /** {@link java.util.Map}. */
         MAP
@@ -48,12 +48,12 @@ public record FieldType(
         }
     }
 
-    /** Whether several values stand in one length-delimited run. */
+    /** Says whether several values stand in one length-delimited run of bytes. */
     public boolean packed() {
         return (holder == Holder.LIST || holder == Holder.SET) && shape.wireType() != 2;
     }
 
-    /** What stands before the value on the wire: number and wire type. */
+    /** Returns the tag that stands before the value on the wire: number and wire type. */
     public int tag() {
         return number << 3 | (packed() || holder == Holder.MAP ? 2 : shape.wireType());
     }

@@ -6,35 +6,38 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * How the bytes of what goes one way in a call are framed: a kind for each of its fields 1 to 6. Calls between two
- * sides that have different kinds are refused when they are made, and by {@link Compatibility} when one side is
- * changed: both reckon here. Source: rpcx/spec/wire.md, "Methods".
+ * Says how the bytes of a request, a reply or a stream's item are framed, by a kind for each of its fields 1 to 6. A
+ * call between two sides whose kinds differ is refused when it is made, and {@link Compatibility} reports a break when
+ * one side changes a kind: both checks use this class. Source: rpcx/spec/wire.md, "Methods".
  */
 public final class Framing {
-    /** Fields that have a kind. */
+    /** Number of fields that have a kind: the fields 1 to 6. */
     public static final int FIELDS = 6;
 
-    /** That a kind takes. */
+    /** Bits that one kind takes. */
     public static final int BITS = 4;
 
-    /** A message that is the whole body, in the place of field 1. */
+    /** Kind of a message that is the whole body; it stands where the kind of field 1 would be. */
     public static final int WHOLE = 15;
 
-    /** No field of that number. */
+    /** Kind of a number that has no field. */
     private static final int NOTHING = 0;
 
-    /** A field of a message, as for a nullable or an {@link java.util.Optional} one. */
+    /** Kind of a field that holds a message, such as a message that is nullable or an {@link java.util.Optional}. */
     private static final int MESSAGE = 5;
 
     private static final int PACKED = 6;
     private static final int REPEATED = 7;
 
-    /** This is added to the kind of a value whose absence is null, which would read as 0 or "" at the other side. */
+    /**
+     * Added to the kind of a value whose absence is null: a side without this bit would read the absence as 0 or the
+     * empty text.
+     */
     private static final int CAN_BE_NULL = 8;
 
     private Framing() {}
 
-    /** Field 1 in the lowest bits. */
+    /** Returns the kinds of all fields that have one, with the kind of field 1 in the lowest bits. */
     public static int of(MessageType type) {
         if (type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS) {
             return WHOLE;
@@ -46,7 +49,10 @@ public final class Framing {
         return kinds;
     }
 
-    /** Whether all fields of both are framed alike, also those that have no kind in what is held against a peer's. */
+    /**
+     * Says whether all fields of both messages are framed alike, including fields above number 6, which have no kind
+     * that could be compared with a peer's.
+     */
     public static boolean isAlike(MessageType one, MessageType other) {
         return of(one) == of(other) && kinds(one).equals(kinds(other));
     }
@@ -57,7 +63,7 @@ public final class Framing {
         return kinds;
     }
 
-    /** Returns the same for what a lock has of the message. */
+    /** Returns the kinds of a request or reply whose lines a lock has. */
     static int of(Lock.Entry sent, Lock lock) {
         int kinds = 0;
         for (Lock.Line line : sent.lines().values()) {
@@ -72,17 +78,23 @@ public final class Framing {
         return number > FIELDS ? 0 : kind << (number - 1) * BITS;
     }
 
-    /** Returns the kind of the field with that number; {@link #NOTHING} where there is none. */
+    /** Returns the kind of the field with this number; {@link #NOTHING} if there is no such field. */
     static int kind(int kinds, int number) {
         return number < 1 || number > FIELDS ? NOTHING : kinds >>> (number - 1) * BITS & (1 << BITS) - 1;
     }
 
-    /** Whether two kinds of one field keep the sides apart; what one side does not have was added or is gone. */
+    /**
+     * Says whether two kinds of one field differ so that the two sides cannot call each other. A field that only one
+     * side has was added or removed, and does not count.
+     */
     public static boolean differ(int one, int other) {
         return one != other && one != NOTHING && other != NOTHING;
     }
 
-    /** Whether what goes one way is a message of its own for one side, and for the other has fields in one. */
+    /**
+     * Says whether a request, reply or item is a message of its own for one side, and is made of fields for the other
+     * side.
+     */
     public static boolean isWholeForOne(int one, int other) {
         boolean isWhole = kind(one, 1) == WHOLE;
         return isWhole != (kind(other, 1) == WHOLE) && (isWhole ? other : one) != NOTHING;
@@ -116,7 +128,10 @@ public final class Framing {
         return kind(holder, like(type.element(), lock));
     }
 
-    /** A shape of the same kind, as all enums and all messages have one. */
+    /**
+     * Returns a shape that has the kind of the type with this name in a lock. All enums have one kind, and so do all
+     * messages.
+     */
     private static Shape like(String name, Lock lock) {
         for (Scalar scalar : Scalar.values()) {
             if (scalar.name().toLowerCase(Locale.ROOT).equals(name)) {

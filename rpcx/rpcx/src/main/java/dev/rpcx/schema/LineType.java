@@ -7,26 +7,29 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What a line of a lock says of its number: {@code stream list string}.
+ * Type of a member as a line of a lock writes it behind the number and the name, such as {@code stream list string}.
  *
- * @param isStream whether many messages with this field may go in one call
- * @param element of what it holds, with its key for a map
+ * @param isStream whether one call may send many messages with this field
+ * @param element type of the value or of the elements; for a map, the key's type, a space and the value's type
  */
 record LineType(boolean isStream, Label label, String element) {
     private static final String STREAM = "stream ";
 
-    /** Containers within others, by the names that they have there, which compare what their first argument is. */
+    /**
+     * Beginnings of the names that sets and maps have within other containers. A set compares the values of its first
+     * type argument, and so does a map.
+     */
     private static final List<String> COMPARING = List.of(Set.class.getName() + "<", Map.class.getName() + "<");
 
-    /** How a field holds its values. */
+    /** Way in which a field holds its values. */
     enum Label {
         OPTIONAL,
         LIST,
         SET,
-        /** A list or a set, as locks say it that were written before the two had words of their own. */
+        /** A list or a set, in a lock that was written before lists and sets had words of their own. */
         REPEATED,
         MAP,
-        /** One value, which has no word before it. */
+        /** A single value, which has no word before it. */
         ONE;
 
         private String prefix() {
@@ -37,7 +40,7 @@ record LineType(boolean isStream, Label label, String element) {
             return this == LIST || this == SET || this == REPEATED;
         }
 
-        /** Whether values have the same bytes under both, but for those that are null. */
+        /** Says whether values have the same bytes under both labels, except for values that are null. */
         boolean hasBytesOf(Label other) {
             return isRepeated() == other.isRepeated() && (this == MAP) == (other == MAP);
         }
@@ -67,17 +70,20 @@ record LineType(boolean isStream, Label label, String element) {
         };
     }
 
-    /** The same of each item of a stream. */
+    /** Returns this type as the type of each item of a stream. */
     LineType ofStream() {
         return new LineType(true, label, element);
     }
 
-    /** Names of the types in it, those within the names of containers among them. */
+    /** Returns the names of the types in the element, including the types within the names of containers. */
     List<String> names() {
         return names(element);
     }
 
-    /** The same of a map's keys and of a set's elements, of which two that are equal are one. */
+    /**
+     * Returns the names of the types that are compared: the types of a map's keys and of a set's elements, two of which
+     * count as one if they are equal.
+     */
     List<String> compared() {
         List<String> compared = new ArrayList<>();
         if (label == Label.SET) {
@@ -93,12 +99,15 @@ record LineType(boolean isStream, Label label, String element) {
         return compared;
     }
 
-    /** The same where another lock says of the same number whether it is a list or a set, and this one does not. */
+    /**
+     * Returns the names of the types that are compared. If this type is {@code REPEATED}, which may be a list or a set,
+     * then {@code other}, the type that another lock has at the same number, decides which of the two it is.
+     */
     List<String> comparedAs(LineType other) {
         return label == Label.REPEATED && other.label == Label.SET ? names() : compared();
     }
 
-    /** The type with which the text begins, with its own arguments. */
+    /** Returns the type with which the text begins, including its type arguments. */
     private static String first(String text) {
         int depth = 0;
         for (int i = 0; i < text.length(); i++) {
@@ -121,7 +130,7 @@ record LineType(boolean isStream, Label label, String element) {
         return names;
     }
 
-    /** As it stands in a lock. */
+    /** Returns the type as it stands in a lock. */
     String text() {
         return (isStream ? STREAM : "") + label.prefix() + element;
     }

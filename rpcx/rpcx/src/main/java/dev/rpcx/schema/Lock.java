@@ -18,9 +18,11 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The committed numbers of types that have no {@link Field}: a text file to which lines are only ever added. A type is
- * a line that is not indented, each number an indented line of number, name and type; a removed field keeps its line
- * with {@code removed} before it. A line that begins with {@code #} is a comment, and stays above what it stands above.
+ * Committed numbers of the members of messages, enums, sealed types and calls, with the members' names and types. Types
+ * that have no {@link Field} get their numbers from a lock. A lock is a text file to which lines are only ever added. A
+ * type is a line that is not indented, and each of its numbers is an indented line of number, name and type. A removed
+ * member keeps its line, with {@code removed} before it. A line that begins with {@code #} is a comment, and stays
+ * above the line above which it stands.
  *
  * <pre>
  * message com.acme.Greeting
@@ -29,31 +31,34 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public final class Lock {
-    /** Where a jar carries its lock file. */
+    /** Path at which a jar carries its lock file. */
     public static final String RESOURCE = "META-INF/rpcx/schema.lock";
 
-    /** What is locked of one type. */
+    /** Locked lines of one type, or of one request or reply, by the names of their members. */
     public record Entry(String kind, String type, Map<String, Line> lines) {
         public Entry {
             lines = Collections.unmodifiableMap(new LinkedHashMap<>(lines));
         }
     }
 
-    /** One number, once given, for ever. */
+    /** One locked number with its member. A number never changes, and is never given to another member. */
     public record Line(int number, String name, String type, boolean removed) {
-        /** Whether it says what stands for the unknown, whose number nobody gives. */
+        /**
+         * Says whether the line is that of the constant or case that stands for the unknown, which always has the
+         * number 0, so that no source gives it one.
+         */
         boolean isUnknown() {
             return number == 0 && type.equals("unknown");
         }
     }
 
     /**
-     * What goes one way in a call.
+     * Message that a call sends in one direction: its request or its reply, or, for a stream, one of its items.
      *
-     * @param isStream whether many of them may go
+     * @param isStream whether the call may send many of these messages
      */
     public record Sent(MessageType type, boolean isStream) {
-        /** Whether a lock says the same of both. */
+        /** Says whether a lock has the same lines for both. */
         public boolean isLike(Sent other) {
             return LockLines.of(this).equals(LockLines.of(other));
         }
@@ -62,14 +67,17 @@ public final class Lock {
     private static final String HEADER =
             "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.";
 
-    /** Places of comments that are no type or line. */
+    /** Keys in {@code comments} of the comments that stand neither above a type nor above a line. */
     private static final String HEAD = "head of the file";
 
     private static final String END = "end of the file";
 
     private final Map<String, Entry> entries;
 
-    /** Comments by what they stand above: a type, a type and a number, or one of the places. */
+    /**
+     * Comments by what they stand above. The key is the name of a type, or the name of a type, a space and a number, or
+     * {@code HEAD} or {@code END}.
+     */
     private final Map<String, List<String>> comments;
 
     private Lock(Map<String, Entry> entries, Map<String, List<String>> comments) {
@@ -77,35 +85,42 @@ public final class Lock {
         this.comments = Map.copyOf(comments);
     }
 
-    /** Nothing locked. */
+    /** Returns a lock without entries. */
     public static Lock none() {
         return new Lock(Map.of(), Map.of());
     }
 
     /**
-     * All lock files that this loader finds under {@link #RESOURCE}. A type may stand in several of them, since an
-     * application's lock has the types of its libraries too: one may have lines that another has not.
+     * Returns the union of all lock files that this loader finds under {@link #RESOURCE}. A type may stand in several
+     * of them, since the lock of an application also has the types of its libraries, and one file may have lines that
+     * another does not have.
      *
-     * @throws SchemaException if two of them give a component two numbers, or a number to two components
+     * @param loader null for the system class loader
+     * @throws SchemaException if two of the files give one component two numbers, one number to two components, or one
+     *     type two kinds, or if a file cannot be parsed
      */
     public static Lock of(@Nullable ClassLoader loader) {
         return new Union().addAll(loader).lock();
     }
 
     /**
-     * The same with a lock file that this loader need not find, or finds as it was when it was last built.
+     * Returns the union of all lock files that this loader finds under {@link #RESOURCE} and of {@code own}, which the
+     * loader need not find, or may find as it was at the last build.
      *
-     * @param source of that lock, named in errors
+     * @param source file or URL of {@code own}, named in errors
      * @throws SchemaException as in {@link #of(ClassLoader)}
      */
     public static Lock of(@Nullable ClassLoader loader, Lock own, String source) {
         return new Union().addAll(loader).add(own, source).lock();
     }
 
-    /** Several lock files as one. */
+    /** Union of several lock files. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
-        /** All that have the type so far: any of them may be the one that another contradicts. */
+        /**
+         * Sources that have had each type so far, by type. All are kept, since any of them may be the one that the next
+         * source contradicts.
+         */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
         Union addAll(@Nullable ClassLoader loader) {
@@ -114,7 +129,8 @@ public final class Lock {
                         loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
                 for (URL url : urls) {
                     URLConnection connection = url.openConnection();
-                    // the JDK would keep the jar open, and read it as it was when another stands in its place
+                    // with caches, the JDK would keep the jar open, and go on reading it as it was before another jar
+                    // replaced it
                     connection.setUseCaches(false);
                     try (InputStream in = connection.getInputStream()) {
                         String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -130,7 +146,8 @@ public final class Lock {
         Union add(Lock lock, String source) {
             for (Entry entry : lock.entries.values()) {
                 if (entry.type.contains("/")) {
-                    // no lock gives numbers to parameters and results, so what one says of a call binds no other
+                    // no lock gives numbers to parameters and results, so what one lock says of a call does not bind
+                    // another lock
                     continue;
                 }
                 String where = sources.get(entry.type) + " and " + source + ": " + entry.type;
@@ -145,7 +162,11 @@ public final class Lock {
         }
     }
 
-    /** @param where named in errors */
+    /**
+     * Returns the union of two entries of one type.
+     *
+     * @param where source or sources of the entries, and the type, named in errors
+     */
     private static Entry union(Entry one, Entry other, String where) {
         if (!one.kind.equals(other.kind)) {
             throw new SchemaException(where + " is " + one.kind + " and " + other.kind + " (expected: one kind)");
@@ -158,7 +179,7 @@ public final class Lock {
             String taken = names.putIfAbsent(line.number, line.name);
             Line there = taken == null ? null : lines.get(taken);
             if (known == null && there != null && there.isUnknown() && line.isUnknown()) {
-                // has another name in one of them, which binds nobody
+                // what stands for the unknown may have another name in each entry, since its name binds nobody
                 continue;
             }
             if (known != null && known.number != line.number) {
@@ -170,14 +191,21 @@ public final class Lock {
                         + line.name + " (expected: one component for ever; where that is its new name, the same in all"
                         + " locks, by hand)");
             }
-            // who still has the component may have the newer file of another beside it
+            // a line is removed only if no entry has the component any more: a project that still has it may read the
+            // newer lock of another project beside its own
             boolean isRemoved = line.removed && (known == null || known.removed);
             lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved));
         }
         return new Entry(one.kind, one.type, lines);
     }
 
-    /** @param source named in errors: file or URL */
+    /**
+     * Parses the text of a lock file.
+     *
+     * @param source file or URL of the text, named in errors
+     * @throws SchemaException if a line cannot be read, if a name or a number stands twice below one line of a type, or
+     *     if two entries of one type contradict each other
+     */
     public static Lock parse(String text, String source) {
         Map<String, Entry> entries = new LinkedHashMap<>();
         String kind = "";
@@ -234,8 +262,9 @@ public final class Lock {
     }
 
     /**
-     * A type may stand in a file more than once: a build that makes one jar of many appends their locks. What they say
-     * of one call binds no other, and the first stays.
+     * Adds the entry of a type. A type may stand in a file more than once, since a build that makes one jar of many
+     * appends their locks: the entry is then the union of all. Of several entries of one call the first stays, since
+     * what one lock says of a call does not bind another lock.
      */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
@@ -247,21 +276,28 @@ public final class Lock {
         }
     }
 
-    /** @return what stands above what comes next: nothing yet */
+    /**
+     * Keeps the comments in {@code above} under this key.
+     *
+     * @return a new list for the comments that follow
+     */
     private static List<String> keep(Map<String, List<String>> comments, String place, List<String> above) {
-        // a merge of two files may leave it anywhere
+        // the header is left out here, since text() writes it; a merge of two files may have put it anywhere
         above.removeIf(comment -> comment.equals(HEADER));
         comments.computeIfAbsent(place, key -> new ArrayList<>()).addAll(above);
         return new ArrayList<>();
     }
 
-    /** @return -1 for what is no number from 0 to that of an int */
+    /** Returns the number; -1 for a text that is not a number from 0 to {@code Integer.MAX_VALUE}. */
     private static int number(String digits) {
         long number = digits.matches("\\d{1,10}") ? Long.parseLong(digits) : -1;
         return number <= Integer.MAX_VALUE ? (int) number : -1;
     }
 
-    /** By Java class name. */
+    /**
+     * Returns the entries by name: the name of a Java class with its type arguments, or the name of a request or reply,
+     * such as {@code greeter/hello.request}.
+     */
     public Map<String, Entry> entries() {
         return entries;
     }
@@ -272,13 +308,16 @@ public final class Lock {
     }
 
     /**
-     * This lock with what a schema has met since: new lines at their numbers, lines of what is gone marked as removed.
-     * What only another lock has, such as that of who uses a newer version of a library, is none of this one's.
-     * Types that the schema has not met stay as they are, and those that only the schema's lock has stay there.
+     * Returns this lock extended by what a schema has met since: new members have lines at their numbers, and lines of
+     * members that are gone are marked as removed. A line that only another lock has, such as the lock of a project
+     * that uses a newer version of a library, is not added, unless it is marked as removed there. Types that the schema
+     * has not met stay as they are in this lock; those of them that only the schema's lock has are not added.
      *
-     * @param schema made by {@link Schema#extending} of this lock, or of this one with others
+     * @param schema made by {@link Schema#extending} from this lock, or from this lock and others
      *     ({@link #of(ClassLoader, Lock, String)})
      * @param calls requests and replies by a name such as {@code greeter/hello.request}
+     * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member with
+     *     another number
      */
     public Lock extended(Schema schema, Map<String, Sent> calls) {
         Map<String, Entry> all = new TreeMap<>(entries);
@@ -302,8 +341,11 @@ public final class Lock {
     }
 
     /**
-     * @param own what this lock has of the type
-     * @param before the same of all locks together
+     * Returns the entry of one type: its present lines, and the lines of {@code before} that stay as removed.
+     *
+     * @param own entry of the type in this lock; null if it has none
+     * @param before entry of the type in the union of all locks; for a request or reply the same as {@code own}; null
+     *     if there is none
      */
     private static Entry extended(
             String kind, String type, Map<Integer, Line> lines, @Nullable Entry own, @Nullable Entry before) {
@@ -319,11 +361,11 @@ public final class Lock {
             for (Line line : before.lines().values()) {
                 boolean isOurs = ours.contains(line.number());
                 if (isOurs && !line.removed() && names.contains(line.name())) {
-                    // has another number now, which is told as a break
+                    // the member is still there; if it has another number now, Compatibility reports a break
                     continue;
                 }
                 if (line.removed() || isOurs) {
-                    // a component that @Field keeps at its number may change its name
+                    // the number may be in use, since a component that @Field keeps at its number may change its name
                     lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
                 }
             }
@@ -346,7 +388,7 @@ public final class Lock {
         }
     }
 
-    /** As it is committed. */
+    /** Returns the text of the lock file as it is committed. */
     public String text() {
         StringBuilder text = new StringBuilder();
         comments(text, HEAD);

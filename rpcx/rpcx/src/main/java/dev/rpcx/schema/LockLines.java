@@ -4,7 +4,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The lines that a type has in a lock, by number. */
+/** Makes the lines that a type, a request or a reply has in a lock, by number. */
 final class LockLines {
     private LockLines() {}
 
@@ -35,7 +35,8 @@ final class LockLines {
     }
 
     /**
-     * A user's message that is the whole request or reply is one line of number 0. Lines of a stream's items say so.
+     * Returns the lines of a request or reply. A user's message that is the whole request or reply is a single line
+     * with the number 0. The lines of a stream's items say that they belong to a stream.
      */
     static Map<Integer, Lock.Line> of(Lock.Sent sent) {
         MessageType type = sent.type();

@@ -11,17 +11,20 @@ import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** One Protobuf message and the Java type that it carries. Two uses of a generic type are two messages. */
+/** One Protobuf message and the Java type that it carries. Two different uses of a generic type are two messages. */
 public final class MessageType implements Shape {
-    /** What stands behind a message on the Java side. */
+    /** Form that a message has on the Java side. */
     public enum Kind {
-        /** A record: accessors and the canonical constructor. */
+        /** A record, with its accessors and the canonical constructor. */
         RECORD,
-        /** A class with a constructor without parameters, getters and setters. */
+        /** A class with a constructor without parameters, and with getters and setters. */
         BEAN,
-        /** A sealed type: one field for each case, of which at most one is set. */
+        /** A sealed type, with one field for each case, of which at most one is set. */
         ONEOF,
-        /** Any value that is no message of its own, as field 1. */
+        /**
+         * A single value as field 1: one that is not a message of its own, or one that can be null. For {@code void}
+         * the message has no field.
+         */
         WRAPPER,
         /** The parameters of a method. */
         PARAMETERS
@@ -41,7 +44,7 @@ public final class MessageType implements Shape {
     private @Nullable Object unknownCase;
     private List<Reserved> reserved = List.of();
 
-    /** A number that a removed field had, with its name. */
+    /** A number that a removed field had, with the name of the field. */
     public record Reserved(int number, String name) {}
 
     MessageType(String protoName, Kind kind, Class<?> javaClass, String javaName) {
@@ -90,42 +93,54 @@ public final class MessageType implements Shape {
         return 2;
     }
 
-    /** Which of the five forms it has. */
+    /** Returns which of the five forms the message has. */
     public Kind kind() {
         return kind;
     }
 
-    /** The erased Java type of a value; {@code Object[]} for parameters. */
+    /** Returns the erased Java type of a value, which is {@code Object[]} for parameters. */
     public Class<?> javaClass() {
         return javaClass;
     }
 
-    /** The type as its uses are told apart: {@code com.acme.Page<com.acme.Item>}. */
+    /**
+     * Returns the name of the Java type with its type arguments, which tells the uses of a generic type apart:
+     * {@code com.acme.Page<com.acme.Item>}.
+     */
     public String javaName() {
         return javaName;
     }
 
-    /** Of parameters: how many the method has, those included that are streams and no field. */
+    /**
+     * Returns how many parameters the method has, including parameters that are streams and therefore no fields. This
+     * is for {@code PARAMETERS} only.
+     */
     public int arity() {
         return arity;
     }
 
-    /** Of parameters: which of them each field is. */
+    /**
+     * Returns for each field the position of its parameter in the method, counted from 0. This is for
+     * {@code PARAMETERS} only.
+     */
     public List<Integer> positions() {
         return positions;
     }
 
-    /** Where the numbers came from. */
+    /** Returns the source of the numbers. */
     public NumberSource source() {
         return source;
     }
 
-    /** In the order of declaration, which is the order of the constructor's parameters. */
+    /** Returns the fields in the order of declaration, which is the order of the constructor's parameters. */
     public List<FieldType> fields() {
         return fields;
     }
 
-    /** Places in {@link #fields} in the order of numbers, in which they are written. */
+    /**
+     * Returns the indexes of {@link #fields} in the order of the fields' numbers, which is the order in which fields
+     * are written.
+     */
     public int[] inOrderOfNumbers() {
         return IntStream.range(0, fields.size())
                 .boxed()
@@ -134,17 +149,21 @@ public final class MessageType implements Shape {
                 .toArray();
     }
 
-    /** Of a record or bean, one a field. */
+    /** Returns the getter of each field of a record or bean. */
     public List<Method> getters() {
         return getters;
     }
 
-    /** Of a bean, one a field. */
+    /** Returns the setter of each field of a bean. */
     public List<Method> setters() {
         return setters;
     }
 
-    /** Of a record the canonical one, of a bean the one without parameters. */
+    /**
+     * Returns the canonical constructor of a record, or the constructor without parameters of a bean.
+     *
+     * @throws IllegalStateException if the message is neither
+     */
     public Constructor<?> constructor() {
         if (constructor == null) {
             throw new IllegalStateException(protoName + " is a " + kind + " and has no constructor");
@@ -152,32 +171,40 @@ public final class MessageType implements Shape {
         return constructor;
     }
 
-    /** Of a sealed type: what a case of a newer peer is read as. */
+    /**
+     * Returns the value that a case of a newer peer is read as; null for a sealed type without one, and for all other
+     * forms.
+     */
     public @Nullable Object unknownCase() {
         return unknownCase;
     }
 
-    /** Numbers and names of removed fields. */
+    /** Returns the numbers and names of removed fields. */
     public List<Reserved> reserved() {
         return reserved;
     }
 
     /**
-     * Whether a value has a set or a map anywhere in it: their order differs from process to process, and comparing two
-     * of them takes longer than reading them. For a type whose messages are whole.
+     * Says whether a value has a set or a map anywhere in it. The order of a set or a map differs from process to
+     * process, and comparing two of them takes longer than reading them. All messages of the type must have their
+     * fields already.
      */
     public static boolean holdsSetOrMap(Shape shape) {
         return holds(shape, MessageType::isSetOrMap, new HashSet<>());
     }
 
-    /** Whether a value has a decimal in it, that of a set's elements or a map's values included. For a whole type. */
+    /**
+     * Says whether a message has a decimal anywhere in it, including decimals that are a set's elements or a map's
+     * values; a map's keys are not looked at. All messages of the type must have their fields already.
+     */
     public static boolean holdsDecimal(Shape shape) {
         return holds(shape, field -> field.shape() == WellKnown.DECIMAL, new HashSet<>());
     }
 
     /**
-     * Whether equal values may be written as different bytes: where there is a set or a map, or a {@link Collection},
-     * which is read as a list and may be written from a set. For a type whose messages are whole.
+     * Says whether equal values may be written as different bytes. They may be where there is a set or a map, or a
+     * {@link Collection}, which is read as a list and may be written from a set. All messages of the type must have
+     * their fields already.
      */
     public static boolean mayHaveNoOrder(Shape shape) {
         return holds(shape, field -> isSetOrMap(field) || field.javaClass() == Collection.class, new HashSet<>());

@@ -1,13 +1,19 @@
 package dev.rpcx.schema;
 
-/** Where the numbers of a type come from. */
+/** Source of the numbers of a type. */
 public enum NumberSource {
-    /** {@link Field} on each. */
+    /** Each member has its number by {@link Field}. */
     ANNOTATION,
-    /** The lock file. */
+    /** The lock file gives the numbers. */
     LOCK,
-    /** The order of declaration: a quick start only, since a component put in between renumbers those after it. */
+    /**
+     * The order of declaration gives the numbers. This is for a quick start only, since a component that is inserted
+     * renumbers all components after it.
+     */
     ORDER,
-    /** Given by the form itself: a method's parameters by position, a list within a list by 1. */
+    /**
+     * The form itself gives the numbers: a method's parameters are numbered by position, and a list within a list is
+     * field 1.
+     */
     FIXED
 }

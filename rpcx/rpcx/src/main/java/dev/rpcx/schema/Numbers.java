@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Gives out the numbers of one type's members, from one source only. */
+/** Assigns the numbers of one type's members, all of them from a single source. */
 final class Numbers {
     private static final String REMOVED = ", which was removed";
 
@@ -20,7 +20,7 @@ final class Numbers {
     private int next;
 
     /**
-     * @param otherwise where numbers come from when there is neither annotation nor lock
+     * @param otherwise source of the numbers if there is neither an annotation nor a lock
      * @param extending whether a member that is not in the lock gets the next free number instead of being refused
      */
     Numbers(
@@ -55,7 +55,11 @@ final class Numbers {
         return source;
     }
 
-    /** A number that no member may have. */
+    /**
+     * Reserves a number that no member may have.
+     *
+     * @param by what the number is reserved for, named in errors
+     */
     void take(int number, String by) {
         taken.put(number, by);
     }
@@ -74,8 +78,9 @@ final class Numbers {
     }
 
     /**
-     * Whether it was removed, and has its number again. Where it is of a library that is an older one than that of
-     * whoever wrote the lock, the two are the same. Where it is not, the lock's own check tells.
+     * Says whether the lock marks the member as removed, and {@code @Field} gives it the same number again; if so, the
+     * number is taken by the member from now on. If the type comes from a library in an older version than the one for
+     * which the lock was written, the old member and this one are the same. If not, the lock's own check reports it.
      */
     private boolean isGivenAgain(int number, String name) {
         Lock.Line line = source != NumberSource.ANNOTATION || locked == null
@@ -116,7 +121,7 @@ final class Numbers {
         return line.number();
     }
 
-    /** Refuses a member of a number of its own that the lock has at another one. */
+    /** Refuses a member with this number if the lock has a member of this name at another number. */
     void refuseOther(String name, int number) {
         Lock.Line line = locked == null ? null : locked.lines().get(name);
         if (line != null && line.number() != number) {
@@ -125,7 +130,10 @@ final class Numbers {
         }
     }
 
-    /** Removed fields, whose numbers are never given again. */
+    /**
+     * Returns the removed members, whose numbers are never given again. A member that has its old number again is not
+     * among them.
+     */
     List<MessageType.Reserved> reserved() {
         List<MessageType.Reserved> reserved = new ArrayList<>();
         if (locked != null) {

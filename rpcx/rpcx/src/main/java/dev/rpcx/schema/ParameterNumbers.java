@@ -5,11 +5,14 @@ import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Which numbers a method's parameters have, alike for the annotation processor and for a start. */
+/** Finds the numbers of a method's parameters, in the same way for the annotation processor and at start. */
 public final class ParameterNumbers {
     private ParameterNumbers() {}
 
-    /** Those of {@link Field}, and of the places of those that have none. */
+    /**
+     * Returns for each parameter, in their order, the number of its {@link Field}, or its position, counted from 1, if
+     * it has none.
+     */
     public static <T> List<Integer> of(List<T> parameters, Function<T, @Nullable Field> annotation) {
         List<Integer> numbers = new ArrayList<>();
         for (T parameter : parameters) {
@@ -19,7 +22,10 @@ public final class ParameterNumbers {
         return numbers;
     }
 
-    /** Says that a class numbers the parameters of a method otherwise than an interface that it implements. */
+    /**
+     * Returns the text of the error for a class that gives the parameters of a method other numbers than an interface
+     * that it implements.
+     */
     public static String differ(String method, List<Integer> numbers, String declaring, List<Integer> declared) {
         return method + ": its parameters have the numbers " + numbers + ", and " + declared + " in " + declaring
                 + " (expected: the same @Field on both)";

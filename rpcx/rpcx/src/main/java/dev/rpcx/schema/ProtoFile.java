@@ -24,11 +24,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Services and their messages as one {@code .proto} file, for callers in other languages: as a descriptor, and as text
- * made from that descriptor. Needs {@code rpcx/types.proto}, which the jar carries, where a decimal or a local date
- * occurs. Not thread-safe.
+ * that is made from this descriptor. Where a decimal, a local date or a local date-time occurs, the file needs
+ * {@code rpcx/types.proto}, which the jar carries. Not thread-safe.
  */
 public final class ProtoFile {
-    /** The path under which other files import the types that Java has and Protobuf has not. */
+    /** Path under which other files import the types that Java has and Protobuf has not. */
     public static final String TYPES = "rpcx/types.proto";
 
     private static final String EMPTY = "google.protobuf.Empty";
@@ -46,7 +46,13 @@ public final class ProtoFile {
      */
     public record Rpc(String name, MessageType request, MessageType reply, boolean streamsIn, boolean streamsOut) {}
 
-    /** @param protoPackage such as {@code com.acme.greeter}; empty for none */
+    /**
+     * Creates a file without services and messages.
+     *
+     * @param protoPackage package of the file, such as {@code com.acme.greeter}; empty for none
+     * @throws SchemaException if it is not made of names with dots between, where each name has ASCII letters, digits
+     *     and underscores and begins with a letter
+     */
     public ProtoFile(String protoPackage) {
         if (!protoPackage.matches("([A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)*)?")) {
             throw new SchemaException(
@@ -62,14 +68,16 @@ public final class ProtoFile {
     }
 
     /**
-     * Adds a service with all messages that its methods need. Protobuf has one space of names, so its methods begin
-     * with a capital.
+     * Adds a service with all messages that its methods need. Protobuf has a single name space, so the names of methods
+     * begin with a capital letter.
+     *
+     * @throws SchemaException if two methods, or two fields of a message, have the same name in a {@code .proto}
      */
     public ProtoFile service(String name, List<Rpc> rpcs) {
         String serviceName = unique(identifier(name), "Service");
         ServiceDescriptorProto.Builder service =
                 ServiceDescriptorProto.newBuilder().setName(serviceName);
-        // types of the user's first: what is made up gives way to them
+        // the user's own types are added first, since the names of generated messages give way to theirs
         for (Rpc rpc : rpcs) {
             for (MessageType message : List.of(rpc.request(), rpc.reply())) {
                 if (isOfUser(message)) {
@@ -97,7 +105,7 @@ public final class ProtoFile {
         return this;
     }
 
-    /** Adds one message with all that it needs, and gives its name. */
+    /** Adds one message with all that it needs, and returns its name. */
     public String message(MessageType type) {
         return message(type, type.protoName());
     }
@@ -127,7 +135,10 @@ public final class ProtoFile {
         }
     }
 
-    /** In a package messages, enums, their values and services have names that differ. */
+    /**
+     * Returns the name that is wanted, or another one if it is taken, and takes it: the messages, enums, enum values
+     * and services of a package all have different names.
+     */
     private String unique(String wanted, String suffix) {
         String name = ascii(wanted);
         String free = name;
@@ -137,7 +148,7 @@ public final class ProtoFile {
         return free;
     }
 
-    /** A name of letters, digits and underscores, as Protobuf has them; it begins with a letter. */
+    /** Returns the name in letters, digits and underscores, which are what Protobuf allows; it begins with a letter. */
     private static String ascii(String name) {
         String ascii = name.replaceAll("[^A-Za-z0-9_]", "_");
         return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
@@ -165,7 +176,7 @@ public final class ProtoFile {
         }
         String name = unique(wanted, "Message");
         names.put(type, name);
-        // its place is taken before its parts are looked at, which may contain it
+        // the message is added before its parts are described, since they may contain it
         int index = file.getMessageTypeCount();
         file.addMessageType(DescriptorProto.newBuilder().setName(name));
         file.setMessageType(index, describe(type, name));
@@ -213,7 +224,7 @@ public final class ProtoFile {
             }
             message.addField(descriptor);
         }
-        // what `optional` is to a descriptor: a oneof of its own, after all others
+        // in a descriptor, an `optional` field has a oneof of its own, which stands behind all other oneofs
         for (FieldDescriptorProto.Builder field : message.getFieldBuilderList()) {
             if (field.getProto3Optional()) {
                 field.setOneofIndex(message.getOneofDeclCount());
@@ -223,7 +234,7 @@ public final class ProtoFile {
         Set<String> live = new HashSet<>();
         message.getFieldList().forEach(field -> live.add(field.getName()));
         for (MessageType.Reserved reserved : type.reserved()) {
-            // 0 is what a lock has for the unknown case of a sealed type, and no number of Protobuf's
+            // a lock has the number 0 for the unknown case of a sealed type; Protobuf has no field 0
             if (reserved.number() > 0) {
                 message.addReservedRange(DescriptorProto.ReservedRange.newBuilder()
                         .setStart(reserved.number())
@@ -238,8 +249,8 @@ public final class ProtoFile {
     }
 
     /**
-     * A map is a repeated message of key and value; where Protobuf's {@code map<>} does not take the key, it is written
-     * as such.
+     * Describes a map as a repeated message of key and value. Where Protobuf's {@code map<>} does not take the type of
+     * the key, the text of the file has this message instead of {@code map<>}.
      */
     private void mapEntry(
             DescriptorProto.Builder message, FieldDescriptorProto.Builder field, FieldType type, String messageName) {
@@ -249,7 +260,7 @@ public final class ProtoFile {
                     case BOOL, BYTE, SHORT, CHAR, INT, LONG, STRING -> true;
                     default -> false;
                 };
-        // the name that protoc itself would give it, which it insists on
+        // protoc gives the message of an entry this name itself, and insists on it
         String name = identifier(snake(type.name())) + "Entry";
         DescriptorProto.Builder entry = DescriptorProto.newBuilder().setName(name);
         FieldDescriptorProto.Builder keyField =
@@ -262,7 +273,7 @@ public final class ProtoFile {
         if (real) {
             entry.setOptions(MessageOptions.newBuilder().setMapEntry(true));
         } else {
-            // always written, as in a map
+            // key and value are always written, as in a map
             optionalScalar(entry);
         }
         message.addNestedType(entry);
@@ -292,7 +303,7 @@ public final class ProtoFile {
         }
     }
 
-    /** The qualified name of a message or enum, null for a scalar. */
+    /** Returns the qualified name of a message or enum; null for a scalar. */
     private @Nullable String typeOf(Shape shape) {
         if (shape instanceof MessageType message) {
             return qualified(message(message, message.protoName()));
@@ -345,7 +356,7 @@ public final class ProtoFile {
         return name;
     }
 
-    /** {@code textField} is {@code text_field}. */
+    /** Returns the name in snake case, such as {@code text_field} for {@code textField}. */
     static String snake(String name) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < name.length(); i++) {
@@ -365,12 +376,12 @@ public final class ProtoFile {
         return text.charAt(0) == '_' || Character.isDigit(text.charAt(0)) ? "f" + text : text.toString();
     }
 
-    /** For protobuf-java's own tools. */
+    /** Returns the descriptor of the file, which the tools of protobuf-java read. */
     public FileDescriptorProto descriptor() {
         return file.build();
     }
 
-    /** What protoc reads. */
+    /** Returns the text of the file, which protoc reads. */
     public String text() {
         return new ProtoText(descriptor()).toString();
     }

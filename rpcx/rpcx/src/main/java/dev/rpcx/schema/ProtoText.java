@@ -8,7 +8,7 @@ import com.google.protobuf.DescriptorProtos.MethodDescriptorProto;
 import com.google.protobuf.DescriptorProtos.ServiceDescriptorProto;
 import java.util.Locale;
 
-/** A descriptor in protoc's language. */
+/** Text of a {@code .proto} file, written from the file's descriptor in the language that protoc reads. */
 final class ProtoText {
     private final StringBuilder text = new StringBuilder();
     private final String prefix;
@@ -38,12 +38,16 @@ final class ProtoText {
         if (typeName.startsWith(prefix)) {
             return typeName.substring(prefix.length());
         }
-        // protoc looks for the first part of a name in our own package first: `rpcx` in `com.acme.rpcx` would be ours
+        // protoc looks up the first part of a name in our own package first, so it would take `rpcx` for a part of our
+        // package if our package is `com.acme.rpcx`
         boolean ambiguous = prefix.contains(typeName.substring(0, typeName.indexOf('.', 1) + 1));
         return ambiguous ? typeName : typeName.substring(1);
     }
 
-    /** In a service protoc takes a method for a type of the same name. */
+    /**
+     * Returns the name of a type for use in this service. Where a method of the service has the same name as a type,
+     * protoc takes the name for the method, so the type gets its full name.
+     */
     private String name(String typeName, ServiceDescriptorProto service) {
         String name = name(typeName);
         return service.getMethodList().stream().anyMatch(m -> m.getName().equals(name)) ? typeName : name;
@@ -138,7 +142,7 @@ final class ProtoText {
 
     @Override
     public String toString() {
-        // `repeated` belongs to a map's descriptor, not to its text
+        // a map is `repeated` in its descriptor, and not in the text
         return text.toString().replace("repeated map<", "map<");
     }
 }

@@ -1,11 +1,11 @@
 package dev.rpcx.schema;
 
-/** Java types that are one Protobuf scalar. */
+/** Java types of which each value is a single Protobuf scalar. */
 public enum Scalar implements Shape {
     BOOL("bool", 0),
     BYTE("int32", 0),
     SHORT("int32", 0),
-    /** A UTF-16 unit by its number. */
+    /** A UTF-16 code unit, sent as its number. */
     CHAR("uint32", 0),
     INT("int32", 0),
     LONG("int64", 0),
@@ -13,9 +13,11 @@ public enum Scalar implements Shape {
     DOUBLE("double", 1),
     STRING("string", 2),
     BYTES("bytes", 2),
-    /** Two's complement, most significant byte first, as few bytes as hold it, at least one. */
+    /**
+     * Two's complement with the most significant byte first, in as few bytes as hold the value, and in at least one.
+     */
     BIG_INTEGER("bytes", 2),
-    /** Sixteen bytes, most significant first. */
+    /** Sixteen bytes with the most significant byte first. */
     UUID("bytes", 2);
 
     private final String protoName;

@@ -37,20 +37,22 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Java types as Protobuf messages. A type is looked at once; what cannot be mapped is a {@link SchemaException} that
- * names the component. Thread-safe.
+ * Maps Java types to Protobuf messages. Each type is looked at once. A type that cannot be mapped is refused with a
+ * {@link SchemaException} that names the component. Thread-safe.
  *
- * <p>Rules. A method's parameters are the fields 1 to n of one message, except that a single parameter that is itself a
- * message (a record, a class, a sealed type) is that message; a result likewise, otherwise it is field 1. A value with
- * a Protobuf default (number, boolean, string, bytes, an enum with an unknown) is not sent when it is that default, and
- * must not be null unless boxed, {@code Optional} or annotated {@code Nullable}. A parameter that is a
- * {@code Flow.Publisher} is a stream and no field. A value without one (a message, a date, a decimal, a big integer, a
- * UUID, an enum without an unknown) is null when absent.
+ * <p>Rules. The parameters of a method are the fields 1 to n of one message, except that a single parameter that is
+ * itself a message (a record, a class, a sealed type) and cannot be null is that message. A result that is itself a
+ * message and cannot be null is that message too; any other result is field 1. A value with a Protobuf default (a
+ * number, a boolean, a string, bytes, an enum with a constant of number 0, such as one that stands for the unknown) is
+ * not sent when it is that default, and must not be null, unless it is boxed, {@code Optional} or annotated
+ * {@code Nullable}. A value without a Protobuf default (a message, a date, a decimal, a big integer, a UUID, an enum
+ * without a constant of number 0) is null when it is absent. A parameter that is a {@code Flow.Publisher} is a stream,
+ * and not a field.
  *
- * <p>Numbers: {@link Field}, or the {@link Lock}, or else the order of declaration.
+ * <p>The numbers come from {@link Field}, or from the {@link Lock}, or else from the order of declaration.
  *
- * <p>Longer than 400 lines because each kind of type, which may contain any other, is looked at here, so that all meet
- * in one table of shapes.
+ * <p>This class is longer than 400 lines because each kind of type, which may contain any other kind, is looked at
+ * here, so that all kinds meet in one table of shapes.
  */
 public final class Schema {
     private static final Map<Class<?>, Shape> SIMPLE = Map.ofEntries(
@@ -84,7 +86,9 @@ public final class Schema {
 
     static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /** Types of results that are completed later. The last of them stands above this package. */
+    /**
+     * Names of the types of results that are completed later. The last of them belongs to a layer above this package.
+     */
     private static final Set<String> STAGES =
             Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
 
@@ -94,12 +98,15 @@ public final class Schema {
     private final Map<String, Use> names = new HashMap<>();
 
     /**
-     * Keys of {@link #shapes} that have come since the outermost type was begun: none of them counts unless all are
-     * whole.
+     * Keys of {@link #shapes} that were added since the outermost type was begun. They are valid only if all of them
+     * become whole.
      */
     private final List<Use> unfinished = new ArrayList<>();
 
-    /** With the numbers of this lock; a component that the lock should have and has not is refused. */
+    /**
+     * Creates a schema with the numbers of this lock. A component that the lock should have, and does not have, is
+     * refused.
+     */
     public Schema(Lock lock) {
         this(lock, false);
     }
@@ -110,24 +117,31 @@ public final class Schema {
     }
 
     /**
-     * Gives what is not in the lock the next free number, where {@link #Schema(Lock)} would refuse it: for writing the
-     * next lock.
+     * Returns a schema that gives the next free number to what is not in the lock, where {@link #Schema(Lock)} would
+     * refuse it. It serves to write the next lock.
      */
     public static Schema extending(Lock lock) {
         return new Schema(lock, true);
     }
 
-    /** Where numbers come from that have no annotation. */
+    /** Returns the lock that gives the numbers of types without annotations. */
     Lock lock() {
         return lock;
     }
 
-    /** All messages and enums met so far, those made up for containers included. */
+    /**
+     * Returns all messages and enums that have been met so far, including messages that were made up for containers.
+     */
     public synchronized List<Shape> shapes() {
         return List.copyOf(shapes.values());
     }
 
-    /** The message that a call of this method sends. */
+    /**
+     * Returns the message that a call of this method sends.
+     *
+     * @throws SchemaException if a parameter cannot be mapped, or has a number that is not allowed or is taken, or has
+     *     none while others have one
+     */
     public synchronized MessageType parameters(Method method) {
         Parameter[] parameters = method.getParameters();
         String where = where(method);
@@ -166,18 +180,21 @@ public final class Schema {
                 .parameters(parameters.length, positions);
     }
 
-    /** A type variable that has a stream as its bound is none: nobody says of what it is. */
+    /**
+     * Says whether the parameter is a stream. A type variable whose bound is a stream is not one, since nothing says
+     * what its items are.
+     */
     private static boolean isStream(Parameter parameter) {
         return parameter.getType() == Flow.Publisher.class
                 && !(parameter.getParameterizedType() instanceof TypeVariable<?>);
     }
 
     /**
-     * The message that a call of this method brings back: of what a {@link CompletionStage} completes with, of each
-     * item of a stream.
+     * Returns the message that a call of this method brings back: the message of the value with which a
+     * {@link CompletionStage} completes, or of each item of a stream.
      *
-     * @throws SchemaException the type cannot be mapped, or is a future that is no stage: nobody would be told of its
-     *     end; or it is a stage of a class of its own, which no client can make
+     * @throws SchemaException if the type cannot be mapped; if it is a future that is not a stage, since no one would
+     *     be told of its end; or if it is a stage of a class of its own, which no client can make
      */
     public synchronized MessageType result(Method method) {
         String where = "result of " + where(method);
@@ -204,26 +221,27 @@ public final class Schema {
         return message(use, nullable, capital(method.getName()) + "Reply", where);
     }
 
-    /** The message that carries one value of this type. */
+    /** Returns the message that carries one value of this type. */
     public synchronized MessageType value(Type type) {
         return value(type, type.getTypeName());
     }
 
     /**
-     * The same for a value of a method: a parameter by itself, or an item of the stream that it takes.
+     * Returns the message that carries one value of a method: a parameter by itself, or an item of the stream that the
+     * method takes.
      *
-     * @throws SchemaException the type cannot be mapped; its text names the method
+     * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
      */
     public synchronized MessageType value(Type type, Method of) {
         return value(type, where(of));
     }
 
     /**
-     * The message that carries a parameter by itself, which can be null where its declaration says so. A message among
-     * other parameters is itself also where it can be null: on the native wire its bytes are the same then, so no lock
-     * would tell of a change.
+     * Returns the message that carries a parameter by itself, which can be null if the parameter's declaration says so.
+     * A message among other parameters is itself even if it can be null: on the native wire its bytes are the same in
+     * both cases, so no lock would report the change.
      *
-     * @throws SchemaException the type cannot be mapped; its text names the method
+     * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
      */
     public synchronized MessageType value(Parameter parameter) {
         String where = where((Method) parameter.getDeclaringExecutable());
@@ -240,7 +258,10 @@ public final class Schema {
         return message(use, false, use.simpleName() + "Value", where);
     }
 
-    /** An item of a stream is never null, and there is no other value of this type. */
+    /**
+     * Refuses {@code void} and {@code Void} where a value is needed. An item of a stream is never null, and these types
+     * have no other value.
+     */
     private static void refuseVoid(Use use, String where) {
         if (use.raw() == void.class || use.raw() == Void.class) {
             throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: it has no value but null");
@@ -252,8 +273,8 @@ public final class Schema {
     }
 
     /**
-     * A box stands for its primitive type where Java has room for nothing else: a {@code CompletableFuture<Integer>} is
-     * the other side's {@code int}.
+     * Returns the primitive type of a box, and any other type as it is, for uses in which Java allows no primitive
+     * type: a {@code CompletableFuture<Integer>} is the other side's {@code int}.
      */
     private static Use unboxed(Use use) {
         Class<?> raw = MethodType.methodType(use.raw()).unwrap().returnType();
@@ -313,7 +334,10 @@ public final class Schema {
         return new FieldType(name, number, holder, shape, null, raw);
     }
 
-    /** Whether absence is null for this shape without being told so. */
+    /**
+     * Says whether an absent value of this shape is null even if its declaration does not say that it can be null. This
+     * is false for all enums, although an absent value is null for an enum without a constant of number 0.
+     */
     public static boolean hasNull(Shape shape) {
         return shape instanceof MessageType
                 || shape instanceof WellKnown
@@ -332,7 +356,10 @@ public final class Schema {
         return isContainer(use.raw()) ? wrapper(use, where) : shape(use, where);
     }
 
-    /** Arrays are equal only to themselves: a set of them has doubles, a map finds none. */
+    /**
+     * Refuses arrays as elements of a set and as keys of a map. An array is equal only to itself, so a set of arrays
+     * would have doubles, and a map would find none of its keys.
+     */
     private static Shape compared(Shape element, String where) {
         if (element == Scalar.BYTES) {
             throw new SchemaException(where + ": a byte[] is equal to no other (expected: a String, or a record with an"
@@ -341,7 +368,7 @@ public final class Schema {
         return element;
     }
 
-    /** A container where Protobuf has room for one value only: a message with the container as field 1. */
+    /** Returns a message with a container as field 1, where Protobuf has room for one value only. */
     private MessageType wrapper(Use use, String where) {
         Shape known = shapes.get(use);
         if (known instanceof MessageType message) {
@@ -353,9 +380,9 @@ public final class Schema {
     }
 
     /**
-     * Adds a message before its fields, so that a type may contain itself. A message whose fields cannot be mapped
-     * takes along every type that has come since: each of them may contain it. A type that came before cannot contain
-     * it without being unfinished itself.
+     * Adds a message before its fields, so that a type may contain itself. If the fields of a message cannot be mapped,
+     * every message that was added after it is removed with it, since each of them may contain it. A message that was
+     * added before cannot contain it without being unfinished itself.
      */
     private MessageType whole(Use use, MessageType message, Runnable fields) {
         int first = unfinished.size();
@@ -449,7 +476,8 @@ public final class Schema {
                     component.getName(),
                     numbers.of(component, component.getName(), i + 1),
                     type,
-                    // one that is not for components, such as Spring's, is given to the accessor alone
+                    // the compiler gives an annotation that is not for components, such as Spring's, to the accessor
+                    // alone
                     nullable(
                             component,
                             component.getAnnotatedType(),
@@ -467,7 +495,10 @@ public final class Schema {
         }
     }
 
-    /** The compiler gives the number of a component to its accessor, unless that is written out. */
+    /**
+     * Refuses a number on a record's accessor that is not the component's number. The compiler gives the component's
+     * number to its accessor, unless the accessor is written out.
+     */
     private static void refuseStrayNumber(RecordComponent component) {
         Method accessor = component.getAccessor();
         Field onAccessor = accessor.getAnnotation(Field.class);
@@ -476,7 +507,11 @@ public final class Schema {
         }
     }
 
-    /** @param read what has the numbers of the class's components */
+    /**
+     * Refuses numbers in a class and its superclasses that nothing reads.
+     *
+     * @param read fields and getters that have the numbers of the class's components
+     */
     private static void refuseStrayNumbers(Class<?> raw, List<AnnotatedElement> read) {
         for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
             for (java.lang.reflect.Field field : c.getDeclaredFields()) {
@@ -485,7 +520,7 @@ public final class Schema {
                 }
             }
             for (Method method : c.getDeclaredMethods()) {
-                // the compiler gives a bridge the annotations of the method that it leads to
+                // the compiler gives a bridge method the annotations of the method that it leads to
                 if (method.isAnnotationPresent(Field.class) && !method.isBridge() && !read.contains(method)) {
                     throw strayNumber(method, true);
                 }
@@ -602,7 +637,7 @@ public final class Schema {
             }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             int number = numbers.of(each, name, position);
-            // a lock calls what stands for the unknown by its class
+            // a lock names the case that stands for the unknown by its class
             numbers.refuseOther(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
@@ -691,8 +726,8 @@ public final class Schema {
     }
 
     /**
-     * Any annotation of that name counts: JSpecify's, Jakarta's, Spring's, one of the user's own, if it is kept at run
-     * time.
+     * Says whether one of the elements has an annotation {@code Nullable}. Any annotation of that name counts, such as
+     * JSpecify's, Jakarta's, Spring's or one of the user's own, if it is kept at run time.
      */
     private static boolean nullable(AnnotatedElement... elements) {
         for (AnnotatedElement each : elements) {

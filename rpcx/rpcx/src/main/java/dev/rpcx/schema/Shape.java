@@ -1,10 +1,13 @@
 package dev.rpcx.schema;
 
-/** What one value is on the wire: the type of a Protobuf field, without its number and label. */
+/** Type of one value on the wire, which is the type of a Protobuf field without the field's number and label. */
 public sealed interface Shape permits Scalar, WellKnown, EnumType, MessageType {
-    /** The name it has in a {@code .proto}. */
+    /** Returns the name of this type in a {@code .proto} file. */
     String protoName();
 
-    /** Protobuf's wire type of one value, not packed: 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes. */
+    /**
+     * Returns Protobuf's wire type of a single value that is not packed: 0 is a varint, 1 eight bytes, 2
+     * length-delimited, 5 four bytes.
+     */
     int wireType();
 }

@@ -7,9 +7,11 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * What a newer peer's value is read as: on an enum's constant, or on a record without components among the cases of a
- * sealed interface; on one of a type at most. An enum's constant {@code UNKNOWN}, {@code UNSPECIFIED} or
- * {@code UNRECOGNIZED} is one without being told so. An enum's unknown has the number 0.
+ * Marks what stands for the unknown: a value that only a newer peer knows is read as the marked constant or case. This
+ * annotation stands on a constant of an enum, or on a record without components that is a case of a sealed interface,
+ * and on at most one constant or case of a type. In an enum without this annotation, the first constant named
+ * {@code UNKNOWN}, {@code UNSPECIFIED} or {@code UNRECOGNIZED} stands for the unknown. The constant of an enum that
+ * stands for the unknown has the number 0.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -10,9 +10,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** One use of a class, with what its type parameters stand for there. */
+/** One use of a class, together with the types that its type parameters stand for in this use. */
 record Use(Class<?> raw, List<Use> args) {
-    /** A type that has itself with longer parameters as a part would have no end. */
+    /**
+     * Max depth of types inside each other, where a type without arguments counts as 1. Without this limit, a type that
+     * contains itself with ever longer type parameters would have no end.
+     */
     static final int MOST_DEPTH = 16;
 
     static Use of(Type type, Map<TypeVariable<?>, Use> bindings, String where) {
@@ -72,7 +75,7 @@ record Use(Class<?> raw, List<Use> args) {
         return args.get(0);
     }
 
-    /** {@code Page<Item>} is {@code PageOfItem}. */
+    /** Returns the name of the message for this use, such as {@code PageOfItem} for {@code Page<Item>}. */
     String simpleName() {
         StringBuilder name = new StringBuilder(
                 raw == byte[].class
@@ -84,7 +87,7 @@ record Use(Class<?> raw, List<Use> args) {
         return name.toString();
     }
 
-    /** How a lock names it: without spaces. */
+    /** Returns the name of this use in a lock, which contains no spaces. */
     String key() {
         if (args.isEmpty()) {
             return raw.getName();

@@ -5,15 +5,18 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * How bad the network is: shares of frames, each from 0 to 1. Frames that belong to no call (settings, dictionary, pings) pass untouched.
+ * Faults of a bad network: for each kind of fault, the fraction of frames that meet it, from 0 to 1. Frames that belong
+ * to no call (settings, dictionary, pings) pass untouched. Immutable and thread-safe.
  *
- * @param seed decides everything: the same frames of calls in the same order meet the same faults, whatever passes between them
- * @param delay share of the frames that wait, and all behind them in the same direction
- * @param delayedBy how long they wait
- * @param loss share that does not arrive
- * @param duplicate share that arrives twice
- * @param reorder share that arrives after the next one
- * @param cut share that does not arrive and ends the connection, both ways, behind what has arrived
+ * @param seed number that decides everything: the same frames of calls in the same order meet the same faults, whatever
+ *     passes between them
+ * @param delay fraction of frames that wait, and hold up all frames behind them in the same direction
+ * @param delayedBy time for which a delayed frame waits, 0 to 1 min
+ * @param loss fraction of frames that do not arrive
+ * @param duplicate fraction of frames that arrive twice
+ * @param reorder fraction of frames that arrive after the next frame of a call
+ * @param cut fraction of frames that do not arrive, and at which the connection ends in both directions, behind the
+ *     frames that have been passed on
  */
 public record Faults(
         long seed, double delay, Duration delayedBy, double loss, double duplicate, double reorder, double cut) {
@@ -30,13 +33,19 @@ public record Faults(
         }
     }
 
-    /** What becomes of a frame. */
+    /** What becomes of one frame. */
     public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}
 
-    /** Of the next frame of a call, in one direction of one connection, whose own random numbers these are. */
+    /**
+     * Draws the fate of the next frame of a call.
+     *
+     * @param random what {@code random(connection, up)} returned for the frame's connection and direction; it serves
+     *     this direction alone
+     */
     public Fate fate(Random random) {
         Objects.requireNonNull(random, "random: null (expected: one of random(connection, up))");
-        // all are drawn for every frame of a call: one fault more does not move the others
+        // all five numbers are drawn for every frame of a call, so that one more kind of fault does not change the
+        // others
         return new Fate(
                 random.nextDouble() < delay,
                 random.nextDouble() < loss,
@@ -45,7 +54,12 @@ public record Faults(
                 random.nextDouble() < cut);
     }
 
-    /** The random numbers of a connection's direction: the same seed gives the same ones. */
+    /**
+     * Returns the random numbers of one direction of a connection. The same seed gives the same numbers.
+     *
+     * @param connection number of the connection
+     * @param up whether the direction is from the client to the server
+     */
     public Random random(long connection, boolean up) {
         return new Random(seed * 31 + 2 * connection + (up ? 0 : 1));
     }
@@ -56,33 +70,36 @@ public record Faults(
         }
     }
 
-    /** None yet; the methods below add one each. */
+    /** Returns faults with this seed that meet no frame yet; each of the methods below adds one kind of fault. */
     public static Faults seeded(long seed) {
         return new Faults(seed, 0, Duration.ZERO, 0, 0, 0, 0);
     }
 
-    /** These, and frames that wait. */
+    /** Returns these faults, and in addition this fraction of frames that wait for {@code by}, 0 to 1 min. */
     public Faults delaying(double share, Duration by) {
         Objects.requireNonNull(by, "by: null (expected: 0 to 1 min)");
         return new Faults(seed, share, by, loss, duplicate, reorder, cut);
     }
 
-    /** These, and frames that do not arrive. */
+    /** Returns these faults, and in addition this fraction of frames that do not arrive. */
     public Faults losing(double share) {
         return new Faults(seed, delay, delayedBy, share, duplicate, reorder, cut);
     }
 
-    /** These, and frames that arrive twice. A request that does breaks the rules of the wire: its connection ends. */
+    /**
+     * Returns these faults, and in addition this fraction of frames that arrive twice. A request that arrives twice
+     * breaks the rules of the wire, so its connection ends.
+     */
     public Faults duplicating(double share) {
         return new Faults(seed, delay, delayedBy, loss, share, reorder, cut);
     }
 
-    /** These, and frames that change places. */
+    /** Returns these faults, and in addition this fraction of frames that are swapped with the next one. */
     public Faults reordering(double share) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, share, cut);
     }
 
-    /** These, and connections that end. */
+    /** Returns these faults, and in addition this fraction of frames at which the connection ends. */
     public Faults cutting(double share) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, share);
     }

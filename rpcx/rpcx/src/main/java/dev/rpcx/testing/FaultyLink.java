@@ -18,9 +18,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A bad network between a client and a server of the native wire: it listens on a port of this host, and passes frames on as its
- * {@link Faults} say. Real sockets on both sides, so everything above them is the real thing. Two daemon threads a connection. Without
- * sockets: {@code Client.builder().faults}.
+ * A bad network between a client and a server of the native wire. It listens on a port of this host, and passes frames
+ * on as its {@link Faults} say. Both sides have real sockets, so everything above the sockets is the real thing. Each
+ * connection has two daemon threads, and one more daemon thread accepts connections. {@code Client.builder().faults}
+ * adds the same faults without a link, and without sockets for a client in process.
  *
  * <pre>{@code
  * try (FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), Faults.seeded(42).losing(0.01).cutting(0.001))) {
@@ -46,9 +47,9 @@ public final class FaultyLink implements AutoCloseable {
     }
 
     /**
-     * Listens, and returns when it can be reached.
+     * Starts a link to the server at this host and port, and returns once the link can be reached.
      *
-     * @throws IOException no port is to be had
+     * @throws IOException if no port is available
      */
     public static FaultyLink to(String host, int port, Faults faults) throws IOException {
         Objects.requireNonNull(host, "host: null (expected: a name or an address)");
@@ -62,12 +63,12 @@ public final class FaultyLink implements AutoCloseable {
         return link;
     }
 
-    /** Where it listens, on the loopback address. */
+    /** Returns the port on which the link listens, on the loopback address. */
     public int port() {
         return listening.getLocalPort();
     }
 
-    /** How many faults there have been. */
+    /** Returns how many faults have been drawn so far for frames of calls, in both directions of all connections. */
     public long faults() {
         return harmed.get();
     }
@@ -85,14 +86,15 @@ public final class FaultyLink implements AutoCloseable {
             try {
                 client = listening.accept();
             } catch (IOException e) {
-                // closed; or nothing can be accepted for a while, such as for want of descriptors
+                // the link is closed, or no connection can be accepted for a while, such as when no file descriptor is
+                // free
                 LockSupport.parkNanos(ACCEPT_PAUSE_NANOS);
                 continue;
             }
             try {
                 connect(client, connections++);
             } catch (IOException e) {
-                // the server is not there, which the client sees as a connection that ends
+                // the server cannot be reached, and the client sees its connection end
             }
         }
     }
@@ -119,7 +121,7 @@ public final class FaultyLink implements AutoCloseable {
             try {
                 socket.close();
             } catch (IOException e) {
-                // gone already
+                // the socket is closed already
             }
         }
     }
@@ -141,7 +143,7 @@ public final class FaultyLink implements AutoCloseable {
                 }
             }
         } catch (IOException e) {
-            // either side has ended
+            // one of the two sides has ended the connection
         } finally {
             end(from, to);
         }

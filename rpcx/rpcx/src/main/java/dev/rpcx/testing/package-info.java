@@ -1,8 +1,10 @@
 /**
- * What the tests of a service that uses RPCX may need. Starting point: {@link dev.rpcx.testing.FaultyLink}, a bad network in a box; its
- * {@link dev.rpcx.testing.Faults} do without a socket too, by {@code Client.builder().inProcess().faults(…)}.
+ * What the tests of a service that uses RPCX may need. Starting point: {@link dev.rpcx.testing.FaultyLink}, a simulated
+ * bad network. Its {@link dev.rpcx.testing.Faults} also work without a socket, by
+ * {@code Client.builder().inProcess().faults(…)}.
  *
- * <p>Threads: each says. Beside the JDK it imports {@code FaultyFrames} and Netty's buffers, and nothing else.
+ * <p>Threads: each class says which threads it uses. Besides the JDK, this package imports {@code FaultyFrames} and
+ * Netty's buffers, and nothing else.
  */
 @NullMarked
 package dev.rpcx.testing;

@@ -20,11 +20,11 @@ import java.util.TreeMap;
 import java.util.concurrent.Flow;
 
 /**
- * A service as it is published.
+ * Service as a class or an interface publishes it.
  *
- * @param isServed whether this is the service itself, so that what it has not is not published
- * @param rpcs one for each published name, in the names' order
- * @param unnamed methods of several parameters whose names the class does not have
+ * @param isServed whether {@code type} is the service itself, so that a method which it does not have is not published
+ * @param rpcs one for each published name, in the order of the names
+ * @param unnamed methods of several parameters for which the class file has no parameter names
  */
 record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> rpcs, List<String> unnamed) {
     static PublishedService of(Class<?> type, Schema schema) {
@@ -53,7 +53,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
     }
 
-    /** Of two forms of one method, of which one may leave the result out. */
+    /** Returns the more complete of two forms of one method, of which one may leave out the result. */
     private static Rpc ofForms(Class<?> type, Rpc one, Rpc other) {
         if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
@@ -78,12 +78,17 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 && rpc.reply().fields().isEmpty();
     }
 
-    /** Whether nothing but the simple name of its class says which service it is. */
+    /** Says whether nothing but the simple name of its class says which service this is. */
     boolean isNamedByItsClass() {
         return !type.isAnnotationPresent(RPCXServer.class) && !type.isAnnotationPresent(RPCXClient.class);
     }
 
-    /** Whether what goes one way in a call is of this service: no method has a slash in its name. */
+    /**
+     * Says whether a request or reply is one of this service. The service's name ends at the last slash, since no
+     * method has a slash in its name.
+     *
+     * @param call name of the request or reply in a lock
+     */
     boolean has(String call) {
         return call.substring(0, Math.max(0, call.lastIndexOf('/'))).equals(name);
     }
@@ -104,7 +109,8 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         for (Parameter parameter : method.getParameters()) {
             if (parameter.getType() == Flow.Publisher.class
                     && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
-                // what opens the stream has no place in a .proto: a call of many requests begins with the first of them
+                // the message that opens the stream has no place in a .proto: a call of many requests begins with the
+                // first of them
                 Type item = publisher.getActualTypeArguments()[0];
                 request = schema.value(item, method);
                 streamsIn = true;
@@ -114,7 +120,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         return new Rpc(published.name(), request, schema.result(method), streamsIn, streamsOut);
     }
 
-    /** Requests and replies, as a lock names them. */
+    /** Returns requests and replies by the names that they have in a lock. */
     Map<String, Lock.Sent> calls() {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
         for (Rpc rpc : rpcs) {

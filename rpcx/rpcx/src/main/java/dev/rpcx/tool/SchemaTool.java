@@ -36,8 +36,10 @@ import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code lock}, {@code check}, {@code compare} and {@code proto}, for a build. Exit code 0 good, 1 a mistake, 2 nothing to hold it against, 3
- * a break.
+ * Command-line tool for a build, with the commands {@code lock}, {@code check}, {@code compare} and {@code proto}. The
+ * exit code is 0 if all is well, 1 for a mistake, 2 if there is no file to compare with, and 3 for a break. From
+ * {@code check} it is also 3 if the lock is behind the classes, or if a type has its numbers from the order of
+ * declaration alone.
  */
 public final class SchemaTool {
     private static final String USAGE = """
@@ -54,7 +56,7 @@ public final class SchemaTool {
     private final ClassLoader loader;
 
     /**
-     * For a build that calls it within its own process.
+     * Makes a tool for a build that calls it within its own process.
      *
      * @param loader finds the services' classes and the lock
      */
@@ -69,7 +71,11 @@ public final class SchemaTool {
         System.exit(new SchemaTool(System.out, System.err, SchemaTool.class.getClassLoader()).run(List.of(args)));
     }
 
-    /** @return the exit code */
+    /**
+     * Runs one command.
+     *
+     * @return the exit code
+     */
     public int run(List<String> args) {
         try {
             String command = args.isEmpty() ? "" : args.get(0);
@@ -84,7 +90,7 @@ public final class SchemaTool {
                 default -> throw new SchemaException(USAGE);
             };
         } catch (IllegalArgumentException e) {
-            // a SchemaException, or what client and server say of methods that cannot be published
+            // either a SchemaException, or what client and server throw for methods that cannot be published
             err.println(e.getMessage());
             return 1;
         } catch (NoSuchFileException e) {
@@ -113,7 +119,10 @@ public final class SchemaTool {
         return services;
     }
 
-    /** A class and an interface may stand for one service, but two packages' interfaces of one simple name do not. */
+    /**
+     * Refuses two types that would be one service only because they have the same simple name. A class and an interface
+     * may stand for one service, but interfaces of two packages that have one simple name do not.
+     */
     private static void refuseNamesakes(List<PublishedService> services) {
         Map<String, PublishedService> named = new HashMap<>();
         for (PublishedService service : services) {
@@ -127,10 +136,11 @@ public final class SchemaTool {
     }
 
     /**
-     * A service's own type says which calls it has and what goes in them. Where none is given, others do, such as a
+     * Returns the requests and replies of all services by their names in a lock. A service's own type says which calls
+     * the service has and what goes in them. If no such type is given, other types of the service say this, such as a
      * client's interface.
      *
-     * @throws SchemaException where two types of one service do not read each other's calls
+     * @throws SchemaException if two types of one service do not read each other's calls
      */
     private Map<String, Lock.Sent> calls(List<PublishedService> services, Schema schema) {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
@@ -160,7 +170,10 @@ public final class SchemaTool {
         return calls;
     }
 
-    /** Both are of one version: what only one of them has is neither new nor gone. */
+    /**
+     * Compares what two types of one service send in a call. Both types are of one version, so what only one of them
+     * has is neither new nor gone.
+     */
     private void compareTypes(
             Schema schema,
             String name,
@@ -181,22 +194,25 @@ public final class SchemaTool {
                 throw new SchemaException(types + ", and do not read each other (expected: the same parameters in one"
                         + " order, and the same result): " + change);
             }
-            // a service's own type is what its peers read and send; of two others any may be the one that differs from
-            // it
+            // a service's own type is what its peers read and send, so a client's type has to fit it in one direction
+            // only; of two other types either may be the one that differs from the service's own type
             if (!isOfClient || each.direction() == read) {
                 err.println("note: " + types + ": " + change);
             }
         }
     }
 
-    /** Types of libraries keep the numbers of their locks, as client and server read them at their start. */
+    /**
+     * Returns a schema that gives the next free numbers to what no lock has. Types of libraries keep the numbers of
+     * their locks, as client and server read these at their start.
+     */
     private Schema extending(Lock own, Path file) {
         return Schema.extending(Lock.of(loader, own, file.toString()));
     }
 
     /**
-     * Tells of types that come from elsewhere, where no lock has all of them: who else uses them, such as the other
-     * side of a call, has no part in the numbers that this lock gives.
+     * Prints a note for each type that comes from a jar or another project, and of which no lock there has all numbers.
+     * Others who use the type, such as the other side of a call, know nothing of the numbers that this lock gives.
      */
     private void noteForeign(Schema schema, Path file) throws IOException {
         Path module = moduleOf(file);
@@ -221,7 +237,11 @@ public final class SchemaTool {
         }
     }
 
-    /** What {@code @Field} numbers may meet the lines of another jar, or of an older copy: no start reads both. */
+    /**
+     * Prints a note if this lock contradicts another lock of the class path, since a client or server that reads both
+     * cannot start. What {@code @Field} numbers may contradict the lines of another jar, or of an older copy of this
+     * lock.
+     */
     private void noteContradictions(Lock own, Path file) {
         try {
             Lock.of(loader, own, file.toString());
@@ -230,7 +250,10 @@ public final class SchemaTool {
         }
     }
 
-    /** The folder of the project that the lock is of, where it stands among its sources; null where nothing tells. */
+    /**
+     * Returns the folder of the project to which a lock belongs, if the lock is among the project's sources: the folder
+     * that contains the last {@code src} of the path. Returns null if there is none.
+     */
     private static @Nullable Path moduleOf(Path file) {
         Path path = file.toAbsolutePath().normalize();
         for (int i = path.getNameCount() - 1; i > 0; i--) {
@@ -241,7 +264,10 @@ public final class SchemaTool {
         return null;
     }
 
-    /** Those that the class path has in folders of other projects: resources need not lie where the classes are. */
+    /**
+     * Returns the locks that the class path has in folders of other projects. They are not looked for beside the
+     * classes, since a build may put resources elsewhere.
+     */
     private List<Lock> locksBeside(@Nullable Path module) throws IOException {
         List<Lock> all = new ArrayList<>();
         for (URL url : Collections.list(loader.getResources(Lock.RESOURCE))) {
@@ -253,7 +279,7 @@ public final class SchemaTool {
         return all;
     }
 
-    /** The jar or the folder that a class was loaded from; null for any other place. */
+    /** Returns the jar or the folder that a class was loaded from; null for any other place. */
     private static @Nullable Path placeOf(Class<?> type) {
         CodeSource source = type.getProtectionDomain().getCodeSource();
         return source == null || source.getLocation() == null ? null : pathOf(source.getLocation());
@@ -283,7 +309,7 @@ public final class SchemaTool {
         String text = Files.exists(file) ? Files.readString(file) : null;
         Lock before = text == null ? Lock.none() : Lock.parse(text, file.toString());
         if (text != null && before.entries().isEmpty()) {
-            // all numbers would be given anew
+            // every number would be given anew
             throw new SchemaException(file + " has no type in it (expected: what `rpcx lock` has written, or no file)");
         }
         Schema schema = extending(before, file);
@@ -312,10 +338,12 @@ public final class SchemaTool {
     }
 
     /**
-     * Writes beside the file, and puts that in its place as a whole: whoever reads it meanwhile, or after a crash,
-     * finds what was there or what is new. Of several who write it at once each finds what the one before it wrote.
+     * Writes a new file beside the old one, and puts it in the old one's place as a whole: whoever reads the file
+     * meanwhile, or after a crash, finds either the old text or the new one. If several processes write it at once,
+     * none overwrites what another wrote, since each finds what the one before it wrote.
      *
-     * @param before what the file held when the new text was made; null if there was none
+     * @param before text of the file when the new text was made; null if there was no file
+     * @throws SchemaException if another process writes the file now, or has written it since {@code before} was read
      */
     private static void write(Path file, @Nullable String before, String text) throws IOException {
         Path target = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
@@ -337,7 +365,7 @@ public final class SchemaTool {
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
             isMoved = true;
         } finally {
-            // from the move on one of that name is the next writer's
+            // after the move a file of that name belongs to the next writer
             if (!isMoved) {
                 Files.deleteIfExists(beside);
             }
@@ -389,7 +417,10 @@ public final class SchemaTool {
         }
     }
 
-    /** Tells of services that the lock has, and that none of these classes is: nothing is held against them. */
+    /**
+     * Prints a note that names the services which the lock has and none of these classes is. Nothing is compared with
+     * what the lock has of them.
+     */
     private void noteLeftOut(Lock before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
         for (String call : before.entries().keySet()) {
@@ -404,7 +435,11 @@ public final class SchemaTool {
         }
     }
 
-    /** Those between two locks, of which the second keeps what is gone, and what its services have no longer. */
+    /**
+     * Returns the breaks between two locks, of which the second keeps what is gone, and those of the calls that a
+     * service no longer has. Prints notes on what may have been renamed, on services that were left out, and on
+     * parameters without names.
+     */
     private List<Compatibility.Break> breaks(
             Lock before,
             Lock after,
@@ -421,7 +456,7 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
-                // what a client's interface has beside the service's class is not among these
+                // the map of calls does not have what a client's interface has and the service's class has not
                 if (service.isServed() && service.has(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.gone(call));
                 }

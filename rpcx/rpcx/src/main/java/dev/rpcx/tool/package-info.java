@@ -1,6 +1,6 @@
 /**
- * The command line for a build: lock the numbers, check a change, export a {@code .proto}. Starting point: {@link dev.rpcx.tool.SchemaTool}.
- * Never runs in a service.
+ * Command line for a build: it locks the numbers, checks a change, and exports a {@code .proto}. Starting point:
+ * {@link dev.rpcx.tool.SchemaTool}. It never runs in a service.
  */
 @NullMarked
 package dev.rpcx.tool;

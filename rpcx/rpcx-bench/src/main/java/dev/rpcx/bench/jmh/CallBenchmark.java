@@ -24,7 +24,10 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** The path of a call, client and server in one JVM over loopback: one caller that waits, and many in flight from one caller. */
+/**
+ * Measures the path of a call, with client and server in one JVM over loopback: for one caller that waits, and for many
+ * calls in flight from one caller.
+ */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
@@ -34,7 +37,7 @@ import org.openjdk.jmh.annotations.Warmup;
 public class CallBenchmark {
     private static final int IN_FLIGHT = 256;
 
-    /** What is called. */
+    /** Client interface of the echo service. */
     @RPCXClient(remoteServerName = "echo")
     public interface EchoClient {
         @Method
@@ -44,7 +47,7 @@ public class CallBenchmark {
         CompletableFuture<String> sendHello(String text);
     }
 
-    /** Answers on the event loop. */
+    /** Echo service that answers on the event loop. */
     @RPCXServer("echo")
     @RunOn(RunOn.Place.EVENT_LOOP)
     public static class Echo {

@@ -28,8 +28,9 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Records to bytes and back: RPCX's generated codec, its reflective fallback, and protobuf-java with the conversions that a service with records
- * of its own needs around it. A row has one value of each type; a count of 0 is the string "HelloWorld".
+ * Measures the conversion of records to bytes and back: by RPCX's generated codec, by its reflective fallback, and by
+ * protobuf-java with the conversions that a service with records of its own needs around it. A row has one value of
+ * each type; a count of 0 stands for the string "HelloWorld".
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -40,10 +41,10 @@ import org.openjdk.jmh.annotations.Warmup;
 public class CodecBenchmark {
     private static final String HELLO = "HelloWorld";
 
-    /** Holds the rows: a list is no message of its own. */
+    /** Message that holds the rows, since a list is not a message of its own. */
     public record Table(List<Row> rows) {}
 
-    /** Holds the string. */
+    /** Message that holds the string. */
     public record Hello(String text) {}
 
     @Param({"0", "100", "1000"})

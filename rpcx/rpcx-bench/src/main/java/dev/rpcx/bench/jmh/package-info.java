@@ -1,4 +1,7 @@
-/** What one step costs inside one JVM, by JMH: {@code rpcx/rpcx-bench/jmh}. Whole calls between processes are {@link dev.rpcx.bench.Bench}'s. */
+/**
+ * Measures what one step costs inside one JVM, with JMH: {@code rpcx/rpcx-bench/jmh}. Whole calls between processes are
+ * measured by {@link dev.rpcx.bench.Bench}.
+ */
 @NullMarked
 package dev.rpcx.bench.jmh;
 

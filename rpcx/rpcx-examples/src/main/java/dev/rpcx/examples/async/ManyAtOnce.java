@@ -11,9 +11,9 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 
-/** Three calls under way at once on one connection, without a thread for each. */
+/** Has three calls in flight at once on one connection, without a thread for each. */
 public final class ManyAtOnce {
-    /** Records travel as they are. */
+    /** Result of a call. A record is sent as it is. */
     record Quote(String product, BigDecimal price) {}
 
     @RPCXServer("prices")
@@ -24,7 +24,7 @@ public final class ManyAtOnce {
         }
     }
 
-    /** A method that returns a future does not wait. */
+    /** Interface to the service. A method that returns a future does not wait. */
     @RPCXClient(remoteServerName = "prices")
     interface PricesClient {
         @Method("quote")

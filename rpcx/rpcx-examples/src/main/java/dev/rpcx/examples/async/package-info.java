@@ -1,2 +1,2 @@
-/** Calls that do not wait: start at {@link dev.rpcx.examples.async.ManyAtOnce}. */
+/** Shows calls that do not wait. Start at {@link dev.rpcx.examples.async.ManyAtOnce}. */
 package dev.rpcx.examples.async;

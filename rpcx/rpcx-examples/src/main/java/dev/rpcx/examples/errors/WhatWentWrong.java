@@ -11,7 +11,9 @@ import dev.rpcx.Server;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 
-/** Every failure has a code, and says whether the handler was executed: what one has to know before trying again. */
+/**
+ * Shows that every failure has a code, and says whether the handler was executed, which one has to know before a retry.
+ */
 public final class WhatWentWrong {
     @RPCXServer("accounts")
     static class Accounts {
@@ -27,7 +29,7 @@ public final class WhatWentWrong {
 
         @Method("audit")
         void audit() throws InterruptedException {
-            never.await(); // ends when the caller gives up: the thread is interrupted
+            never.await(); // ends when the caller gives up, since this thread is then interrupted
         }
     }
 

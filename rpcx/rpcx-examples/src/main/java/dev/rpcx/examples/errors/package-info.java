@@ -1,2 +1,2 @@
-/** Calls that fail: start at {@link dev.rpcx.examples.errors.WhatWentWrong}. */
+/** Shows calls that fail. Start at {@link dev.rpcx.examples.errors.WhatWentWrong}. */
 package dev.rpcx.examples.errors;

@@ -7,9 +7,15 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 
-/** Server and client in one {@code main}. In real life they are two programs that share nothing but the published names. */
+/**
+ * Runs server and client in one {@code main}. In real life they are two programs that share nothing but the published
+ * names.
+ */
 public final class HelloWorld {
-    /** The server's side. {@code greeter} and {@code hello} are published; class and method names stay hidden. */
+    /**
+     * Service, which is the server's side. Its names {@code greeter} and {@code hello} are published; the names of the
+     * class and of the method stay hidden.
+     */
     @RPCXServer("greeter")
     static class Greetings {
         @Method("hello")
@@ -18,7 +24,7 @@ public final class HelloWorld {
         }
     }
 
-    /** The client's side. */
+    /** Interface to the service, which is the client's side. */
     @RPCXClient(remoteServerName = "greeter", remoteServerAddress = "127.0.0.1", remoteServerDomain = 9000)
     interface Greeter {
         @Method("hello")

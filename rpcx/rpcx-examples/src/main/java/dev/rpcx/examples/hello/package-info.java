@@ -1,2 +1,2 @@
-/** A service and a call, as in the paper: start at {@link dev.rpcx.examples.hello.HelloWorld}. */
+/** Shows a service and a call, as in the paper. Start at {@link dev.rpcx.examples.hello.HelloWorld}. */
 package dev.rpcx.examples.hello;

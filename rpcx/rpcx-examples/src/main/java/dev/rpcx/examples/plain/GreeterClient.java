@@ -4,7 +4,7 @@ import dev.rpcx.Client;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 
-/** Its caller as a program: {@code GreeterClient [HOST [PORT [NAME]]]}. */
+/** Calls the service of {@code GreeterServer} from a program of its own: {@code GreeterClient [HOST [PORT [NAME]]]}. */
 public final class GreeterClient {
     @RPCXClient(remoteServerName = "greeter")
     interface Greeter {

@@ -5,7 +5,10 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 
-/** A service as a program: {@code GreeterServer [PORT]}. Ctrl-C ends it, and calls under way are finished first. */
+/**
+ * Runs a service as a program: {@code GreeterServer [PORT]}. Ctrl-C ends it, after calls in flight have had up to 5 s
+ * to finish.
+ */
 public final class GreeterServer {
     @RPCXServer("greeter")
     static class Greetings {

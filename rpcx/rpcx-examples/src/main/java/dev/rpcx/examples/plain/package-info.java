@@ -1,5 +1,5 @@
 /**
- * Two programs with a {@code main} each and nothing else: start at {@link dev.rpcx.examples.plain.GreeterServer}, then
- * {@link dev.rpcx.examples.plain.GreeterClient}. They share no class.
+ * Shows two programs with a {@code main} each and nothing else, which share no class. Start at
+ * {@link dev.rpcx.examples.plain.GreeterServer}, and continue with {@link dev.rpcx.examples.plain.GreeterClient}.
  */
 package dev.rpcx.examples.plain;

@@ -13,20 +13,23 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.stream.IntStream;
 
-/** Many items in one call: from the server, to it, and both ways at once. No side sends more than the other has asked for. */
+/**
+ * Sends many items in one call: from the server, to the server, and both ways at once. Neither side sends more than the
+ * other has requested.
+ */
 public final class Thermometers {
-    /** One item. */
+    /** One item of a stream. */
     record Reading(int minute, double celsius) {}
 
     @RPCXServer("thermometers")
     static class Station {
-        /** From the server: whoever subscribes says how many he can take. */
+        /** Streams from the server. The subscriber says how many items it can take. */
         @Method("readings")
         Flow.Publisher<Reading> readings(int count) {
             return published(measured(count));
         }
 
-        /** To the server. The handler may wait for the items: it runs on a virtual thread. */
+        /** Streams to the server. The handler may wait for the items, since it runs on a virtual thread. */
         @Method("warmest")
         double warmest(Flow.Publisher<Reading> readings) {
             return Collected.of(readings).join().stream()
@@ -35,7 +38,7 @@ public final class Thermometers {
                     .orElse(Double.NaN);
         }
 
-        /** Both ways: an answer leaves as soon as its question is there. */
+        /** Streams both ways. An answer is sent as soon as its question has arrived. */
         @Method("fahrenheit")
         Flow.Publisher<Double> fahrenheit(Flow.Publisher<Double> celsius) {
             return new Converted(celsius);
@@ -60,7 +63,10 @@ public final class Thermometers {
                 .toList();
     }
 
-    /** The JDK's own publisher, on a thread of its own: {@code submit} waits while 256 items are there that nobody has asked for. */
+    /**
+     * Returns a publisher of the items: the JDK's own, to which another thread submits them. {@code submit} waits while
+     * there are 256 items that nobody has requested.
+     */
     static <T> Flow.Publisher<T> published(List<T> items) {
         return subscriber -> {
             SubmissionPublisher<T> publisher = new SubmissionPublisher<>();
@@ -73,7 +79,7 @@ public final class Thermometers {
         };
     }
 
-    /** Hands items through, changed: what the reader asks for is asked of the source. */
+    /** Passes items on in converted form. What the reader requests is requested from the source. */
     private record Converted(Flow.Publisher<Double> celsius) implements Flow.Publisher<Double> {
         @Override
         public void subscribe(Flow.Subscriber<? super Double> reader) {
@@ -101,7 +107,7 @@ public final class Thermometers {
         }
     }
 
-    /** Asks for ten items at a time, and ends with all of them. */
+    /** Requests ten items at a time, and completes with all of them. */
     static final class Collected<T> extends CompletableFuture<List<T>> implements Flow.Subscriber<T> {
         private static final int AT_A_TIME = 10;
 

@@ -1,2 +1,2 @@
-/** Calls of many items: start at {@link dev.rpcx.examples.streaming.Thermometers}. */
+/** Shows calls that carry many items. Start at {@link dev.rpcx.examples.streaming.Thermometers}. */
 package dev.rpcx.examples.streaming;

@@ -3,12 +3,12 @@ package dev.rpcx.sample.orders;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXServer;
 
-/** Published as {@code orders}. */
+/** Service that takes orders, published as {@code orders}. */
 @RPCXServer("orders")
 public class Orders {
     private final StockClient stock;
 
-    /** For Spring, which gives the client. */
+    /** Called by Spring, which passes the client. */
     public Orders(StockClient stock) {
         this.stock = stock;
     }

@@ -5,11 +5,11 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Import;
 
-/** The orders as a process of their own: {@code --rpcx.server.port=PORT --rpcx.services.stock=HOST:PORT}. */
+/** Runs the orders service as a process of its own: {@code --rpcx.server.port=PORT --rpcx.services.stock=HOST:PORT}. */
 @SpringBootApplication
 @Import(Telemetry.class)
 public class OrdersApplication {
-    /** For Spring. */
+    /** Called by Spring. */
     public OrdersApplication() {}
 
     public static void main(String[] args) {

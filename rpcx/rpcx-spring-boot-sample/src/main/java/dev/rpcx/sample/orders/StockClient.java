@@ -3,7 +3,7 @@ package dev.rpcx.sample.orders;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
 
-/** Where the stock is says {@code rpcx.services.stock}. */
+/** Client of the stock service, whose address is given by {@code rpcx.services.stock}. */
 @RPCXClient(remoteServerName = "stock")
 public interface StockClient {
     @Method

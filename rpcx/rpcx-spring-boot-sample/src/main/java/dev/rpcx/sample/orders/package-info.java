@@ -1,4 +1,4 @@
-/** The service that takes orders, and asks the stock. */
+/** Service that takes orders, and calls the stock service. */
 @NullMarked
 package dev.rpcx.sample.orders;
 

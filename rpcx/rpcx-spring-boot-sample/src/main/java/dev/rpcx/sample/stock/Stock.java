@@ -6,15 +6,20 @@ import dev.rpcx.RPCXServer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Published as {@code stock}. */
+/** Service that knows what is on the shelves, published as {@code stock}. */
 @RPCXServer("stock")
 public class Stock {
     private final Map<String, Integer> left = new ConcurrentHashMap<>(Map.of("tea", 10, "coffee", 3));
 
-    /** For Spring. */
+    /** Called by Spring. */
     public Stock() {}
 
-    /** Takes so many from the shelf. @return how many are left */
+    /**
+     * Takes {@code count} pieces of an article from the shelf, or none if there are fewer.
+     *
+     * @return number of pieces that are left
+     * @throws RPCXException if there is no such article
+     */
     @Method
     public int take(String article, int count) {
         Integer now = left.computeIfPresent(article, (key, had) -> had >= count ? had - count : had);

@@ -5,11 +5,11 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Import;
 
-/** The stock as a process of its own: {@code --rpcx.server.port=PORT}. */
+/** Runs the stock service as a process of its own: {@code --rpcx.server.port=PORT}. */
 @SpringBootApplication
 @Import(Telemetry.class)
 public class StockApplication {
-    /** For Spring. */
+    /** Called by Spring. */
     public StockApplication() {}
 
     public static void main(String[] args) {

@@ -1,4 +1,4 @@
-/** The service that knows what is on the shelves. */
+/** Service that knows what is on the shelves. */
 @NullMarked
 package dev.rpcx.sample.stock;
 
