@@ -36,7 +36,7 @@ NAMED = {line for line in (HOME / TEST.replace("/java", "/resources/dev/rpcx/roo
 # types that the cuts make: known to --apply once they are there
 MADE = {"ThreadTools": "base", "CallbackFailures": "base", "ThrowableText": "base", "TimedContext": "call",
         "CurrentCall": "call", "CallInvocation": "call", "HandledCall": "call", "Chain": "call", "CallFuture": "call", "WatchedStream": "call",
-        "MetadataFields": "wire", "FrozenMap": "base", "TlsEngine": "io", "OwnEnd": "client", "ClientCore": "client", "HandledContext": "server",
+        "MetadataFields": "wire", "FrozenMap": "base", "TlsEngine": "io", "LocalFailure": "client", "ClientCore": "client", "HandledContext": "server",
         "ServerCore": "server", "HandlerThreads": "server", "ServerPlatform": "server", "TokenChecks": "call", "ClientSettings": "client",
         "ServerSettings": "server", "FaultyFrames": "wire"}
 # what each room is, in a line: the first sentence of its package-info

@@ -22,14 +22,14 @@ import org.openjdk.jcstress.infra.results.IIII_Result;
 @State
 public class AdmissionRace {
     private final AtomicInteger all = new AtomicInteger();
-    private final AdmissionLimit.Group limit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
-    private final AdmissionLimit.Group otherLimit = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
+    private final AdmissionLimit.Group otherLimit = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
     private final AtomicInteger inside = new AtomicInteger();
     private int wrong;
 
     public AdmissionRace() {
-        for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
-            limit.enter();
+        for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+            limit.admit();
         }
     }
 
@@ -44,21 +44,21 @@ public class AdmissionRace {
     }
 
     private int pass(AdmissionLimit.Group limit) {
-        if (!limit.enter()) {
+        if (!limit.admit()) {
             return 0;
         }
         if (inside.incrementAndGet() > 1) {
             wrong++;
         }
         inside.decrementAndGet();
-        limit.leave(0, 100, 50, true);
+        limit.release(0, 100, 50, true);
         return 1;
     }
 
     @Arbiter
-    public void left(IIII_Result result) {
-        for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
-            limit.leave(0, 100, 50, true);
+    public void leftOver(IIII_Result result) {
+        for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+            limit.release(0, 100, 50, true);
         }
         result.r3 = all.get() + limit.running() + otherLimit.running();
         result.r4 = wrong;

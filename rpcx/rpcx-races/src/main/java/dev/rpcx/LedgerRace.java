@@ -63,7 +63,7 @@ public class LedgerRace {
     }
 
     @Arbiter
-    public void left(III_Result result) {
+    public void leftOver(III_Result result) {
         one.close();
         other.close();
         result.r3 = (int) (ledger.held(Resource.CALLS) + ledger.held(Resource.CONNECTIONS)) + wrong;

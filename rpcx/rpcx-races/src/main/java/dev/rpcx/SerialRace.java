@@ -17,29 +17,29 @@ import org.openjdk.jcstress.infra.results.I_Result;
 @Outcome(expect = Expect.FORBIDDEN, desc = "one lost, or two at once")
 @State
 public class SerialRace {
-    private final Serial signals = new Serial(Runnable::run);
+    private final SerialExecutor signals = new SerialExecutor(Runnable::run);
 
     /** Number of signals that have run, without any fence of its own. */
-    private int told;
+    private int ran;
 
     @Actor
     public void one() {
-        tell();
-        tell();
+        signal();
+        signal();
     }
 
     @Actor
     public void other() {
-        tell();
-        tell();
+        signal();
+        signal();
     }
 
-    private void tell() {
-        signals.execute(() -> told++);
+    private void signal() {
+        signals.execute(() -> ran++);
     }
 
     @Arbiter
     public void all(I_Result result) {
-        result.r1 = told;
+        result.r1 = ran;
     }
 }

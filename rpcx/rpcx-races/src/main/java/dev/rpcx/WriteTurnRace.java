@@ -48,9 +48,9 @@ public class WriteTurnRace {
     private final WriteTurn turn = new WriteTurn(CHANNEL, CONNECTION);
 
     /** Number of writes by both actors, counted without any fence of its own. */
-    private int written;
+    private int writes;
 
-    private int turns;
+    private int callerTurns;
     private int loopTurns;
     private boolean isRefused;
     private boolean isWoken;
@@ -79,8 +79,8 @@ public class WriteTurnRace {
     @Actor
     public void caller() {
         if (turn.takeForCaller()) {
-            written++;
-            turns++;
+            writes++;
+            callerTurns++;
             isWoken = turn.callerDone();
         }
     }
@@ -88,7 +88,7 @@ public class WriteTurnRace {
     @Actor
     public void loop() {
         if (turn.takeForLoop()) {
-            written++;
+            writes++;
             loopTurns++;
             turn.loopDone();
         } else {
@@ -98,8 +98,8 @@ public class WriteTurnRace {
 
     @Arbiter
     public void all(III_Result result) {
-        result.r1 = turns;
+        result.r1 = callerTurns;
         result.r2 = loopTurns;
-        result.r3 = turns + loopTurns - written + (isRefused && !isWoken ? 1 : 0);
+        result.r3 = callerTurns + loopTurns - writes + (isRefused && !isWoken ? 1 : 0);
     }
 }

@@ -34,7 +34,7 @@ final class Account {
 
     /** Group of peers that a call of this connection belongs to, if it comes now; see {@link AddressGroups}. */
     int group() {
-        return ledger.groups().groupOf(address == null ? number : address.place, number);
+        return ledger.groups().groupOf(address == null ? number : address.groupIndex, number);
     }
 
     /** Creates a charge for an owner that holds some of {@code kind} now and then. */
@@ -47,20 +47,20 @@ final class Account {
         return ledger.claims(kind);
     }
 
-    boolean take(Resource kind, long amount) {
-        return ledger.take(this, kind, amount);
+    boolean tryCharge(Resource kind, long amount) {
+        return ledger.tryCharge(this, kind, amount);
     }
 
-    void give(Resource kind, long amount) {
-        ledger.give(this, kind, amount);
+    void release(Resource kind, long amount) {
+        ledger.release(this, kind, amount);
     }
 
-    Uncharged uncharged() {
+    UnchargedAllowance uncharged() {
         return ledger.uncharged();
     }
 
     /** See {@link Ledger#leave}. */
-    Leftover leave(Object holder, long objectBytes, int places) {
+    LingeringCharge leave(Object holder, long objectBytes, int places) {
         return ledger.leave(this, holder, objectBytes, places);
     }
 
@@ -81,16 +81,16 @@ final class Account {
     /**
      * Sets the counter by which the connection counts its calls under way. Its value has to be zero when all is quiet.
      */
-    void watch(LongSupplier calls) {
+    void setCallCounter(LongSupplier calls) {
         underWay = calls;
     }
 
-    long watched() {
+    long callCount() {
         return underWay.getAsLong();
     }
 
     /**
-     * The connection is over. What stays charged to this account, such as a {@link Leftover}, does not hold the
+     * The connection is over. What stays charged to this account, such as a {@link LingeringCharge}, does not hold the
      * connection. A second call does nothing.
      */
     void close() {

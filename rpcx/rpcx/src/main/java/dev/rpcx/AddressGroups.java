@@ -16,7 +16,7 @@ final class AddressGroups {
     static final int COUNT = 1 << BITS;
 
     private final BitSet taken = new BitSet();
-    private volatile int each = COUNT;
+    private volatile int groupsPerAddress = COUNT;
 
     /** @return the lowest place that is free, which belongs to the address until it is given back */
     synchronized int take() {
@@ -33,19 +33,20 @@ final class AddressGroups {
 
     private void fit() {
         int places = Math.max(1, Math.min(COUNT, taken.length()));
-        each = COUNT >>> 32 - Integer.numberOfLeadingZeros(places - 1);
+        groupsPerAddress = COUNT >>> 32 - Integer.numberOfLeadingZeros(places - 1);
     }
 
     /** Number of groups that each address has now: a power of two, at most {@link #COUNT}. */
-    int each() {
-        return each;
+    int groupsPerAddress() {
+        return groupsPerAddress;
     }
 
     /**
-     * @return number of the group, from 0 to below {@link #COUNT}; it may be another one when {@link #each} has changed
+     * @return number of the group, from 0 to below {@link #COUNT}; it may be another one when
+     *     {@link #groupsPerAddress} has changed
      */
     int groupOf(int place, int connection) {
-        int last = each - 1;
+        int last = groupsPerAddress - 1;
         // with their bits reversed, successive places are as far from each other as can be
         int first = Integer.reverse(place) >>> 32 - BITS;
         return first & ~last | connection & last;

@@ -46,10 +46,10 @@ import org.jspecify.annotations.Nullable;
  * <i>concurrency-limits</i>, {@code Listener.onDropped}, for how to treat a call that timed out in a queue.
  */
 final class AdmissionLimit {
-    static final int LEAST = 4;
+    static final int MIN = 4;
 
     /** Maximum weight of a group or an address, as a multiple of the calls of the median group or address. */
-    private static final double MOST_OF_MIDDLE = 2;
+    private static final double MAX_OF_MIDDLE = 2;
 
     /**
      * Number of a group's first calls in a step that are all evaluated; after them, one in {@link #SAMPLED} suffices.
@@ -62,7 +62,7 @@ final class AdmissionLimit {
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
     /** Minimum number of calls from which anything is learnt. */
-    private static final int LEAST_COUNT = 8;
+    private static final int MIN_COUNT = 8;
 
     /** What handlers need is the minimum seen in the current period of this length and in the period before it. */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -80,9 +80,9 @@ final class AdmissionLimit {
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * Minimum number of expected calls for a shortfall to be certain, as fewer than {@link #LEAST_COUNT} have ended.
+     * Minimum number of expected calls for a shortfall to be certain, as fewer than {@link #MIN_COUNT} have ended.
      */
-    private static final int ENOUGH_EXPECTED = 2 * LEAST_COUNT;
+    private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
     /** When a step has been due for this long because too few calls have ended, refused calls check the limit. */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
@@ -97,10 +97,10 @@ final class AdmissionLimit {
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Upper bound of that multiple, since callers choose how long calls take. */
-    private static final long MOST_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** While some calls are late, a handler that needs a larger part of its time leaves no room for a limit to help. */
-    private static final double MOST_OWN = 0.95;
+    private static final double MAX_OWN = 0.95;
 
     /**
      * If calls take at most this part of their time and none is late, no call waits, and the trial of a lower limit
@@ -114,16 +114,16 @@ final class AdmissionLimit {
      */
     private static final int COUNT_SHIFT = 40;
 
-    private static final int TIME_UNIT_SHIFT = TakenTimes.UNIT_SHIFT;
+    private static final int TIME_UNIT_SHIFT = HandlerTimeHistogram.UNIT_SHIFT;
 
     /**
-     * Layout of {@link Said#shares}: the upper bits count late calls, the lower bits sum up the part of its time that
-     * each call took, at most 2.
+     * Layout of {@link GroupStats#shares}: the upper bits count late calls, the lower bits sum up the part of its time
+     * that each call took, at most 2.
      */
     private static final int LATE_SHIFT = 40;
 
     private static final double SHARE_UNIT = 1024;
-    private static final double MOST_SHARE = 2;
+    private static final double MAX_SHARE = 2;
 
     /** Calls that are given less say nothing of lateness and shares: any pause of the process makes them late. */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -186,26 +186,26 @@ final class AdmissionLimit {
     /** Groups by number; null for a group that nobody has asked for. */
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
-    /** Returns how many consecutive groups belong to one address: see {@link AddressGroups#each}. */
-    private final IntSupplier together;
+    /** Returns how many consecutive groups belong to one address: see {@link AddressGroups#groupsPerAddress}. */
+    private final IntSupplier groupsPerAddress;
 
     /** Number of groups that run handlers of this method. */
-    private final AtomicInteger holders = new AtomicInteger();
+    private final AtomicInteger activeGroups = new AtomicInteger();
 
     private volatile int limit;
 
-    // What has happened since the last step: ended, unbegun, taken, refused and gap.
+    // What has happened since the last step: ended, unbegun, taken, refused and wasIdle.
     private final AtomicLong ended = new AtomicLong();
 
     /** Layout as {@link #ended}: calls that waited for a thread for nearly all of their time, and never began. */
     private final AtomicLong unbegun = new AtomicLong();
 
     /** Time of the calls in {@link #ended}, by duration. */
-    private final TakenTimes taken = new TakenTimes(MAX_GIVEN_NANOS);
+    private final HandlerTimeHistogram taken = new HandlerTimeHistogram(MAX_GIVEN_NANOS);
 
     private final Medians medians = new Medians(AddressGroups.COUNT);
     private volatile boolean refused;
-    private volatile boolean gap;
+    private volatile boolean wasIdle;
 
     /** Remaining steps in which a connection has only its share of the limit, even if no other one runs handlers. */
     private volatile int sharedSteps;
@@ -227,13 +227,13 @@ final class AdmissionLimit {
     private long windowBeganNanos;
 
     /** Part of their callers' time that handlers need for themselves: the least value seen lately. */
-    private double own = MOST_OWN;
+    private double own = MAX_OWN;
 
     /** Upper bound of {@link #own}: all of the callers' time (1) while hardly any call is late. */
-    private double mostOwn = MOST_OWN;
+    private double mostOwn = MAX_OWN;
 
-    private double leastNow = MOST_OWN;
-    private double leastBefore = MOST_OWN;
+    private double leastNow = MAX_OWN;
+    private double leastBefore = MAX_OWN;
     private long memoryEndNanos;
 
     /** End of the memory period of durations, which are also learnt in steps that say nothing of shares. */
@@ -313,7 +313,7 @@ final class AdmissionLimit {
     private long probeEndNanos;
 
     /**
-     * @param most maximum number of handlers of all methods at once; at least {@link #LEAST}
+     * @param most maximum number of handlers of all methods at once; at least {@link #MIN}
      * @param all number of running handlers, shared by the methods of one server
      */
     AdmissionLimit(int most, AtomicInteger all, long nowNanos) {
@@ -322,12 +322,12 @@ final class AdmissionLimit {
 
     /**
      * @param isLearning false for a limit that never changes
-     * @param together returns how many consecutive groups belong to one address, counted from the first group
+     * @param groupsPerAddress returns how many consecutive groups belong to one address, counted from the first group
      */
-    AdmissionLimit(int most, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier together) {
+    AdmissionLimit(int most, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier groupsPerAddress) {
         this.most = most;
         this.isLearning = isLearning;
-        this.together = together;
+        this.groupsPerAddress = groupsPerAddress;
         this.all = all;
         this.limit = most;
         this.windowBeganNanos = nowNanos;
@@ -360,11 +360,11 @@ final class AdmissionLimit {
         private final AtomicInteger running = new AtomicInteger();
 
         /** Null if nothing is learnt. */
-        private final @Nullable Said said = isLearning ? new Said() : null;
+        private final @Nullable GroupStats stats = isLearning ? new GroupStats() : null;
 
-        /** Like {@link #enter(int, int)}, for a connection that runs no other handler. */
-        boolean enter() {
-            return enter(0, 0);
+        /** Like {@link #admit(int, int)}, for a connection that runs no other handler. */
+        boolean admit() {
+            return admit(0, 0);
         }
 
         /**
@@ -385,49 +385,48 @@ final class AdmissionLimit {
          * @param ownHere number of those handlers that are of this method
          * @return false if the call has to be refused
          */
-        boolean enter(int own, int ownHere) {
-            if (!AdmissionLimit.this.enter(own, ownHere, running.get())) {
+        boolean admit(int own, int ownHere) {
+            if (!AdmissionLimit.this.admit(own, ownHere, running.get())) {
                 return false;
             }
             if (running.getAndIncrement() == 0) {
-                holders.incrementAndGet();
+                activeGroups.incrementAndGet();
             }
             return true;
         }
 
-        /** Takes a call that has entered off the running handlers, and does not evaluate it. */
-        void leave() {
+        /** Takes an admitted call off the running handlers, and does not evaluate it. */
+        void release() {
             if (running.decrementAndGet() == 0) {
-                holders.decrementAndGet();
+                activeGroups.decrementAndGet();
             }
-            AdmissionLimit.this.leave();
+            AdmissionLimit.this.release();
         }
 
         /**
-         * Takes a call that has entered off the running handlers; each call leaves once.
+         * Takes an admitted call off the running handlers; each call is released once.
          *
          * @param isDone whether the handler brought a result. A call that failed or was cancelled in good time is not
          *     evaluated, since callers decide that
          */
-        void leave(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
+        void release(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
             if (running.decrementAndGet() == 0) {
-                holders.decrementAndGet();
+                activeGroups.decrementAndGet();
             }
-            AdmissionLimit.this.leave(said, beganNanos, deadlineNanos, nowNanos, isDone);
+            AdmissionLimit.this.release(stats, beganNanos, deadlineNanos, nowNanos, isDone);
         }
 
         /**
-         * Takes a call that has entered, and whose handler never began, off the running handlers. If the call has
-         * waited for a thread for nearly all of its time, this method, or others with the same threads, admit more
-         * calls than can be executed; other limit algorithms call that a drop. The call counts as late, and not among
-         * the ended calls, since their rate says how much can be done. A call whose caller gave up earlier is not
-         * evaluated.
+         * Takes an admitted call, whose handler never began, off the running handlers. If the call has waited for a
+         * thread for nearly all of its time, this method, or others with the same threads, admit more calls than can be
+         * executed; other limit algorithms call that a drop. The call counts as late, and not among the ended calls,
+         * since their rate says how much can be done. A call whose caller gave up earlier is not evaluated.
          */
         void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
-                holders.decrementAndGet();
+                activeGroups.decrementAndGet();
             }
-            AdmissionLimit.this.leaveUnbegun(said, beganNanos, deadlineNanos, nowNanos);
+            AdmissionLimit.this.leaveUnbegun(stats, beganNanos, deadlineNanos, nowNanos);
         }
 
         /** Records that a call of this method has been refused: see {@link AdmissionLimit#refused}. */
@@ -446,8 +445,8 @@ final class AdmissionLimit {
         }
     }
 
-    /** What the calls of a group have said since the last step, and the sums of the last step. */
-    private static final class Said {
+    /** What the calls of a group have shown since the last step, and the sums of the last step. */
+    private static final class GroupStats {
         // Counted since the last step, by any thread.
 
         /** Layout as {@link AdmissionLimit#ended}: calls that ended in time and with a result. */
@@ -509,7 +508,7 @@ final class AdmissionLimit {
         }
     }
 
-    private boolean enter(int own, int ownHere, int ofGroup) {
+    private boolean admit(int own, int ownHere, int ofGroup) {
         int most = limit;
         int others = running.getAndIncrement() - ownHere;
         int free = most - ownHere - others;
@@ -543,7 +542,7 @@ final class AdmissionLimit {
      * no more than is left of that part, or all that the group runs.
      */
     private boolean isWithinShare(int most, int ofGroup, int ownHere) {
-        int sharing = holders.get() + (ofGroup == 0 ? 1 : 0);
+        int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
         if (sharing < 2) {
             return false;
         }
@@ -580,8 +579,8 @@ final class AdmissionLimit {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
                 // The limit has to exceed the number of running calls, since those take up all of it.
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
-                comeBack();
-            } else if (isHeld(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
+                restoreLimit();
+            } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
                 // Calls that hold the whole limit for so long show nothing of what can be done for others.
                 limit = Math.min(most, 2 * Math.max(limit, running.get()));
                 isCut = false;
@@ -598,7 +597,7 @@ final class AdmissionLimit {
     }
 
     /** Whether calls have been refused for long, and meanwhile fewer calls have ended than half of those that run. */
-    private boolean isHeld(long nowNanos, long ends) {
+    private boolean isStalled(long nowNanos, long ends) {
         if (heldWindowNanos != windowBeganNanos || 2 * (ends - heldEnds) >= running.get()) {
             heldWindowNanos = windowBeganNanos;
             heldEnds = ends;
@@ -608,7 +607,7 @@ final class AdmissionLimit {
         // In an overload in which the limit has not been cut far enough, calls end only when their time is over.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
-        double patience = Math.min(MOST_PATIENCE_NANOS, longest);
+        double patience = Math.min(MAX_PATIENCE_NANOS, longest);
         return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, patience);
     }
 
@@ -617,24 +616,25 @@ final class AdmissionLimit {
         return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
     }
 
-    private void leave() {
+    private void release() {
         all.decrementAndGet();
         running.decrementAndGet();
     }
 
-    private void leave(@Nullable Said said, long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
-        if (said == null) {
-            leave();
+    private void release(
+            @Nullable GroupStats stats, long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
+        if (stats == null) {
+            release();
             return;
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
             // No other call was running: there is no wait to learn from, and what follows may be idle time.
-            if (!gap) {
-                gap = true;
+            if (!wasIdle) {
+                wasIdle = true;
             }
             if (limit < most && nowNanos - caughtUpNanos >= STEP_NANOS) {
-                caughtUp(beganNanos, nowNanos);
+                raiseWhenIdle(beganNanos, nowNanos);
             }
             return;
         }
@@ -644,52 +644,53 @@ final class AdmissionLimit {
             // A call that began as its time ran out was given no time.
             return;
         }
-        look(said, ended, took, givenNanos, nowNanos, isDone);
+        recordCall(stats, ended, took, givenNanos, nowNanos, isDone);
     }
 
-    private void leaveUnbegun(@Nullable Said said, long beganNanos, long deadlineNanos, long nowNanos) {
-        if (said == null) {
-            leave();
+    private void leaveUnbegun(@Nullable GroupStats stats, long beganNanos, long deadlineNanos, long nowNanos) {
+        if (stats == null) {
+            release();
             return;
         }
         all.decrementAndGet();
-        if (running.getAndDecrement() == 1 && !gap) {
-            gap = true;
+        if (running.getAndDecrement() == 1 && !wasIdle) {
+            wasIdle = true;
         }
         long givenNanos = deadlineNanos - beganNanos;
         long waited = nowNanos - beganNanos;
         if (givenNanos >= minGivenNanos && waited >= NEARLY_ALL * givenNanos) {
-            look(said, unbegun, waited, givenNanos, nowNanos, false);
+            recordCall(stats, unbegun, waited, givenNanos, nowNanos, false);
         }
     }
 
     /** @param counted {@link #ended} or {@code unbegun}, to which the call is added */
-    private void look(Said said, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
+    private void recordCall(
+            GroupStats stats, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
         long units = Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT;
         long sum = counted.addAndGet(1L << COUNT_SHIFT | units);
         long count = sum >>> COUNT_SHIFT;
         boolean isLate = !isDone || took >= givenNanos;
         if (counted == unbegun) {
-            said.unbegun.incrementAndGet();
+            stats.unbegun.incrementAndGet();
         } else if (isLate) {
-            said.undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
+            stats.undone.addAndGet(1L << COUNT_SHIFT | Math.min(MAX_GIVEN_NANOS, givenNanos) >>> TIME_UNIT_SHIFT);
         } else {
-            said.done.addAndGet(1L << COUNT_SHIFT | units);
+            stats.done.addAndGet(1L << COUNT_SHIFT | units);
         }
         if (counted == ended) {
             taken.add(units, sum & (1L << COUNT_SHIFT) - 1);
         }
-        long ofGroup = said.countNow();
+        long ofGroup = stats.countNow();
         if (givenNanos >= minGivenNanos && (ofGroup <= ALL_COUNT || ofGroup % SAMPLED == 0)) {
             long held = Math.min(givenNanos, usualNanos);
             double share = took / (double) held;
-            said.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
-            said.shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MOST_SHARE, share)));
+            stats.given.add(Math.min(MAX_GIVEN_NANOS, givenNanos));
+            stats.shares.addAndGet((isLate ? 1L << LATE_SHIFT : 0) + (long) (SHARE_UNIT * Math.min(MAX_SHARE, share)));
         }
         boolean isDue = nowNanos - nextStepNanos >= 0 && nowNanos - nextLookNanos >= 0;
-        if (isDue && count >= LEAST_COUNT && stepping.compareAndSet(false, true)) {
+        if (isDue && count >= MIN_COUNT && stepping.compareAndSet(false, true)) {
             try {
-                if (haveMostSpoken(nowNanos)) {
+                if (haveMostGroupsReported(nowNanos)) {
                     step(nowNanos);
                 } else {
                     nextLookNanos = nowNanos + LOOK_NANOS;
@@ -705,7 +706,7 @@ final class AdmissionLimit {
      * many. Calls that come in bursts, with nothing to do between the bursts, would otherwise leave the limit where one
      * bad moment has put it, since nothing else can be learnt from them.
      */
-    private void caughtUp(long beganNanos, long nowNanos) {
+    private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
         if (took < NEARLY_ALL * usualNanos && stepping.compareAndSet(false, true)) {
             try {
@@ -730,8 +731,8 @@ final class AdmissionLimit {
         takeAll();
         boolean refusing = refused;
         refused = false;
-        boolean idle = gap;
-        gap = false;
+        boolean idle = wasIdle;
+        wasIdle = false;
         int shared = sharedSteps;
         if (shared > 0) {
             sharedSteps = shared - 1;
@@ -761,7 +762,7 @@ final class AdmissionLimit {
         } else if (done > 0) {
             learnTime(now, refusing, Math.max(1, doneNanos()), done, elapsed);
         }
-        if (countedCalls >= LEAST_COUNT) {
+        if (countedCalls >= MIN_COUNT) {
             double roomy = ROOMY * Math.max(needNanos(now), ownMiddleNanos);
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
@@ -775,7 +776,7 @@ final class AdmissionLimit {
         // With a single group nothing else tells whether the late calls were given too little time.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
-        mostOwn = areSomeLate ? MOST_OWN : 1;
+        mostOwn = areSomeLate ? MAX_OWN : 1;
         double current = count / elapsed;
         // Little's law includes the calls that have not ended: the first that end are those that take least.
         double needed = Math.max(tookByMost, running.get() / current);
@@ -796,7 +797,7 @@ final class AdmissionLimit {
             if (!isMostGivenInVain() && isOfTheirOwn(ends, inTime)) {
                 remember(Math.min(mostOwn, used));
                 rememberNeed(now, needed);
-                comeBack();
+                restoreLimit();
                 return;
             }
             sinkingFrom = 0;
@@ -814,7 +815,7 @@ final class AdmissionLimit {
         nextStepNanos = now + Math.max(STEP_NANOS, (long) tookByMost);
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
-                sank(now, ends, used, needed);
+                evaluateDecline(now, ends, used, needed);
             }
             return;
         }
@@ -836,8 +837,8 @@ final class AdmissionLimit {
             sinkingRate = ends;
         }
         if (limit <= sinkingFrom / 2) {
-            sank(now, ends, used, needed);
-        } else if (refusing && ++refusingSteps % PROBE_STEPS == 0 && limit >= 2 * LEAST) {
+            evaluateDecline(now, ends, used, needed);
+        } else if (refusing && ++refusingSteps % PROBE_STEPS == 0 && limit >= 2 * MIN) {
             sinkingFrom = limit;
             sinkingRate = ends;
             isProbe = true;
@@ -846,15 +847,15 @@ final class AdmissionLimit {
         }
     }
 
-    // ---- what groups say in a step
+    // ---- what groups report in a step
 
-    /** One of the figures that a group has said. */
-    private interface Of {
-        double value(Said said);
+    /** One of the figures that a group has reported. */
+    private interface GroupFigure {
+        double value(GroupStats stats);
     }
 
-    /** Value in {@link #counts} for a group or an address that runs handlers and has said nothing yet. */
-    private static final double SILENT = -1;
+    /** Value in {@link #counts} for a group or an address that runs handlers and has reported nothing yet. */
+    private static final double NOT_REPORTED = -1;
 
     private final double[] counts = new double[AddressGroups.COUNT];
 
@@ -880,56 +881,56 @@ final class AdmissionLimit {
     private int groupsEnded;
 
     private void takeAll() {
-        int each = together.getAsInt();
+        int each = groupsPerAddress.getAsInt();
         late = 0;
         countedCalls = 0;
         groupsEnded = 0;
         for (int i = 0; i < AddressGroups.COUNT; i++) {
-            Said said = said(i);
-            if (said != null) {
-                said.take();
-                countedCalls += said.given.count();
-                groupsEnded += said.endedCount() > 0 ? 1 : 0;
+            GroupStats stats = stats(i);
+            if (stats != null) {
+                stats.take();
+                countedCalls += stats.given.count();
+                groupsEnded += stats.endedCount() > 0 ? 1 : 0;
             }
         }
-        counted = weigh(weights, each, said -> said.given.count());
-        endedByMost = weigh(endedWeights, each, Said::endedCount);
+        counted = weigh(weights, each, stats -> stats.given.count());
+        endedByMost = weigh(endedWeights, each, GroupStats::endedCount);
         done = 0;
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             doneWeights[i] = 0;
             if (endedWeights[i] > 0) {
-                Said said = Objects.requireNonNull(said(i));
-                doneWeights[i] = endedWeights[i] * said.doneCount() / said.endedCount();
+                GroupStats stats = Objects.requireNonNull(stats(i));
+                doneWeights[i] = endedWeights[i] * stats.doneCount() / stats.endedCount();
                 done += doneWeights[i];
             }
             if (weights[i] > 0) {
-                Said said = Objects.requireNonNull(said(i));
-                late += said.lateCount() * weights[i] / said.given.count();
+                GroupStats stats = Objects.requireNonNull(stats(i));
+                late += stats.lateCount() * weights[i] / stats.given.count();
             }
         }
     }
 
-    private @Nullable Said said(int group) {
+    private @Nullable GroupStats stats(int group) {
         Group known = groups.get(group);
-        return known == null ? null : known.said;
+        return known == null ? null : known.stats;
     }
 
     /**
-     * Whether enough calls have ended for a step. Groups that run handlers and have said nothing yet count in the
-     * medians, with 0 calls: otherwise a group that calls often would speak alone, in one step after the other. The
+     * Whether enough calls have ended for a step. Groups that run handlers and have reported nothing yet count in the
+     * medians, with 0 calls: otherwise a group that calls often would report alone, in one step after the other. The
      * step waits for such groups, though not for long, since their calls may be long ones.
      */
-    private boolean haveMostSpoken(long now) {
+    private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
             return true;
         }
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             Group group = groups.get(i);
-            Said said = said(i);
-            long calls = said == null ? 0 : said.countNow();
-            counts[i] = calls == 0 && group != null && group.running.get() > 0 ? SILENT : calls;
+            GroupStats stats = stats(i);
+            long calls = stats == null ? 0 : stats.countNow();
+            counts[i] = calls == 0 && group != null && group.running.get() > 0 ? NOT_REPORTED : calls;
         }
-        return weigh(weights, together.getAsInt()) >= LEAST_COUNT;
+        return weigh(weights, groupsPerAddress.getAsInt()) >= MIN_COUNT;
     }
 
     /**
@@ -937,10 +938,10 @@ final class AdmissionLimit {
      *
      * @return the sum of the weights
      */
-    private double weigh(double[] weights, int each, Of calls) {
+    private double weigh(double[] weights, int each, GroupFigure calls) {
         for (int i = 0; i < AddressGroups.COUNT; i++) {
-            Said said = said(i);
-            counts[i] = said == null ? 0 : calls.value(said);
+            GroupStats stats = stats(i);
+            counts[i] = stats == null ? 0 : calls.value(stats);
         }
         return weigh(weights, each);
     }
@@ -949,13 +950,13 @@ final class AdmissionLimit {
         for (int first = 0; first < AddressGroups.COUNT; first += each) {
             double most = bound(counts, first, first + each);
             double sum = 0;
-            boolean isSilent = false;
+            boolean isUnreported = false;
             for (int i = first; i < first + each; i++) {
                 weights[i] = Math.min(most, Math.max(0, counts[i]));
                 sum += weights[i];
-                isSilent |= counts[i] == SILENT;
+                isUnreported |= counts[i] == NOT_REPORTED;
             }
-            counts[first / each] = sum == 0 && isSilent ? SILENT : sum;
+            counts[first / each] = sum == 0 && isUnreported ? NOT_REPORTED : sum;
         }
         int addresses = AddressGroups.COUNT / each;
         double most = bound(counts, 0, addresses);
@@ -976,30 +977,30 @@ final class AdmissionLimit {
         for (int i = begin; i < end; i++) {
             medians.add(Math.max(0, counts[i]), counts[i] == 0 ? 0 : 1);
         }
-        return medians.size() > 2 ? MOST_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
+        return medians.size() > 2 ? MAX_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
     }
 
-    /** Weighted median of what the groups say. */
-    private double median(double[] weights, Of value) {
+    /** Weighted median of what the groups report. */
+    private double median(double[] weights, GroupFigure value) {
         medians.clear();
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             if (weights[i] > 0) {
-                medians.add(value.value(Objects.requireNonNull(said(i))), weights[i]);
+                medians.add(value.value(Objects.requireNonNull(stats(i))), weights[i]);
             }
         }
         return medians.median();
     }
 
     private double doneNanos() {
-        return median(doneWeights, Said::doneNanos);
+        return median(doneWeights, GroupStats::doneNanos);
     }
 
     private double tookNanos() {
-        return median(endedWeights, Said::tookNanos);
+        return median(endedWeights, GroupStats::tookNanos);
     }
 
     private double usualGivenNanos() {
-        return median(weights, said -> said.given.usualNanos());
+        return median(weights, stats -> stats.given.usualNanos());
     }
 
     /**
@@ -1012,7 +1013,7 @@ final class AdmissionLimit {
         medians.clear();
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             if (weights[i] > 0) {
-                GivenTimes given = Objects.requireNonNull(said(i)).given;
+                GivenTimes given = Objects.requireNonNull(stats(i)).given;
                 medians.add(given.middleNanos(), areSomeLate ? weights[i] : weights[i] * given.meanNanos());
             }
         }
@@ -1020,7 +1021,7 @@ final class AdmissionLimit {
     }
 
     private double shareTaken() {
-        return median(weights, Said::share);
+        return median(weights, GroupStats::share);
     }
 
     /** Whether more than half of the time that was given went to calls that brought nothing in time. */
@@ -1030,10 +1031,10 @@ final class AdmissionLimit {
         double givenNanos = 0;
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             if (endedWeights[i] > 0) {
-                Said said = Objects.requireNonNull(said(i));
+                GroupStats stats = Objects.requireNonNull(stats(i));
                 ends += endedWeights[i];
-                inVain += sum(said.undoneSum) * endedWeights[i] / said.endedCount();
-                givenNanos += said.given.meanNanos() * weights[i];
+                inVain += sum(stats.undoneSum) * endedWeights[i] / stats.endedCount();
+                givenNanos += stats.given.meanNanos() * weights[i];
             }
         }
         return inVain > 0 && 2 * inVain > ends * givenNanos / counted;
@@ -1074,7 +1075,7 @@ final class AdmissionLimit {
         isProbe = false;
         isCut = false;
         sinkingFrom = from;
-        limit = (int) Math.max(LEAST, from / 2);
+        limit = (int) Math.max(MIN, from / 2);
         return true;
     }
 
@@ -1109,7 +1110,7 @@ final class AdmissionLimit {
         double part = Math.min(1, taken.sumNanos() / Math.max(1, elapsed * Math.max(1, running.get())));
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         leastMiddleNow = Math.min(leastMiddleNow, middleNanos);
-        if (refusing && limit == LEAST) {
+        if (refusing && limit == MIN) {
             // As with shares, at the smallest limit the duration is as near to what calls need as it can be.
             leastMiddleNow = middleNanos;
             leastMiddleBefore = middleNanos;
@@ -1117,16 +1118,16 @@ final class AdmissionLimit {
     }
 
     /**
-     * Evaluates a limit that has sunk to half. If about as many calls end as before, the calls that are missing had
+     * Evaluates a limit that has declined to half. If about as many calls end as before, the calls that are missing had
      * only waited.
      *
      * @param needed mean duration of a call, with the calls that have not ended
      */
-    private void sank(long now, double current, double used, double needed) {
+    private void evaluateDecline(long now, double current, double used, double needed) {
         if (current < SAME_RATE * sinkingRate) {
             remember(Math.min(mostOwn, used));
             rememberNeed(now, needed);
-            comeBack();
+            restoreLimit();
         } else if (isProbe) {
             remember(Math.min(own, used));
             limit = (int) sinkingFrom;
@@ -1146,8 +1147,8 @@ final class AdmissionLimit {
     }
 
     /** Restores the limit to at least what it was when it began to sink. */
-    private void comeBack() {
-        limit = (int) Math.max(LEAST, Math.min(most, Math.max(limit, sinkingFrom)));
+    private void restoreLimit() {
+        limit = (int) Math.max(MIN, Math.min(most, Math.max(limit, sinkingFrom)));
         isCut = false;
         isProbe = false;
         sinkingFrom = 0;
@@ -1167,7 +1168,7 @@ final class AdmissionLimit {
     }
 
     private void learn(long now, boolean refusing, double used) {
-        if (used < own || refusing && limit == LEAST) {
+        if (used < own || refusing && limit == MIN) {
             // At the smallest limit, the share is as near to what calls need as it can be.
             remember(Math.min(mostOwn, used));
         } else if (!refusing) {
@@ -1175,7 +1176,7 @@ final class AdmissionLimit {
             if (now - memoryEndNanos >= 0) {
                 memoryEndNanos = now + MEMORY_NANOS;
                 leastBefore = leastNow;
-                leastNow = MOST_OWN;
+                leastNow = MAX_OWN;
             }
             own = Math.min(leastBefore, leastNow);
         }
@@ -1203,7 +1204,7 @@ final class AdmissionLimit {
             // A first limit starts from the goal at once: what has been admitted by now is more than enough.
             double from = now == most && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
-            limit = (int) Math.max(LEAST, Math.min(most, goal > from ? Math.ceil(next) : next));
+            limit = (int) Math.max(MIN, Math.min(most, goal > from ? Math.ceil(next) : next));
         } else if (isCalm && now < most) {
             limit = Math.min(most, now + Math.max(1, now / 10));
         }

@@ -39,7 +39,7 @@ final class AnswerTimes {
     }
 
     /** @param serial any number that counts calls */
-    boolean isWanted(long serial) {
+    boolean isSampled(long serial) {
         return serial % SAMPLED == 0 || longestNanos == 0;
     }
 

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * slot.
  */
 abstract class AsyncCall extends LoopThread.Untold {
-    private static final RPCXException UNTOLD = OwnEnd.noRoom("no memory was left when the call ended");
+    private static final RPCXException UNTOLD = LocalFailure.noRoom("no memory was left when the call ended");
 
     final ClientMethod method;
 
@@ -23,7 +23,7 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /** Copies from the slot what is needed once the slot may have another call. Called before the call is sent. */
-    final void sentWith(ClientCall slot) {
+    final void copyFromSlot(ClientCall slot) {
         givenNanos = slot.givenNanos;
         serial = slot.serial;
     }
@@ -56,7 +56,7 @@ abstract class AsyncCall extends LoopThread.Untold {
      * Called when the call has failed and is about to lose the slot, by which others see that the call has not ended.
      * If nothing of the request has left, the slot still has it.
      */
-    void losesSlot(ClientCall slot, RPCXException error) {}
+    void beforeSlotRelease(ClientCall slot, RPCXException error) {}
 
     /**
      * Ends the call, once. An exception of the user's code that is told of the end is no concern of the connection,
@@ -86,7 +86,7 @@ abstract class AsyncCall extends LoopThread.Untold {
      */
     private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
         try {
-            endAnyway(value, error);
+            tellCaller(value, error);
         } catch (Throwable stillNoMemory) {
             if (Thread.currentThread() instanceof LoopThread loop) {
                 loop.tellLater(this);
@@ -97,7 +97,7 @@ abstract class AsyncCall extends LoopThread.Untold {
     @Override
     final boolean endUntold() {
         try {
-            endAnyway(null, UNTOLD);
+            tellCaller(null, UNTOLD);
             return true;
         } catch (Throwable stillNoMemory) {
             return false;
@@ -109,5 +109,5 @@ abstract class AsyncCall extends LoopThread.Untold {
     abstract void fail(RPCXException error);
 
     /** Tells the caller how the call has ended, and does nothing else. Does nothing if the caller has been told. */
-    abstract void endAnyway(@Nullable Object value, @Nullable RPCXException error);
+    abstract void tellCaller(@Nullable Object value, @Nullable RPCXException error);
 }

@@ -11,7 +11,7 @@ final class Backoff {
     private static final long FIRST_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /** Longest pause: a server that is back is found within 1 s, and one connection attempt a second burdens nobody. */
-    private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private Backoff() {}
 
@@ -21,7 +21,7 @@ final class Backoff {
      * @param failures number of consecutive failures, from 1
      */
     static long nanos(int failures, RandomGenerator random) {
-        long full = Math.min(MOST_NANOS, FIRST_NANOS << Math.min(failures - 1, 10));
+        long full = Math.min(MAX_NANOS, FIRST_NANOS << Math.min(failures - 1, 10));
         return full / 2 + random.nextLong(full / 2 + 1);
     }
 }

@@ -29,7 +29,7 @@ class BoundFuture<T> extends RPCXFuture<T> {
      */
     private void refuseToBlock(String what) {
         if (!isDone()) {
-            LoopThread.refuse(what + " of a future that has not ended", "a dependent, such as thenApply");
+            LoopThread.refuseOnLoop(what + " of a future that has not ended", "a dependent, such as thenApply");
         }
     }
 

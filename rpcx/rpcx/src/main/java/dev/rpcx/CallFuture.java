@@ -25,7 +25,7 @@ final class CallFuture<T> extends BoundFuture<T> {
      * Context of the handled call for which this future's call was made; null if there is none, once this future has
      * ended, and once it has been handed out elsewhere.
      */
-    private volatile @Nullable TimedContext maker;
+    private volatile @Nullable TimedContext parent;
 
     /** Bit of {@link #own}: a proxy has handed this future out. */
     private static final int HANDED_OUT = 1 << 31;
@@ -37,7 +37,7 @@ final class CallFuture<T> extends BoundFuture<T> {
     CallFuture() {
         TimedContext here = CurrentCall.get();
         if (here != null) {
-            maker = here.whole();
+            parent = here.whole();
         }
     }
 
@@ -55,10 +55,10 @@ final class CallFuture<T> extends BoundFuture<T> {
      * belongs to no call from then on.
      */
     void handedOut() {
-        TimedContext made = maker;
+        TimedContext made = parent;
         TimedContext here = CurrentCall.get();
         if (made != null && (here == null || here.whole() != made)) {
-            maker = null;
+            parent = null;
         }
         int before = own;
         while ((before & HANDED_OUT) == 0
@@ -72,15 +72,15 @@ final class CallFuture<T> extends BoundFuture<T> {
      * it: neither a dependent nor a thread.
      */
     boolean isOnlyFor(TimedContext call) {
-        return maker == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
+        return parent == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
     }
 
     /**
      * Completes this future with the result of its call. From here on it holds nothing of its call, of the connection,
      * or of the call for which it was made. Dependents may run on this thread, an event loop.
      */
-    boolean bring(@Nullable T value) {
-        letGo();
+    boolean succeed(@Nullable T value) {
+        releaseReferences();
         try {
             return complete(value);
         } finally {
@@ -92,7 +92,7 @@ final class CallFuture<T> extends BoundFuture<T> {
      * Completes this future with the failure of its call. As with a result, it holds nothing of the call from here on.
      */
     boolean fail(Throwable thrown) {
-        letGo();
+        releaseReferences();
         try {
             return completeExceptionally(thrown);
         } finally {
@@ -105,9 +105,9 @@ final class CallFuture<T> extends BoundFuture<T> {
      * future and no attempt of the call is under way or to come. Not every write needs a fence of its own: the end is
      * told after the writes, so whoever sees the end sees all of them.
      */
-    void letGo() {
-        if (maker != null) {
-            maker = null;
+    void releaseReferences() {
+        if (parent != null) {
+            parent = null;
         }
         ON_CANCEL.lazySet(this, null);
     }
@@ -122,7 +122,7 @@ final class CallFuture<T> extends BoundFuture<T> {
 
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
-        maker = null;
+        parent = null;
         boolean cancelled = super.cancel(mayInterruptIfRunning);
         Runnable action = onCancel;
         if (cancelled && action != null) {

@@ -28,52 +28,52 @@ final class CallList {
     }
 
     boolean contains(ServerCall call) {
-        return call.onLoop.list == this;
+        return call.loopState.list == this;
     }
 
     /** @return whether the call has been in this list ever since the addition with this number */
     boolean hasKept(ServerCall call, long addition) {
-        return contains(call) && call.onLoop.addition == addition;
+        return contains(call) && call.loopState.addition == addition;
     }
 
     /** Adds a call behind the last one. */
     void add(ServerCall call) {
-        if (call.onLoop.list != null) {
+        if (call.loopState.list != null) {
             throw new IllegalStateException("a call that is in a list already (expected: in none)");
         }
         ServerCall before = last;
-        call.onLoop.list = this;
-        call.onLoop.previous = before;
+        call.loopState.list = this;
+        call.loopState.previous = before;
         if (before == null) {
             first = call;
         } else {
-            before.onLoop.following = call;
+            before.loopState.following = call;
         }
-        call.onLoop.addition = ++additions;
+        call.loopState.addition = ++additions;
         last = call;
         size++;
     }
 
     /** Takes a call out of this list, if it is there. */
     void remove(ServerCall call) {
-        if (call.onLoop.list != this) {
+        if (call.loopState.list != this) {
             return;
         }
-        ServerCall before = call.onLoop.previous;
-        ServerCall after = call.onLoop.following;
+        ServerCall before = call.loopState.previous;
+        ServerCall after = call.loopState.following;
         if (before == null) {
             first = after;
         } else {
-            before.onLoop.following = after;
+            before.loopState.following = after;
         }
         if (after == null) {
             last = before;
         } else {
-            after.onLoop.previous = before;
+            after.loopState.previous = before;
         }
         size--;
-        call.onLoop.list = null;
-        call.onLoop.previous = null;
-        call.onLoop.following = null;
+        call.loopState.list = null;
+        call.loopState.previous = null;
+        call.loopState.following = null;
     }
 }

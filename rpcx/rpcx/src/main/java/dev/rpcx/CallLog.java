@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
-    private static final int MOST_TEXT = 500;
+    private static final int MAX_TEXT = 500;
     private static final String SERVER = "server";
 
     private final String side;
@@ -319,7 +319,7 @@ public final class CallLog implements Interceptor {
      * Escapes as in a JSON string. Characters that are invisible, or change the direction of writing, are escaped too.
      */
     private static void escape(StringBuilder line, String text) {
-        text.codePoints().limit(MOST_TEXT).forEach(c -> {
+        text.codePoints().limit(MAX_TEXT).forEach(c -> {
             if (c == '"' || c == '\\') {
                 line.append('\\');
             }

@@ -97,7 +97,7 @@ final class CallSlots {
                 return call;
             }
             if (before == trims && (before & 1) == 0) {
-                throw OwnEnd.full(
+                throw LocalFailure.full(
                         limit + " calls are under way on one connection (expected: fewer, or more connections)");
             }
             // the free slots are being trimmed, and come back at once
@@ -267,7 +267,7 @@ final class CallSlots {
      * Adds the futures of one-way calls that have not ended. From any thread: a slot may have its next call meanwhile.
      */
     void addOneWay(List<CompletableFuture<?>> found) {
-        for (int slot = 0; slot < top(); slot++) {
+        for (int slot = 0; slot < createdCount(); slot++) {
             ClientCall call = at(slot);
             CompletableFuture<?> future = call == null ? null : call.oneWay();
             if (future != null) {
@@ -285,8 +285,8 @@ final class CallSlots {
         return made.get() - retired.get() - unused;
     }
 
-    /** Number of slots that have been made: those at and above it were never used. */
-    int top() {
+    /** Number of slots that have been created: those at and above it were never used. */
+    int createdCount() {
         return made.get();
     }
 }

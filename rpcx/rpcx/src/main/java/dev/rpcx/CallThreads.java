@@ -33,7 +33,7 @@ final class CallThreads {
         /**
          * Stops counting the handler in the limit of its method. Any thread, one at a time; a second time does nothing.
          */
-        void leaveNow(boolean isDone);
+        void releaseAdmission(boolean isDone);
 
         /**
          * Notes that the last thread is done of a call that had this context, and that was over but for its threads, or
@@ -51,7 +51,7 @@ final class CallThreads {
 
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
-            throw HandledContext.hasEnded();
+            throw HandledContext.endedError();
         }
 
         @Override
@@ -72,7 +72,7 @@ final class CallThreads {
 
         @Override
         public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) {
-            throw HandledContext.hasEnded();
+            throw HandledContext.endedError();
         }
 
         @Override
@@ -107,16 +107,19 @@ final class CallThreads {
      * Runs the callbacks for the end of a call, not within the code that ends it unless there is no thread for them or
      * the event loop has ended. They run in no call's context: the time of their own call may be over.
      */
-    void tell(Call call, List<? extends Runnable> told) {
+    void runCallbacks(Call call, List<? extends Runnable> told) {
         run(
                 call.method().place(),
                 new Counted(call, call.context(), () -> told.forEach(CallThreads::tell), null).begin());
     }
 
-    /** As {@link #tell(Call, List)}, for a call that is over also where there is no memory to tell anybody of it. */
+    /**
+     * As {@link #runCallbacks(Call, List)}, for a call that is over also where there is no memory to tell anybody of
+     * it.
+     */
     void tellIfPossible(Call call, List<? extends Runnable> told) {
         try {
-            tell(call, List.copyOf(told));
+            runCallbacks(call, List.copyOf(told));
         } catch (Throwable noMemory) {
             ThreadTools.report(noMemory);
         }
@@ -165,10 +168,10 @@ final class CallThreads {
     private void runAt(RunOn.Place place, Counted task) {
         try {
             if (task.step == null) {
-                threads.tell(place, task);
+                threads.runSignal(place, task);
             } else {
                 threads.run(place, task);
-                task.step.waits();
+                task.step.onQueued();
             }
         } catch (RuntimeException | Error noThread) {
             task.runWithoutThread();
@@ -316,7 +319,7 @@ final class CallThreads {
             this.call = call;
             this.context = call.context();
             this.place = call.method().place();
-            this.bringsStream = call.method().brings();
+            this.bringsStream = call.method().returnsStream();
         }
 
         @Override
@@ -338,8 +341,8 @@ final class CallThreads {
                 unbegun.add(later);
             }
             if (!context.beginStep()) {
-                begins(later);
-                throw HandledContext.hasEnded();
+                onBegun(later);
+                throw HandledContext.endedError();
             }
             threads.run(place, later.counted);
             return later.result;
@@ -369,7 +372,7 @@ final class CallThreads {
         public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable {
             ThreadTools.reserveStack(RESERVED_FRAMES);
             if (!context.enterHandlerOnThread()) {
-                throw HandledContext.hasEnded();
+                throw HandledContext.endedError();
             }
             try {
                 return proceedCounted(invocation, handler);
@@ -414,7 +417,7 @@ final class CallThreads {
             }
         }
 
-        synchronized void begins(LaterStep step) {
+        synchronized void onBegun(LaterStep step) {
             if (unbegun != null) {
                 unbegun.remove(step);
             }
@@ -445,7 +448,7 @@ final class CallThreads {
          * Called when the step waits for its thread, or has started. The call may have ended while the step was on its
          * way there: then the step is taken back.
          */
-        void waits() {
+        void onQueued() {
             if (context.isBarred()) {
                 takeBack();
             }
@@ -457,9 +460,10 @@ final class CallThreads {
          */
         void takeBack() {
             if (of.threads.threads.withdraw(of.place, counted)) {
-                of.begins(this);
+                of.onBegun(this);
                 try {
-                    of.threads.tell(of.call, List.of(() -> result.completeExceptionally(HandledContext.hasEnded())));
+                    of.threads.runCallbacks(
+                            of.call, List.of(() -> result.completeExceptionally(HandledContext.endedError())));
                 } finally {
                     counted.end();
                 }
@@ -467,16 +471,16 @@ final class CallThreads {
         }
 
         void refuse() {
-            of.begins(this);
+            of.onBegun(this);
             result.completeExceptionally(
                     RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server has no thread for the call"));
         }
 
         @Override
         public void run() {
-            of.begins(this);
+            of.onBegun(this);
             if (context.isBarred()) {
-                result.completeExceptionally(HandledContext.hasEnded());
+                result.completeExceptionally(HandledContext.endedError());
                 return;
             }
             try {

@@ -7,11 +7,12 @@ final class CallbackFailures {
     /**
      * Limits the log to one warning a minute, since what a peer sends may make the same callback fail again and again.
      */
-    static final Complaint COMPLAINT = new Complaint(System.getLogger("dev.rpcx.callbacks"), InstantSource.system());
+    static final RateLimitedLog LOG =
+            new RateLimitedLog(System.getLogger("dev.rpcx.callbacks"), InstantSource.system());
 
     private CallbackFailures() {}
 
     static void log(Throwable thrown) {
-        COMPLAINT.log("a callback has failed, which changes nothing for its call", thrown);
+        LOG.log("a callback has failed, which changes nothing for its call", thrown);
     }
 }

@@ -51,7 +51,7 @@ final class Charge implements Memory {
         long wanted = held + amount;
         if (wanted > taken) {
             long more = (wanted - taken + step - 1) / step * step;
-            if (!account.take(kind, more)) {
+            if (!account.tryCharge(kind, more)) {
                 return false;
             }
             taken += more;
@@ -80,7 +80,7 @@ final class Charge implements Memory {
      */
     @Override
     public int unasked() {
-        return Uncharged.IDLE_OBJECT_BYTES;
+        return UnchargedAllowance.IDLE_OBJECT_BYTES;
     }
 
     /** Gives a part back. */
@@ -92,7 +92,7 @@ final class Charge implements Memory {
         long spare = (taken - held) / step * step;
         if (spare > step || step == 1) {
             taken -= spare;
-            account.give(kind, spare);
+            account.release(kind, spare);
         }
     }
 
@@ -119,7 +119,7 @@ final class Charge implements Memory {
         held = 0;
         taken = 0;
         pauseAt = PAUSE_BYTES;
-        account.give(kind, all);
+        account.release(kind, all);
     }
 
     /**

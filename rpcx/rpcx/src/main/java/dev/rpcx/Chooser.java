@@ -43,7 +43,7 @@ abstract class Chooser {
      *
      * @param draw counts the draws of this call, from 0
      */
-    abstract int again(int key, int draw);
+    abstract int redraw(int key, int draw);
 
     /**
      * Connection of the chosen instance if that is connected, not full, and healthy or free for a trial; otherwise of
@@ -95,7 +95,7 @@ abstract class Chooser {
 
     private @Nullable ClientConnection pickAgain(int key, List<ClientAddress> asked) {
         for (int draw = 0; draw < DRAWS; draw++) {
-            ClientAddress address = all[again(key, draw)];
+            ClientAddress address = all[redraw(key, draw)];
             ClientConnection connection = asked.contains(address) ? null : serving(address);
             if (connection != null) {
                 return connection;
@@ -206,7 +206,7 @@ abstract class Chooser {
         }
 
         @Override
-        int again(int key, int draw) {
+        int redraw(int key, int draw) {
             return first(key);
         }
 
@@ -222,10 +222,10 @@ abstract class Chooser {
 
     private static final class RoundRobin extends Chooser {
         /** Maximum length of {@code order}. */
-        private static final int MOST = 4096;
+        private static final int MAX = 4096;
 
         /** Maximum number of steps that it may take to compute an order, which may happen on an event loop. */
-        private static final int MOST_STEPS = 1 << 20;
+        private static final int MAX_STEPS = 1 << 20;
 
         /** 2⁶⁴ divided by the golden ratio: multiples of it, modulo 2⁶⁴, are spread evenly at every count. */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
@@ -258,7 +258,7 @@ abstract class Chooser {
                 total += all[i].weight() / divisor;
                 sums[i] = total;
             }
-            order = total > MOST || total > all.length && (long) total * all.length > MOST_STEPS
+            order = total > MAX || total > all.length && (long) total * all.length > MAX_STEPS
                     ? new int[0]
                     : round(total);
         }
@@ -308,7 +308,7 @@ abstract class Chooser {
          * next one in the list.
          */
         @Override
-        int again(int key, int draw) {
+        int redraw(int key, int draw) {
             return of(platform.random().nextInt(sums[sums.length - 1]));
         }
 
@@ -320,16 +320,16 @@ abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Number of points that an instance of weight 1 has on the ring, fewer if all would have more than {@code MOST}
+         * Number of points that an instance of weight 1 has on the ring, fewer if all would have more than {@code MAX}
          * together. With 100, the shares of the instances differ by some 10 %. Source: Karger et al., "Consistent
          * Hashing", 1997.
          */
-        private static final int PLACES = 100;
+        private static final int POINTS_PER_WEIGHT = 100;
 
-        private static final int MOST = 1 << 16;
+        private static final int MAX = 1 << 16;
 
         /** Points of the ring, sorted: the position in the upper 32 bits, the index of the instance in the lower 32. */
-        private final long[] places;
+        private final long[] points;
 
         private final Chooser withoutKey;
 
@@ -337,19 +337,19 @@ abstract class Chooser {
             super(all);
             withoutKey = new LeastLoaded(all, platform);
             int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
-            double each = Math.min(PLACES, (double) MOST / Math.max(1, total));
-            places = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
+            double each = Math.min(POINTS_PER_WEIGHT, (double) MAX / Math.max(1, total));
+            points = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
             int at = 0;
             for (int i = 0; i < all.length; i++) {
                 String name = ClientAddress.keyOf(all[i].endpoint);
                 // two hashes, since names that collide in one of them would have each point in common
                 int one = fnv(name);
                 int other = name.hashCode();
-                for (int place = count(all[i], each); place > 0; place--) {
-                    places[at++] = (long) mixed(one ^ mixed(other + place)) << 32 | i;
+                for (int point = count(all[i], each); point > 0; point--) {
+                    points[at++] = (long) mixed(one ^ mixed(other + point)) << 32 | i;
                 }
             }
-            Arrays.sort(places);
+            Arrays.sort(points);
         }
 
         /** Hash of a text, over its characters. Source: Fowler, Noll and Vo, FNV-1a of 32 bits. */
@@ -367,20 +367,20 @@ abstract class Chooser {
 
         @Override
         int first(int key) {
-            if (key == 0 || places.length == 0) {
+            if (key == 0 || points.length == 0) {
                 return withoutKey.first(key);
             }
-            return (int) places[place(key)];
+            return (int) points[pointIndex(key)];
         }
 
         /** Takes the next point on the ring. Which instances stand in for one that is gone differs with the key. */
         @Override
-        int again(int key, int draw) {
+        int redraw(int key, int draw) {
             if (key == 0) {
-                return withoutKey.again(key, draw);
+                return withoutKey.redraw(key, draw);
             }
-            int at = place(key) + 1 + draw;
-            return (int) places[at < places.length ? at : at % places.length];
+            int at = pointIndex(key) + 1 + draw;
+            return (int) points[at < points.length ? at : at % points.length];
         }
 
         @Override
@@ -388,10 +388,10 @@ abstract class Chooser {
             return key == 0 ? withoutKey.order(key) : mixed(key);
         }
 
-        private int place(int key) {
-            int found = Arrays.binarySearch(places, (long) mixed(key) << 32);
+        private int pointIndex(int key) {
+            int found = Arrays.binarySearch(points, (long) mixed(key) << 32);
             int at = found >= 0 ? found : -found - 1;
-            return at == places.length ? 0 : at;
+            return at == points.length ? 0 : at;
         }
     }
 }

@@ -19,11 +19,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class CircuitBreaker {
     private static final int SECONDS = 10;
-    private static final int LEAST_CALLS = 20;
+    private static final int MIN_CALLS = 20;
     static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Permit of a call that goes through and is no trial. */
-    static final long GIVEN = -1;
+    static final long PERMITTED = -1;
 
     static final long REFUSED = -2;
 
@@ -57,12 +57,12 @@ final class CircuitBreaker {
     /**
      * Asks whether a call goes through.
      *
-     * @return {@link #GIVEN}, {@link #REFUSED}, or the number of the trial that this call is, for {@link #ended}
+     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial that this call is, for {@link #ended}
      */
     long permit() {
         Open now = open.get();
         if (now == null) {
-            return GIVEN;
+            return PERMITTED;
         }
         long time = now();
         if (time < now.pauseEnd) {
@@ -82,8 +82,8 @@ final class CircuitBreaker {
      * @param permit result of {@code permit()} for the call
      */
     void ended(Health.Outcome outcome, long permit) {
-        boolean isTrial = permit != GIVEN;
-        if (outcome == Health.Outcome.UNTOLD) {
+        boolean isTrial = permit != PERMITTED;
+        if (outcome == Health.Outcome.UNKNOWN) {
             Open now = open.get();
             if (isTrial && now != null && now.latest == permit && permit >= now.least) {
                 open.compareAndSet(now, new Open(now(), permit, now.least));
@@ -91,7 +91,7 @@ final class CircuitBreaker {
             return;
         }
         boolean failed = outcome == Health.Outcome.FAILED;
-        int at = slot();
+        int at = secondIndex();
         calls.incrementAndGet(at);
         if (failed) {
             failures.incrementAndGet(at);
@@ -129,10 +129,10 @@ final class CircuitBreaker {
             all += calls.get(i);
             failed += failures.get(i);
         }
-        return all >= LEAST_CALLS && failed >= all * failureShare;
+        return all >= MIN_CALLS && failed >= all * failureShare;
     }
 
-    private int slot() {
+    private int secondIndex() {
         long now = now() / TimeUnit.SECONDS.toNanos(1);
         long last = second.get();
         if (now > last && second.compareAndSet(last, now)) {
@@ -143,9 +143,9 @@ final class CircuitBreaker {
         return (int) (now % SECONDS);
     }
 
-    private void clear(int slot) {
-        calls.set(slot, 0);
-        failures.set(slot, 0);
+    private void clear(int index) {
+        calls.set(index, 0);
+        failures.set(index, 0);
     }
 
     private long now() {

@@ -116,7 +116,7 @@ final class Claim {
 
     private void spare(Hold held) {
         if (held.isChosen()) {
-            claims.isOver(held);
+            claims.onHoldEnded(held);
         }
     }
 
@@ -168,7 +168,7 @@ final class Claim {
             if (hold == chosen) {
                 close();
             }
-            claims.isOver(chosen);
+            claims.onHoldEnded(chosen);
         }
     }
 
@@ -178,7 +178,7 @@ final class Claim {
             loop.execute(() -> endNow(chosen));
         } catch (RejectedExecutionException ended) {
             // all connections of the loop end with it
-            claims.isOver(chosen);
+            claims.onHoldEnded(chosen);
         }
     }
 }

@@ -31,7 +31,7 @@ final class Claims {
      * Each search for the greediest frees at least the size of the pool, divided by this, since it costs a look at all
      * claims.
      */
-    private static final int LEAST_PART = 32;
+    private static final int MIN_PART = 32;
 
     private final long most;
     private final AtomicLong held;
@@ -69,7 +69,7 @@ final class Claims {
     }
 
     /** Bytes that are about to be given back, and that others may take already. */
-    long leaving() {
+    long releasingBytes() {
         return chosenBytes;
     }
 
@@ -104,7 +104,7 @@ final class Claims {
         } finally {
             // the holds for whose end there was no memory may be chosen again
             for (; ended < greediest.size(); ended++) {
-                isOver(greediest.get(ended));
+                onHoldEnded(greediest.get(ended));
             }
         }
     }
@@ -121,7 +121,7 @@ final class Claims {
             return true;
         }
         PriorityQueue<Peer> peers = peers(nowNanos);
-        long goal = Math.max(wanted, most / LEAST_PART);
+        long goal = Math.max(wanted, most / MIN_PART);
         long endsNow = 0;
         while (room() < goal && !peers.isEmpty()) {
             Peer peer = peers.remove();
@@ -173,7 +173,7 @@ final class Claims {
     }
 
     /** A chosen hold has ended, or is held no more. A second call does nothing. */
-    synchronized void isOver(Claim.Hold hold) {
+    synchronized void onHoldEnded(Claim.Hold hold) {
         if (chosen.remove(hold)) {
             chosenBytes -= hold.promisedBytes;
             hold.promisedBytes = 0;

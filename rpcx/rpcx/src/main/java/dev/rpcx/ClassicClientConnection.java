@@ -38,7 +38,7 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private final String peer;
     private final Platform platform;
-    private final Map<Long, Call> underWay = new ConcurrentHashMap<>();
+    private final Map<Long, Call> inFlight = new ConcurrentHashMap<>();
 
     /** Account that is charged for requests that have not left, also for those of calls that are over. */
     private final Account account;
@@ -48,7 +48,7 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private long arrivingBytes;
 
-    private volatile @Nullable RPCXException end;
+    private volatile @Nullable RPCXException endReason;
 
     /** What calls whose requests have left whole are told when the connection ends. Event loop only. */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
@@ -57,7 +57,7 @@ final class ClassicClientConnection extends ClassicConnection {
      * Whether the server has said that it takes no more calls on this connection, or has refused a single call, which
      * reads the same. Calls in flight are waited for.
      */
-    private volatile boolean isLeft;
+    private volatile boolean isDraining;
 
     ClassicClientConnection(Channel channel, Account account, Platform platform, String peer, long keepAliveNanos) {
         super(channel, true, account, Wire.MAX_MESSAGE_BYTES, MAX_PASSED_BYTES, keepAliveNanos, IDLE_NANOS);
@@ -65,20 +65,20 @@ final class ClassicClientConnection extends ClassicConnection {
         this.platform = platform;
         this.peer = peer;
         this.arriving = account.charge(Resource.REPLY_BYTES);
-        account.watch(underWay::size);
+        account.setCallCounter(inFlight::size);
     }
 
     boolean isUsable() {
-        return end == null && !isLeft && channel.isOpen();
+        return endReason == null && !isDraining && channel.isOpen();
     }
 
     /** From any thread. */
     boolean isOver() {
-        return end != null || !channel.isOpen();
+        return endReason != null || !channel.isOpen();
     }
 
     int callsUnderWay() {
-        return underWay.size();
+        return inFlight.size();
     }
 
     // ---- a caller's thread
@@ -107,22 +107,22 @@ final class ClassicClientConnection extends ClassicConnection {
             reply.completeExceptionally(late(RPCXException.Executed.NOT_EXECUTED));
             return;
         }
-        if (underWay.size() >= MAX_CALLS) {
+        if (inFlight.size() >= MAX_CALLS) {
             reply.completeExceptionally(crowded("calls under way"));
             return;
         }
         long id = register(call);
-        reply.whenComplete((result, thrown) -> underWay.remove(id, call));
+        reply.whenComplete((result, thrown) -> inFlight.remove(id, call));
         ByteBuf frame = request.of(id);
         int bytes = frame.readableBytes();
         if (bytes - ClassicFrames.LENGTH_BYTES > Wire.MAX_MESSAGE_BYTES) {
-            reply.completeExceptionally(OwnEnd.unfit(
+            reply.completeExceptionally(LocalFailure.unfit(
                     RPCXException.Code.TOO_LARGE,
                     "a request of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")"));
             return;
         }
         long taken = queuedBytes(bytes);
-        if (!account.take(Resource.REQUEST_BYTES, taken)) {
+        if (!account.tryCharge(Resource.REQUEST_BYTES, taken)) {
             reply.completeExceptionally(crowded("bytes of requests that the server has not taken"));
             return;
         }
@@ -139,7 +139,7 @@ final class ClassicClientConnection extends ClassicConnection {
         } finally {
             if (!isQueued) {
                 // this also runs after an Error, for example if there is no memory for the bytes
-                account.give(Resource.REQUEST_BYTES, taken);
+                account.release(Resource.REQUEST_BYTES, taken);
             }
         }
     }
@@ -149,7 +149,7 @@ final class ClassicClientConnection extends ClassicConnection {
         do {
             // id 0 is the connection's own
             id = platform.random().nextLong();
-        } while (id == 0 || underWay.putIfAbsent(id, call) != null);
+        } while (id == 0 || inFlight.putIfAbsent(id, call) != null);
         return id;
     }
 
@@ -157,9 +157,9 @@ final class ClassicClientConnection extends ClassicConnection {
 
     private void writeUnlessOver(byte[] frame, Call call) {
         if (call.reply.isDone()) {
-            account.give(Resource.REQUEST_BYTES, queuedBytes(frame.length));
-        } else if (end != null || !channel.isActive()) {
-            account.give(Resource.REQUEST_BYTES, queuedBytes(frame.length));
+            account.release(Resource.REQUEST_BYTES, queuedBytes(frame.length));
+        } else if (endReason != null || !channel.isActive()) {
+            account.release(Resource.REQUEST_BYTES, queuedBytes(frame.length));
             call.reply.completeExceptionally(unsent());
         } else {
             write(frame, call);
@@ -183,7 +183,7 @@ final class ClassicClientConnection extends ClassicConnection {
         long lateNanos = nanoTime() - deadlineNanos;
         call.reply.completeExceptionally(
                 ClientConnection.isHeldUp(lateNanos, givenNanos)
-                        ? OwnEnd.unheard(
+                        ? LocalFailure.unheard(
                                 peer + ": no reply in time, while the event loop was held up for "
                                         + TimeUnit.NANOSECONDS.toMillis(lateNanos) + " ms or more",
                                 RPCXException.Executed.MAYBE)
@@ -195,32 +195,32 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     private RPCXException crowded(String of) {
-        return OwnEnd.full(peer + ": too many " + of);
+        return LocalFailure.full(peer + ": too many " + of);
     }
 
     private RPCXException lost(RPCXException.Executed executed) {
-        return OwnEnd.isNoRoom(end)
-                ? OwnEnd.noRoom(whyLost(), executed)
+        return LocalFailure.isNoRoom(endReason)
+                ? LocalFailure.noRoom(whyLost(), executed)
                 : new RPCXException(codeOfEnd(), whyLost(), executed, null);
     }
 
     /** Error for a call whose request has not left whole when the connection ends. */
     private RPCXException lostUnsent() {
-        return OwnEnd.isNoRoom(end) ? lost(RPCXException.Executed.NOT_EXECUTED) : unsent();
+        return LocalFailure.isNoRoom(endReason) ? lost(RPCXException.Executed.NOT_EXECUTED) : unsent();
     }
 
     /** Error for a call that the server cannot have executed, since its request has not left, or not whole. */
     private RPCXException unsent() {
-        return OwnEnd.left(codeOfEnd(), whyLost());
+        return LocalFailure.notSent(codeOfEnd(), whyLost());
     }
 
     private RPCXException.Code codeOfEnd() {
-        RPCXException why = end;
+        RPCXException why = endReason;
         return why == null ? RPCXException.Code.UNAVAILABLE : why.code();
     }
 
     private String whyLost() {
-        RPCXException why = end;
+        RPCXException why = endReason;
         return peer + ": the connection ended" + (why == null ? "" : ": " + why.getMessage());
     }
 
@@ -230,12 +230,12 @@ final class ClassicClientConnection extends ClassicConnection {
      */
     private RPCXException orNoRoom(RPCXException why) {
         String wanted = memoryWanted();
-        return wanted == null ? why : OwnEnd.noRoom(wanted, why.executed());
+        return wanted == null ? why : LocalFailure.noRoom(wanted, why.executed());
     }
 
     @Override
     boolean isBusy() {
-        return !underWay.isEmpty();
+        return !inFlight.isEmpty();
     }
 
     @Override
@@ -244,13 +244,13 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     private void closeIfLeft() {
-        if (isLeft && underWay.isEmpty()) {
+        if (isDraining && inFlight.isEmpty()) {
             channel.close();
         }
     }
 
     @Override
-    public boolean hold(long bytes) {
+    public boolean reserve(long bytes) {
         if (arrivingBytes + bytes > UNCHARGED_BYTES && !arriving.set(arrivingBytes + bytes)) {
             return false;
         }
@@ -264,22 +264,22 @@ final class ClassicClientConnection extends ClassicConnection {
     }
 
     @Override
-    public void passes() {
+    public void onSkip() {
         arrived();
     }
 
     @Override
-    public void passed(byte[] begin, int bytes, int length) {
+    public void onSkipped(byte[] begin, int bytes, int length) {
         ByteBuf first = Unpooled.wrappedBuffer(begin, 0, bytes);
         Long id = ClassicWire.id(first);
-        Call waiting = id == null ? null : underWay.get(id);
+        Call waiting = id == null ? null : inFlight.get(id);
         if (waiting != null) {
             RPCXException.Executed executed = ClassicWire.isResult(first, length)
                     ? RPCXException.Executed.EXECUTED
                     : RPCXException.Executed.MAYBE;
             waiting.reply.completeExceptionally(
                     length <= Wire.MAX_MESSAGE_BYTES
-                            ? OwnEnd.noRoom(
+                            ? LocalFailure.noRoom(
                                     "too many bytes of replies on their way to this client"
                                             + " (expected: fewer calls with large results at once)",
                                     executed)
@@ -305,7 +305,7 @@ final class ClassicClientConnection extends ClassicConnection {
             return;
         }
         // there is none if the call is over, and the reply is late
-        Call waiting = underWay.get(reply.id());
+        Call waiting = inFlight.get(reply.id());
         if (waiting == null) {
             return;
         }
@@ -314,7 +314,7 @@ final class ClassicClientConnection extends ClassicConnection {
         } else {
             // set before the caller is told, so that its next call goes elsewhere. A server that has accepted this
             // connection a moment ago does not stop, so its refusal concerns this call alone
-            isLeft |= error.code() == RPCXException.Code.UNAVAILABLE
+            isDraining |= error.code() == RPCXException.Code.UNAVAILABLE
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED
                     && upNanos() >= ClientAddress.KEPT_NANOS;
             waiting.reply.completeExceptionally(error);
@@ -325,7 +325,7 @@ final class ClassicClientConnection extends ClassicConnection {
     /** All answers of the server have been read, so what {@code why} says of the remaining calls is true of each. */
     @Override
     void onEnd(RPCXException why) {
-        end = orNoRoom(why);
+        endReason = orNoRoom(why);
         executedAtEnd = why.executed();
         endAll();
     }
@@ -333,8 +333,8 @@ final class ClassicClientConnection extends ClassicConnection {
     @Override
     void onOver() {
         arrived();
-        if (end == null) {
-            end = orNoRoom(brokenOff(RPCXException.Code.UNAVAILABLE, "closed"));
+        if (endReason == null) {
+            endReason = orNoRoom(brokenOff(RPCXException.Code.UNAVAILABLE, "closed"));
         }
         endAll();
     }
@@ -345,13 +345,13 @@ final class ClassicClientConnection extends ClassicConnection {
      */
     private void endAll() {
         SocketQueue.closeNow(channel);
-        if (underWay.isEmpty()) {
+        if (inFlight.isEmpty()) {
             return;
         }
         // each error is made once for all of these calls
         RPCXException lost = lost(executedAtEnd);
         RPCXException unsent = lostUnsent();
-        for (Call waiting : new ArrayList<>(underWay.values())) {
+        for (Call waiting : new ArrayList<>(inFlight.values())) {
             waiting.reply.completeExceptionally(waiting.hasLeft ? lost : unsent);
         }
     }
@@ -360,19 +360,19 @@ final class ClassicClientConnection extends ClassicConnection {
      * A call on this connection. Its reply ends with the bytes of the result. The charge of its request is released as
      * the bytes leave.
      */
-    private final class Call implements Leaving {
+    private final class Call implements WriteListener {
         final CallFuture<byte[]> reply = new CallFuture<>();
 
         /** Whether the whole request has left, so that the server may execute it. Event loop only. */
         private boolean hasLeft;
 
         @Override
-        public void left(long bytes) {
-            account.give(Resource.REQUEST_BYTES, bytes);
+        public void onReleased(long bytes) {
+            account.release(Resource.REQUEST_BYTES, bytes);
         }
 
         @Override
-        public void leftWhole() {
+        public void onFrameWritten() {
             hasLeft = true;
         }
     }

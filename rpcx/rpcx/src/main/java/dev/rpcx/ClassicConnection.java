@@ -75,10 +75,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     private long upSinceNanos;
 
     /** Time at which something last arrived, or could arrive again after a pause in reading. */
-    private long heardNanos;
+    private long lastReadNanos;
 
     /** Time at which something last left, or began to wait. */
-    private long leftNanos;
+    private long lastWriteNanos;
 
     /** Time at which the connection was last in use. */
     private long busyNanos;
@@ -240,8 +240,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
         long now = nanoTime();
         upSinceNanos = now;
-        heardNanos = now;
-        leftNanos = now;
+        lastReadNanos = now;
+        lastWriteNanos = now;
         busyNanos = now;
         lookedNanos = now;
         // a server that pauses reading makes the kernel of its client wait, and acknowledges nothing new meanwhile
@@ -253,13 +253,13 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     @Override
     public final void channelRead(ChannelHandlerContext ctx, Object message) {
         ByteBuf in = (ByteBuf) message;
-        heardNanos = nanoTime();
-        busyNanos = heardNanos;
+        lastReadNanos = nanoTime();
+        busyNanos = lastReadNanos;
         reads++;
         reading = true;
         try {
             if (!isEnding) {
-                frames.read(in, heardNanos);
+                frames.read(in, lastReadNanos);
             }
         } catch (WireFault fault) {
             fail(brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
@@ -285,7 +285,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         if (event == SocketQueue.NO_ROOM) {
             memoryWanted = "no room for the begin of a record whose end has not come";
         } else if (event == SocketQueue.PART) {
-            heardNanos = nanoTime();
+            lastReadNanos = nanoTime();
         }
         ctx.fireUserEventTriggered(event);
     }
@@ -309,11 +309,11 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     // ---- outgoing
 
     /** Listener that is called as the bytes of a frame leave, or when they never will. */
-    interface Leaving {
-        void left(long bytes);
+    interface WriteListener {
+        void onReleased(long bytes);
 
         /** Called when the whole frame has left. */
-        default void leftWhole() {}
+        default void onFrameWritten() {}
     }
 
     /** Bytes of heap that a frame of {@code frameBytes} takes while it waits to leave. */
@@ -322,22 +322,22 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
     }
 
     /**
-     * Sends a frame in chunks. Each byte is reported to {@code leaving} once, whether it leaves or not. The further
+     * Sends a frame in chunks. Each byte is reported to {@code listener} once, whether it leaves or not. The further
      * heap that the frame takes is reported with the last chunk: {@link #queuedBytes} in all.
      */
-    final void write(byte[] frame, Leaving leaving) {
+    final void write(byte[] frame, WriteListener listener) {
         begin(frame);
         int at = 0;
         try {
             writeGathered();
             while (at < frame.length) {
                 int bytes = Math.min(CHUNK_BYTES, frame.length - at);
-                writeChunk(frame, at, bytes, leaving);
+                writeChunk(frame, at, bytes, listener);
                 at += bytes;
             }
         } finally {
             if (at < frame.length) {
-                endCut(frame.length, at, leaving);
+                endCut(frame.length, at, listener);
             }
         }
         flushUnlessMoreFollows();
@@ -345,12 +345,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     /**
      * Closes the channel after only {@code written} bytes of a frame could be written. These are reported to
-     * {@code leaving} when they leave, and the rest, which never will, is reported here.
+     * {@code listener} when they leave, and the rest, which never will, is reported here.
      */
-    private void endCut(int frameBytes, int written, Leaving leaving) {
+    private void endCut(int frameBytes, int written, WriteListener listener) {
         try {
             waitingBytes -= frameBytes - written;
-            leaving.left(queuedBytes(frameBytes) - written);
+            listener.onReleased(queuedBytes(frameBytes) - written);
         } finally {
             SocketQueue.closeNow(channel);
         }
@@ -358,7 +358,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private void begin(byte[] frame) {
         if (waitingBytes == 0) {
-            leftNanos = nanoTime();
+            lastWriteNanos = nanoTime();
         }
         waitingBytes += frame.length;
     }
@@ -429,7 +429,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private void waitsNoLonger(int bytes) {
         waitingBytes -= bytes;
-        leftNanos = nanoTime();
+        lastWriteNanos = nanoTime();
     }
 
     private void tellOfRoom(int bytes) {
@@ -465,16 +465,16 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
     }
 
-    private void writeChunk(byte[] frame, int at, int bytes, Leaving leaving) {
+    private void writeChunk(byte[] frame, int at, int bytes, WriteListener listener) {
         boolean isLast = at + bytes == frame.length;
         long gone = isLast ? bytes + queuedBytes(frame.length) - frame.length : bytes;
         ChannelFuture leaves = channel.write(Unpooled.wrappedBuffer(frame, at, bytes));
         endIfLost(leaves);
         leaves.addListener(written -> {
             waitsNoLonger(bytes);
-            leaving.left(gone);
+            listener.onReleased(gone);
             if (isLast && written.isSuccess()) {
-                leaving.leftWhole();
+                listener.onFrameWritten();
             }
             tellOfRoom(bytes);
         });
@@ -486,7 +486,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         }
         channel.flush();
         if (waitingBytes != 0 && queue != null) {
-            queue.look();
+            queue.updateClaims();
         }
     }
 
@@ -512,12 +512,12 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         long now = nanoTime();
         isPaused = !reads;
         if (reads) {
-            heardNanos = now;
+            lastReadNanos = now;
             frames.postpone(now - pausedNanos);
         } else {
             pausedNanos = now;
         }
-        OwedTime.of(channel).setReading(reads);
+        ReadingClock.of(channel).setReading(reads);
     }
 
     // ---- the looks
@@ -538,7 +538,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         postponeIfLate(now);
-        if (waitingBytes > 0 && now - leftNanos >= keepAliveNanos && !isHeard(now)) {
+        if (waitingBytes > 0 && now - lastWriteNanos >= keepAliveNanos && !isHeard(now)) {
             abort(brokenOff(
                     RPCXException.Code.UNAVAILABLE, "the peer has read nothing for " + millis(keepAliveNanos) + " ms"));
             return;
@@ -546,7 +546,7 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
         if (isEnding) {
             return;
         }
-        if (frames.isCut() && isFrameLate(now)) {
+        if (frames.isIncomplete() && isFrameLate(now)) {
             fail(new RPCXException(
                     RPCXException.Code.PROTOCOL,
                     "a frame was begun and not ended in time",
@@ -566,7 +566,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
 
     private boolean isFrameLate(long nowNanos) {
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
-        boolean isLate = !isPaused && (nowNanos - heardNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
+        boolean isLate =
+                !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
         // A peer that reads its replies slowly makes this side pause. Such pauses at most double the time of a frame.
         // But something is read behind each pause, so the slowest peer is given the time to reach the end of one.
         long most = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
@@ -580,8 +581,8 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
      */
     private boolean isHeard(long nowNanos) {
         return isClient
-                && nowNanos - heardNanos < keepAliveNanos
-                && nowNanos - leftNanos < CHUNKS_IN_PAUSE * keepAliveNanos;
+                && nowNanos - lastReadNanos < keepAliveNanos
+                && nowNanos - lastWriteNanos < CHUNKS_IN_PAUSE * keepAliveNanos;
     }
 
     /**
@@ -595,10 +596,10 @@ abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements
             return;
         }
         busyNanos = Math.min(nowNanos, busyNanos + late);
-        leftNanos = Math.min(nowNanos, leftNanos + late);
+        lastWriteNanos = Math.min(nowNanos, lastWriteNanos + late);
         frames.postponeFirst(late);
         if (!isPaused) {
-            heardNanos = Math.min(nowNanos, heardNanos + late);
+            lastReadNanos = Math.min(nowNanos, lastReadNanos + late);
             frames.postpone(late);
         }
     }

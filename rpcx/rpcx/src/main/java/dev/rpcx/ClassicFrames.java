@@ -7,13 +7,13 @@ import java.util.Arrays;
 /**
  * Cuts the incoming bytes of the classic wire into frames. An incomplete frame holds the bytes that have arrived of it,
  * or at most twice as many while its array grows, and the reader is asked before the frame holds more. A frame that may
- * not be held is passed over: only its beginning is kept, which has the id of its call. No array outlives its frame.
+ * not be held is skipped: only its beginning is kept, which has the id of its call. No array outlives its frame.
  * Event loop only.
  */
 final class ClassicFrames {
     static final int LENGTH_BYTES = 4;
 
-    /** Bytes that are kept of a frame that is passed over: enough for the id at its beginning. */
+    /** Bytes that are kept of a frame that is skipped: enough for the id at its beginning. */
     private static final int BEGIN_BYTES = 64;
 
     private static final int FIRST_BYTES = 256;
@@ -22,28 +22,28 @@ final class ClassicFrames {
     /** Receives the frames. */
     interface Reader {
         /** @return whether {@code bytes} more bytes may be held for the frame that is arriving */
-        boolean hold(long bytes);
+        boolean reserve(long bytes);
 
         /**
          * Called with a whole frame: the first {@code bytes} bytes of the array, which belongs to the reader from now
-         * on. {@code hold} has been asked for the memory of the array.
+         * on. {@code reserve} has been asked for the memory of the array.
          */
         void frame(byte[] frame, int bytes);
 
         /**
-         * Called when the arriving frame is about to be passed over. It is no longer held, except for its beginning,
-         * for which {@code hold} is not asked.
+         * Called when the arriving frame is about to be skipped. It is no longer held, except for its beginning,
+         * for which {@code reserve} is not asked.
          */
-        void passes();
+        void onSkip();
 
         /**
-         * Called when a frame that was passed over has ended.
+         * Called when a skipped frame has ended.
          *
          * @param begin first bytes of the frame, which may be cut anywhere
          * @param bytes number of these bytes
          * @param length length of the whole frame in bytes
          */
-        void passed(byte[] begin, int bytes, int length);
+        void onSkipped(byte[] begin, int bytes, int length);
     }
 
     private final int maxBytes;
@@ -54,13 +54,13 @@ final class ClassicFrames {
     private int length;
     private byte[] frame = NOTHING;
     private int arrived;
-    private boolean isPassed;
+    private boolean isSkipped;
     private long beganNanos;
     private long firstBeganNanos;
 
     /**
      * @param maxBytes largest length of a frame that is held
-     * @param maxPassedBytes largest length of a frame that is passed over; a frame that announces more ends the
+     * @param maxPassedBytes largest length of a frame that is skipped; a frame that announces more ends the
      *     connection
      */
     ClassicFrames(int maxBytes, int maxPassedBytes, Reader reader) {
@@ -70,7 +70,7 @@ final class ClassicFrames {
     }
 
     /** Whether a frame has begun and not ended. */
-    boolean isCut() {
+    boolean isIncomplete() {
         return lengthBytes > 0;
     }
 
@@ -119,15 +119,15 @@ final class ClassicFrames {
                 throw new WireFault("classic frame of " + length + " bytes (expected: 0 to " + maxPassedBytes + ")");
             }
             if (length > maxBytes) {
-                pass();
+                skip();
             }
         }
     }
 
     private void take(ByteBuf in) {
         int bytes = Math.min(length - arrived, in.readableBytes());
-        if (!isPassed && arrived + bytes > frame.length && !grow(arrived + bytes)) {
-            pass();
+        if (!isSkipped && arrived + bytes > frame.length && !grow(arrived + bytes)) {
+            skip();
         }
         int kept = Math.min(bytes, frame.length - arrived);
         if (kept > 0) {
@@ -139,26 +139,26 @@ final class ClassicFrames {
 
     private boolean grow(int bytes) {
         int wanted = Math.min(length, Math.max(Math.max(bytes, FIRST_BYTES), 2 * frame.length));
-        if (!reader.hold(HeapArray.taken(wanted) - HeapArray.taken(frame.length))) {
+        if (!reader.reserve(HeapArray.taken(wanted) - HeapArray.taken(frame.length))) {
             return false;
         }
         frame = Arrays.copyOf(frame, wanted);
         return true;
     }
 
-    private void pass() {
-        isPassed = true;
-        reader.passes();
+    private void skip() {
+        isSkipped = true;
+        reader.onSkip();
         frame = Arrays.copyOf(frame, Math.min(length, BEGIN_BYTES));
     }
 
     private void end() {
         byte[] whole = frame;
         int bytes = arrived;
-        boolean passed = isPassed;
+        boolean skipped = isSkipped;
         clear();
-        if (passed) {
-            reader.passed(whole, Math.min(bytes, whole.length), bytes);
+        if (skipped) {
+            reader.onSkipped(whole, Math.min(bytes, whole.length), bytes);
         } else {
             reader.frame(whole, bytes);
         }
@@ -181,7 +181,7 @@ final class ClassicFrames {
     void clear() {
         lengthBytes = 0;
         arrived = 0;
-        isPassed = false;
+        isSkipped = false;
         frame = NOTHING;
     }
 }

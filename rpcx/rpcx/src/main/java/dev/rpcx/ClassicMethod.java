@@ -81,26 +81,26 @@ final class ClassicMethod {
         }
         long permit = route.called();
         CallFuture<@Nullable Object> future = new CallFuture<>();
-        if (permit != CircuitBreaker.GIVEN) {
-            future.onEnd((result, thrown) -> route.over(permit));
+        if (permit != CircuitBreaker.PERMITTED) {
+            future.onEnd((result, thrown) -> route.releasePermit(permit));
         }
         Route.WaitingBytes held = route.waitingBytes();
         Route.Wait wait = route.awaitClassic(deadline, times, permit, (connected, failure) -> {
             held.giveBack();
             if (connected == null) {
-                future.fail(OwnEnd.told(Objects.requireNonNull(failure)));
+                future.fail(LocalFailure.asPublicException(Objects.requireNonNull(failure)));
             } else if (!future.isDone()) {
                 send(connected, values, deadline, permit, future);
             } else {
                 // its caller has ended the call
-                future.letGo();
+                future.releaseReferences();
             }
         });
         if (wait != null) {
             // a call that its caller has ended stops waiting; once the wait is over this does nothing
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
-                    future.letGo();
+                    future.releaseReferences();
                 }
             });
             future.onEnd(held);
@@ -116,7 +116,7 @@ final class ClassicMethod {
         if (kind == ClientMethod.Kind.ONE_WAY) {
             // the end of the client waits for the call also once it has been sent: on this wire the server gives up the
             // calls of a client that is gone
-            route.closesBehind(future);
+            route.awaitOnClose(future);
         }
         return future;
     }
@@ -137,18 +137,19 @@ final class ClassicMethod {
                 if (bytes != null) {
                     long now = route.ticker().nanoTime();
                     times.answered(now - sentNanos, now);
-                    route.counted(Health.Outcome.ANSWERED, permit);
+                    route.recordOutcome(Health.Outcome.ANSWERED, permit);
                     read(bytes, future);
                 } else {
                     RPCXException error = Health.named(error(thrown), route, service + "/" + name);
                     long left = deadline - route.ticker().nanoTime();
                     // an end that this side knows by itself, or a failure before anything was sent, says nothing of the
                     // server
-                    boolean isOwn = error instanceof OwnEnd || !(thrown instanceof RPCXException);
-                    Health.Outcome outcome =
-                            isOwn ? Health.Outcome.UNTOLD : Health.Outcome.of(error, times, deadline - sentNanos, left);
-                    route.counted(outcome, permit);
-                    future.fail(OwnEnd.told(error));
+                    boolean isOwn = error instanceof LocalFailure || !(thrown instanceof RPCXException);
+                    Health.Outcome outcome = isOwn
+                            ? Health.Outcome.UNKNOWN
+                            : Health.Outcome.of(error, times, deadline - sentNanos, left);
+                    route.recordOutcome(outcome, permit);
+                    future.fail(LocalFailure.asPublicException(error));
                 }
             } catch (Throwable noMemory) {
                 // nobody else ends the future
@@ -172,7 +173,7 @@ final class ClassicMethod {
 
     private void read(byte[] bytes, CallFuture<@Nullable Object> future) {
         try {
-            future.bring(result.read(Unpooled.wrappedBuffer(bytes)));
+            future.succeed(result.read(Unpooled.wrappedBuffer(bytes)));
         } catch (Throwable e) {
             // catches an Error too, since otherwise the future would never end
             future.fail(new RPCXException(

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * A server's call on the classic wire. Whatever its arguments, handler and result do, the call ends once, in
  * {@link #end}, or is given up.
  */
-final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThreads.Call {
+final class ClassicServerCall implements PoolShares.Task, PendingResult.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
@@ -35,7 +35,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private @Nullable Thread runner;
 
     /** Takes the result of a handler that has returned before it had a result. Guarded by {@code this}. */
-    private @Nullable Awaited awaited;
+    private @Nullable PendingResult pendingResult;
 
     /** Whether the handler has begun. */
     private boolean entered;
@@ -75,7 +75,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
 
     /** Whether the handler's future has some time to end, though nobody waits for it. Used by the connection only. */
-    boolean isAway;
+    boolean isLingering;
 
     /**
      * Whether the reply has come to the connection, or the call was withdrawn before a thread ran it. Used by the
@@ -90,7 +90,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private int uncharged;
 
     /** The connection gives the call up at this time, if its handler's future has not ended by then. Event loop only. */
-    long awayUntilNanos;
+    long lingerUntilNanos;
 
     ClassicServerCall(
             ClassicServerConnection connection,
@@ -112,7 +112,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         this.deadlineNanos = deadlineNanos;
         this.context = connection.context(deadlineNanos);
         if (method.chain() != null) {
-            context.goesOnBy(connection.callThreads.stepsOf(this));
+            context.setSteps(connection.callThreads.stepsOf(this));
         }
         this.admitted = admitted;
         this.running = admitted != null;
@@ -170,7 +170,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         isOrphan = true;
         connection.lost.isAny = true;
         try {
-            connection.lost.tell();
+            connection.lost.requestCheck();
         } catch (Throwable again) {
             // The connection finds the call at its next check.
         }
@@ -178,9 +178,9 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     /** Whether no thread will end this call; asked by the connection. */
     boolean isLost() {
-        Awaited result;
+        PendingResult result;
         synchronized (this) {
-            result = awaited;
+            result = pendingResult;
         }
         return isOrphan && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
@@ -195,7 +195,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     private void leaveSilently() {
         AdmissionLimit.Group admission = leavesUnlessThreads(false) ? takeAdmitted() : null;
         if (admission != null) {
-            admission.leave();
+            admission.release();
         }
     }
 
@@ -205,12 +205,12 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     @Override
-    public void leaveNow(boolean isDone) {
+    public void releaseAdmission(boolean isDone) {
         AdmissionLimit.Group admission = admitted;
         if (admission != null) {
             long now = connection.nanoTime();
             admitted = null;
-            admission.leave(beganNanos, deadlineNanos, now, isDone);
+            admission.release(beganNanos, deadlineNanos, now, isDone);
         }
     }
 
@@ -263,10 +263,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     /** Registers for a result that comes later, or never. */
     private void await(CompletionStage<?> stage) {
-        Awaited result = new Awaited(this, stage, connection.lost);
+        PendingResult result = new PendingResult(this, stage, connection.lost);
         boolean isGone;
         synchronized (this) {
-            awaited = result;
+            pendingResult = result;
             isGone = context.isCancelled();
         }
         try {
@@ -287,7 +287,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
     }
 
     @Override
-    public void brought(@Nullable Object value, @Nullable Throwable thrown) {
+    public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
             // An interceptor has gone on behind a stage, and brings another stage, whose result is the call's.
             await(method.brought(stage, context));
@@ -300,7 +300,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
 
     /** Whether the handler has returned, so that it has no thread, and its result has not come. */
     synchronized boolean isAwaiting() {
-        return awaited != null && awaited.isOpen();
+        return pendingResult != null && pendingResult.isOpen();
     }
 
     /**
@@ -311,14 +311,14 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
      * @return false if the result has come
      */
     boolean giveUp() {
-        Awaited result;
+        PendingResult result;
         synchronized (this) {
-            result = awaited;
+            result = pendingResult;
         }
         if (result == null || !result.giveUp()) {
             return false;
         }
-        List<OwnStage> own = List.of();
+        List<DetachableStage> own = List.of();
         try {
             leaveSilently();
             own = context.giveUp();
@@ -404,10 +404,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
      */
     boolean cancel() {
         List<Runnable> told;
-        Awaited result;
+        PendingResult result;
         boolean hasBegun;
         synchronized (this) {
-            result = awaited;
+            result = pendingResult;
             hasBegun = entered;
             try {
                 told = context.cancel();
@@ -429,7 +429,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             told.add(0, () -> result.cancel(context));
         }
         if (!told.isEmpty()) {
-            connection.callThreads.tell(this, told);
+            connection.callThreads.runCallbacks(this, told);
         }
         return hasBegun;
     }
@@ -447,7 +447,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             return;
         }
         if (connection.threads.waitsForItsOwn(method.place(), this)) {
-            admission.leave();
+            admission.release();
         } else {
             admission.leaveUnbegun(beganNanos, deadlineNanos, now);
         }
@@ -523,7 +523,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
         if (!entered) {
             leaveUnbegun();
         } else if (leavesUnlessThreads(isDone)) {
-            leaveNow(isDone);
+            releaseAdmission(isDone);
         }
         leaveStages();
         connection.ended(this, frame);
@@ -535,10 +535,10 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
             return;
         }
         context.barHandler();
-        List<OwnStage> seen = context.giveUp();
+        List<DetachableStage> seen = context.giveUp();
         if (!seen.isEmpty()) {
-            isPlaceLeft = Awaited.leaveOwn(account, seen, objectBytes.handOver(), uncharged, 0);
-            connection.callThreads.tell(this, List.copyOf(seen));
+            isPlaceLeft = PendingResult.leaveOwn(account, seen, objectBytes.handOver(), uncharged, 0);
+            connection.callThreads.runCallbacks(this, List.copyOf(seen));
         }
     }
 
@@ -547,7 +547,7 @@ final class ClassicServerCall implements PoolShares.Task, Awaited.Call, CallThre
      * connection's lock.
      */
     void release() {
-        context.goesNoFurther();
+        context.releaseReferences();
         request = null;
         requestBytes.release();
         objectBytes.release();

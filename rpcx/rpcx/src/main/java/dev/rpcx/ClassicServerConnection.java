@@ -43,7 +43,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private final int unchargedBytes;
 
     /** Tables that have held more places at once than this are not kept. */
-    private static final int MOST_PLACES_KEPT = 64;
+    private static final int MAX_PLACES_KEPT = 64;
 
     /** Charge for the places of calls whose handlers have not ended, including calls that nobody waits for any more. */
     private final Charge places;
@@ -63,7 +63,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private final long callNanos;
 
     /** Calls whose callers are gone and whose handlers' futures have some time to end, in the order of giving up. */
-    private ArrayDeque<ClassicServerCall> away = new ArrayDeque<>();
+    private ArrayDeque<ClassicServerCall> lingering = new ArrayDeque<>();
 
     /** Calls that nobody waits for any more, and that their handlers, or the threads that run for them, will end. */
     private Set<ClassicServerCall> dropped = new HashSet<>();
@@ -76,21 +76,21 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     final CallThreads callThreads;
 
-    /** Timer for the first call of {@link #away}, or for lost calls after the connection's end. */
-    private @Nullable ScheduledFuture<?> awayTimer;
+    /** Timer for the first call of {@link #lingering}, or for lost calls after the connection's end. */
+    private @Nullable ScheduledFuture<?> lingerTimer;
 
     /** The channel is gone; handlers may be under way. */
     private boolean isOver;
 
-    /** Charge for {@code awayTimer}. */
-    private final Charge awayTimers;
+    /** Charge for {@code lingerTimer}. */
+    private final Charge lingerTimers;
 
     /** Timer for the call whose time is over first, or for one that has ended since. */
     private @Nullable ScheduledFuture<?> dueTimer;
 
     private final Charge dueTimers;
 
-    private boolean leaving;
+    private boolean draining;
 
     /** Value of {@link #reads} when the last pause in reading ended; any other number if there was no pause. */
     private int readsBeforeResume = -1;
@@ -116,14 +116,14 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         this.running = new RunningHandlers(account, this::nanoTime);
         this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
         this.arriving = account.charge(Resource.REQUEST_BYTES);
-        this.awayTimers = account.charge(Resource.TIMERS);
+        this.lingerTimers = account.charge(Resource.TIMERS);
         this.dueTimers = account.charge(Resource.TIMERS);
-        account.watch(places::held);
+        account.setCallCounter(places::held);
     }
 
     @Override
     void onAdded() {
-        server.greeted(channel, this);
+        server.register(channel, this);
         if (!server.classic()) {
             fail(RPCXException.refused(
                     RPCXException.Code.UNAVAILABLE,
@@ -144,13 +144,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Number of calls that nobody waits for any more, and that may still end; for tests. */
     int callsLeft() {
-        return dropped.size() + away.size();
+        return dropped.size() + lingering.size();
     }
 
     // ---- requests
 
     @Override
-    public boolean hold(long bytes) {
+    public boolean reserve(long bytes) {
         if (arrivingBytes + bytes > unchargedBytes && !arriving.set(arrivingBytes + bytes)) {
             return false;
         }
@@ -167,17 +167,17 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     @Override
-    public void passes() {
+    public void onSkip() {
         arrived().release();
     }
 
     @Override
-    public void passed(byte[] begin, int bytes, int length) {
+    public void onSkipped(byte[] begin, int bytes, int length) {
         Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
         if (id == null || id == 0) {
             throw new WireFault("a request of " + length + " bytes that is refused (expected: its id first, not 0)");
         }
-        refuseTwice(id);
+        refuseDuplicate(id);
         int max = server.settings().maxMessageBytes();
         if (length > max) {
             refuse(
@@ -203,7 +203,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     /** Ends the connection if a call with this id is under way: an answer would be taken for that of the other call. */
-    private void refuseTwice(long id) {
+    private void refuseDuplicate(long id) {
         if (calls.containsKey(id)) {
             throw new WireFault("request " + id + " twice under way");
         }
@@ -215,13 +215,13 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         if (id == 0) {
             throw new WireFault("a request without an id");
         }
-        refuseTwice(id);
+        refuseDuplicate(id);
         ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
         if (method == null) {
             refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
             return false;
         }
-        if (method.brings() || method.items() != null) {
+        if (method.returnsStream() || method.items() != null) {
             refuse(id, RPCXException.Code.INVALID, "a stream needs the native wire");
             return false;
         }
@@ -239,7 +239,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                             + ClassicParameter.numbers(method.arguments()) + ")");
             return false;
         }
-        if (leaving) {
+        if (draining) {
             refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
             return false;
         }
@@ -249,10 +249,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         }
         // This comes before the place is taken, which would be lost if this failed.
         if (account.isHalfTaken(Resource.CALLS)) {
-            server.placesAreFew(nanoTime());
+            server.reclaimIdlePlaces(nanoTime());
         }
         if (!places.add(1)) {
-            server.placesAreFew(nanoTime());
+            server.reclaimIdlePlaces(nanoTime());
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
             return false;
         }
@@ -261,7 +261,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         boolean isTaken = false;
         try {
             AdmissionLimit.Group admission = admission(method);
-            if (admission != null && !running.enter(method, admission)) {
+            if (admission != null && !running.admit(method, admission)) {
                 refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
                 return false;
             }
@@ -281,8 +281,8 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
                 }
                 places.release(1);
                 if (entered != null) {
-                    running.left(method);
-                    entered.leave();
+                    running.handlerEnded(method);
+                    entered.release();
                 }
             }
         }
@@ -399,9 +399,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             places.release(1);
         }
         if (places.held() == 0) {
-            // No place is held, so the calls in away have ended too.
-            away.clear();
-            stopLookingAway();
+            // No place is held, so the lingering calls have ended too.
+            lingering.clear();
+            cancelLingerTimer();
             forgetTables();
             if (isOver) {
                 server.ended(channel);
@@ -429,7 +429,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private void uncount(ClassicServerCall call) {
         if (call.running) {
             call.running = false;
-            running.left(call.method());
+            running.handlerEnded(call.method());
         }
     }
 
@@ -452,12 +452,12 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             }
         } finally {
             // The call goes to another list even if the cancel has found no memory: it is in none any more.
-            keepInSight(call, isCancelled);
+            trackAbandoned(call, isCancelled);
         }
         return call.mayHaveRun;
     }
 
-    private void keepInSight(ClassicServerCall call, boolean isCancelled) {
+    private void trackAbandoned(ClassicServerCall call, boolean isCancelled) {
         if (isCancelled && threads.withdraw(call.method().place(), call)) {
             // Nothing would end the call but the thread for which it has waited.
             call.isAnswered = true;
@@ -475,10 +475,10 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
         inLoopOrHere(() -> {
             fail(brokenOff(RPCXException.Code.UNAVAILABLE, "the server is closing, and does not wait any longer"));
             endLost();
-            for (ClassicServerCall call = away.poll(); call != null; call = away.poll()) {
+            for (ClassicServerCall call = lingering.poll(); call != null; call = lingering.poll()) {
                 giveUp(call);
             }
-            stopLookingAway();
+            cancelLingerTimer();
         });
     }
 
@@ -492,7 +492,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     private boolean endAllLost() {
         List<ClassicServerCall> all = new ArrayList<>(calls.values());
         all.addAll(dropped);
-        all.addAll(away);
+        all.addAll(lingering);
         for (ClassicServerCall call : all) {
             if (call.isOverButThreads) {
                 settleIfThreadsEnded(call);
@@ -532,37 +532,37 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Gives the handler's future some time to end, or none if the server is closing or the event loop's timers end. */
     private void linger(ClassicServerCall call) {
-        if (call.isAway) {
+        if (call.isLingering) {
             // The end of the connection and the handler's thread both call this method.
             return;
         }
-        if (leaving || loop().isShuttingDown()) {
+        if (draining || loop().isShuttingDown()) {
             giveUp(call);
             return;
         }
-        call.awayUntilNanos = nanoTime() + Awaited.GRACE_NANOS;
-        if (away.isEmpty()) {
+        call.lingerUntilNanos = nanoTime() + PendingResult.GRACE_NANOS;
+        if (lingering.isEmpty()) {
             // The timer may be set for a check of dropped calls, which is due later.
-            stopLookingAway();
+            cancelLingerTimer();
         }
-        call.isAway = true;
-        away.add(call);
-        watchAway();
+        call.isLingering = true;
+        lingering.add(call);
+        watchLingering();
     }
 
-    private void watchAway() {
-        ClassicServerCall first = away.peek();
+    private void watchLingering() {
+        ClassicServerCall first = lingering.peek();
         boolean isWatched = first != null || isOver && !(dropped.isEmpty() && calls.isEmpty());
-        if (isWatched && awayTimer == null && !loop().isShuttingDown()) {
-            long wait = first == null ? ServerConnection.LOST_LOOK_NANOS : first.awayUntilNanos - nanoTime();
-            awayTimer = loop().schedule(this::lookAway, wait, TimeUnit.NANOSECONDS);
-            awayTimers.add(1);
+        if (isWatched && lingerTimer == null && !loop().isShuttingDown()) {
+            long wait = first == null ? ServerConnection.LOST_LOOK_NANOS : first.lingerUntilNanos - nanoTime();
+            lingerTimer = loop().schedule(this::checkLingering, wait, TimeUnit.NANOSECONDS);
+            lingerTimers.add(1);
         }
     }
 
-    private void lookAway() {
+    private void checkLingering() {
         try {
-            lookAwayNow();
+            checkLingeringNow();
         } catch (Throwable t) {
             lookFailed(t);
         }
@@ -580,35 +580,37 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
             SocketQueue.closeNow(channel);
             ThreadTools.report(thrown);
         } finally {
-            watchAway();
+            watchLingering();
         }
     }
 
-    private void lookAwayNow() {
-        stopLookingAway();
+    private void checkLingeringNow() {
+        cancelLingerTimer();
         if (isOver) {
             // Calls may be left for which there was no memory at the connection's end.
             cancelAll();
         }
         endLost();
         long now = nanoTime();
-        for (ClassicServerCall call = away.peek(); call != null && call.awayUntilNanos - now <= 0; call = away.peek()) {
-            away.remove();
+        for (ClassicServerCall call = lingering.peek();
+                call != null && call.lingerUntilNanos - now <= 0;
+                call = lingering.peek()) {
+            lingering.remove();
             giveUp(call);
         }
-        watchAway();
+        watchLingering();
     }
 
-    private void stopLookingAway() {
-        if (awayTimer != null) {
-            awayTimer.cancel(false);
-            awayTimer = null;
-            awayTimers.release();
+    private void cancelLingerTimer() {
+        if (lingerTimer != null) {
+            lingerTimer.cancel(false);
+            lingerTimer = null;
+            lingerTimers.release();
         }
     }
 
     private void giveUp(ClassicServerCall call) {
-        call.isAway = false;
+        call.isLingering = false;
         if (call.giveUp()) {
             settle(call);
         } else if (!call.isAnswered) {
@@ -618,9 +620,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     /** Replaces tables that have grown, if the connection has no call. */
     private void forgetTables() {
-        if (mostPlaces > MOST_PLACES_KEPT && calls.isEmpty()) {
+        if (mostPlaces > MAX_PLACES_KEPT && calls.isEmpty()) {
             calls = new LinkedHashMap<>();
-            away = new ArrayDeque<>();
+            lingering = new ArrayDeque<>();
             dropped = new HashSet<>();
             mostPlaces = 0;
         }
@@ -651,9 +653,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     }
 
     private void writePaid(byte[] frame, Charge paid) {
-        write(frame, left -> {
+        write(frame, released -> {
             // The last byte releases the whole charge; a part before it releases whole steps only.
-            paid.set(Math.max(0, paid.held() - left));
+            paid.set(Math.max(0, paid.held() - released));
         });
     }
 
@@ -790,9 +792,9 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     // ---- the end
 
     @Override
-    public void leave() {
+    public void drain() {
         loop().execute(() -> {
-            leaving = true;
+            draining = true;
             closeIfDone();
         });
     }
@@ -802,7 +804,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     public void giveUpIdlePlaces() {}
 
     private void closeIfDone() {
-        if (leaving && calls.isEmpty()) {
+        if (draining && calls.isEmpty()) {
             fail(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
         }
     }
@@ -812,7 +814,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
     void onEnd(RPCXException why) {
         try {
             cancelAll();
-            write(ClassicWire.reply(0, null, why), left -> {});
+            write(ClassicWire.reply(0, null, why), released -> {});
         } finally {
             HalfClose.of(channel, account);
         }
@@ -842,7 +844,7 @@ final class ClassicServerConnection extends ClassicConnection implements ServedC
 
     private void watchLeft() {
         try {
-            watchAway();
+            watchLingering();
         } catch (Throwable t) {
             lookFailed(t);
         }

@@ -64,7 +64,7 @@ final class ClientAddress extends Route {
      * Number of this instance's latest failure to connect, in the cluster's count of failures from 1; below 1 before
      * the instance's first failure. Guarded by the cluster.
      */
-    long failedAs;
+    long failureNumber;
 
     private final Health health;
 
@@ -74,9 +74,9 @@ final class ClientAddress extends Route {
     private volatile boolean retired;
     private volatile int weight;
 
-    // guarded by this, except left, which is thread-safe
+    // guarded by this, except draining, which is thread-safe
     /** Draining connections of this instance, however often a registry has removed it and named it anew. */
-    private final LeftConnections left;
+    private final DrainingConnections draining;
 
     /**
      * Consecutive failures to connect. A connection that ends, or begins to drain, within {@code KEPT_NANOS} counts as
@@ -109,19 +109,19 @@ final class ClientAddress extends Route {
     }
 
     ClientAddress(ClientCore client, Endpoint endpoint, int kept, int most) {
-        this(client, endpoint, kept, most, null, new LeftConnections());
+        this(client, endpoint, kept, most, null, new DrainingConnections());
     }
 
-    /** Creates a member of a cluster. {@code left} is the cluster's list of the instance's draining connections. */
+    /** Creates a member of a cluster. {@code draining} is the cluster's list of the instance's draining connections. */
     ClientAddress(
             ClientCore client,
             Endpoint endpoint,
             int kept,
             int most,
             @Nullable ClientCluster cluster,
-            LeftConnections left) {
+            DrainingConnections draining) {
         super(client);
-        this.left = left;
+        this.draining = draining;
         this.client = client;
         this.health = new Health(ticker());
         this.endpoint = endpoint;
@@ -206,7 +206,7 @@ final class ClientAddress extends Route {
         return own;
     }
 
-    private static @Nullable ClientConnection ready(@Nullable Coming<ClientConnection> found) {
+    private static @Nullable ClientConnection ready(@Nullable PendingConnection<ClientConnection> found) {
         if (found != null && found.isDone() && !found.isCompletedExceptionally()) {
             ClientConnection connection = found.join();
             return connection.isUsable() && !connection.isParting ? connection : null;
@@ -297,7 +297,7 @@ final class ClientAddress extends Route {
     }
 
     private static boolean isComing(@Nullable Attempt<ClientConnection> found) {
-        return found != null && !found.asked().isDone();
+        return found != null && !found.ensureScheduled().isDone();
     }
 
     /**
@@ -308,16 +308,16 @@ final class ClientAddress extends Route {
     }
 
     @Override
-    Coming<ClientConnection> connect(int key) {
+    PendingConnection<ClientConnection> connect(int key) {
         int index = index();
         ClientConnection own = ready(connections.get(index));
-        Coming<ClientConnection> other = own == null || !own.isFull() ? null : withRoom();
+        PendingConnection<ClientConnection> other = own == null || !own.isFull() ? null : withRoom();
         return other == null ? connect(index, WAITED_OUT_NANOS) : other;
     }
 
     /** A connection that is not full, or else one that is being attempted; null if there is neither. */
-    private @Nullable Coming<ClientConnection> withRoom() {
-        Coming<ClientConnection> coming = null;
+    private @Nullable PendingConnection<ClientConnection> withRoom() {
+        PendingConnection<ClientConnection> pending = null;
         for (int i = 0; i < connections.length(); i++) {
             Attempt<ClientConnection> found = connections.get(i);
             ClientConnection connection = ready(found);
@@ -325,10 +325,10 @@ final class ClientAddress extends Route {
                 return found;
             }
             if (isComing(found)) {
-                coming = found;
+                pending = found;
             }
         }
-        return coming;
+        return pending;
     }
 
     /**
@@ -359,10 +359,10 @@ final class ClientAddress extends Route {
     private void look() {
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
-            Attempt<ClientConnection> coming = connections.get(i);
-            if (coming != null && !coming.isDone()) {
-                tell(coming);
-                isAnyLeft |= coming.isWaitedFor();
+            Attempt<ClientConnection> pending = connections.get(i);
+            if (pending != null && !pending.isDone()) {
+                serveWaiting(pending);
+                isAnyLeft |= pending.isWaitedFor();
             }
         }
         if (isAnyLeft) {
@@ -370,25 +370,25 @@ final class ClientAddress extends Route {
         }
     }
 
-    private void tell(Attempt<ClientConnection> coming) {
+    private void serveWaiting(Attempt<ClientConnection> pending) {
         ClientConnection least = leastLoaded();
         if (least == null) {
             return;
         }
         // room is counted down here, since a blocked caller takes its slot only when its thread runs
         for (int room = least.room(); room > 0 && !least.isFull(); room--) {
-            if (!coming.tellFirst(least)) {
+            if (!pending.tellFirst(least)) {
                 return;
             }
         }
     }
 
     /** @param patienceNanos longest pause that is waited out */
-    private Coming<ClientConnection> connect(int index, long patienceNanos) {
+    private PendingConnection<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
             Attempt<ClientConnection> found = connections.get(index);
             if (found != null && isUsableOrComing(found)) {
-                return found.asked();
+                return found.ensureScheduled();
             }
             long pause = pauseNanos();
             if (pause > patienceNanos) {
@@ -407,7 +407,7 @@ final class ClientAddress extends Route {
                 }
             };
             if (connections.compareAndSet(index, found, attempt)) {
-                return attempt.asked();
+                return attempt.ensureScheduled();
             }
         }
     }
@@ -418,25 +418,25 @@ final class ClientAddress extends Route {
      * and the next caller that finds it asks the loop. So every attempt that a call waits for begins, and every attempt
      * that has begun ends.
      */
-    private abstract class Attempt<C> extends Coming<C> implements Runnable {
+    private abstract class Attempt<C> extends PendingConnection<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
          * Whether the event loop has taken the task, or the client was closed. No method is called between the loop's
          * taking it and the store, so that an exhausted stack cannot part the two.
          */
-        private volatile boolean isAsked;
+        private volatile boolean isScheduled;
 
         Attempt(int index) {
             whenComplete((connected, failure) -> attempted(index, failure));
         }
 
-        Attempt<C> asked() {
-            if (!isAsked) {
+        Attempt<C> ensureScheduled() {
+            if (!isScheduled) {
                 if (!client.execute(this)) {
                     completeExceptionally(new IllegalStateException("the client is closed"));
                 }
-                isAsked = true;
+                isScheduled = true;
             }
             return this;
         }
@@ -485,11 +485,13 @@ final class ClientAddress extends Route {
             if (of == null) {
                 start();
             } else {
-                of.openings(isKnown()).enter(this, this::start);
+                of.connectThrottle(isKnown()).enter(this, this::start);
             }
         }
 
-        /** Starts the attempt, unless it has ended before. In a cluster {@code Openings} decides when this runs. */
+        /**
+         * Starts the attempt, unless it has ended before. In a cluster {@code ConnectThrottle} decides when this runs.
+         */
         private void start() {
             if (isDone()) {
                 return;
@@ -532,16 +534,16 @@ final class ClientAddress extends Route {
     }
 
     /** Returns a connection attempt that has failed already, since the address is in a pause. */
-    private synchronized <C> Coming<C> inPause(long nanos) {
-        Coming<C> failed = new Coming<>();
+    private synchronized <C> PendingConnection<C> inPause(long nanos) {
+        PendingConnection<C> failed = new PendingConnection<>();
         String why = failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
                 + " ms: "
                 + (lastFailure == null
                         ? ""
                         : VisibleText.line(ThrowableText.message(lastFailure), ThrowableText.MAX_WHY));
         failed.completeExceptionally(
-                OwnEnd.isNoRoom(lastFailure)
-                        ? OwnEnd.noRoom(why, RPCXException.Executed.NOT_EXECUTED)
+                LocalFailure.isNoRoom(lastFailure)
+                        ? LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED)
                         : new IllegalStateException(
                                 why, lastFailure != null && VisibleText.isOf(lastFailure) ? lastFailure : null));
         return failed;
@@ -611,7 +613,7 @@ final class ClientAddress extends Route {
                         memoryWanted == null
                                 ? new IllegalStateException(
                                         "the server ended the last connection as soon as it was there")
-                                : OwnEnd.noRoom(memoryWanted, RPCXException.Executed.NOT_EXECUTED));
+                                : LocalFailure.noRoom(memoryWanted, RPCXException.Executed.NOT_EXECUTED));
             }
             return;
         }
@@ -637,7 +639,7 @@ final class ClientAddress extends Route {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
             if (!connection.isClosed() && connection.load() > 0) {
-                left(connection);
+                addDraining(connection);
             }
         }
         for (int index = 0; cluster != null && index < kept; index++) {
@@ -649,8 +651,8 @@ final class ClientAddress extends Route {
     }
 
     /** Adds a draining connection with calls in flight. Only a limited number of these stay: the oldest one ends. */
-    private void left(ClientConnection connection) {
-        ClientConnection oldest = left.add(connection, connections.length() + MORE_LEFT);
+    private void addDraining(ClientConnection connection) {
+        ClientConnection oldest = draining.add(connection, connections.length() + MORE_LEFT);
         if (oldest != null) {
             oldest.endLeft();
         }
@@ -658,7 +660,7 @@ final class ClientAddress extends Route {
 
     /** Drops every reference to a connection that is over. */
     void forget(ClientConnection connection) {
-        left.remove(connection);
+        draining.remove(connection);
         for (int index = 0; index < connections.length(); index++) {
             Attempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
@@ -710,19 +712,19 @@ final class ClientAddress extends Route {
      * The one connection on the classic wire. Failed connection attempts bring the same pauses as on the native wire.
      */
     @Override
-    synchronized Coming<ClassicClientConnection> connectClassic() {
+    synchronized PendingConnection<ClassicClientConnection> connectClassic() {
         Attempt<ClassicClientConnection> found = classic;
         if (found != null
                 && (!found.isDone()
                         || !found.isCompletedExceptionally() && found.join().isUsable())) {
-            return found.asked();
+            return found.ensureScheduled();
         }
         long pause = pauseNanos();
         if (pause > WAITED_OUT_NANOS) {
             return inPause(pause);
         }
         if (found != null && !found.isCompletedExceptionally() && !isLeftClassic(found.join())) {
-            return found.asked();
+            return found.ensureScheduled();
         }
         Attempt<ClassicClientConnection> attempt = new Attempt<>(0) {
             @Override
@@ -731,7 +733,7 @@ final class ClientAddress extends Route {
             }
         };
         classic = attempt;
-        return attempt.asked();
+        return attempt.ensureScheduled();
     }
 
     /**
@@ -748,7 +750,7 @@ final class ClientAddress extends Route {
         return leftClassic.size() < MORE_LEFT && leftClassic.add(connection);
     }
 
-    private void openClassic(Coming<ClassicClientConnection> attempt) {
+    private void openClassic(PendingConnection<ClassicClientConnection> attempt) {
         client.open(
                 this,
                 (channel, account) -> {
@@ -765,13 +767,13 @@ final class ClientAddress extends Route {
      * the attempt has failed. A connection that was replaced, and finished its calls beside the next one, says nothing
      * of the next one.
      */
-    private synchronized void endedClassic(Coming<ClassicClientConnection> attempt) {
+    private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
             ended(ticker().nanoTime() - upNanos, attempt.join().memoryWanted());
         }
     }
 
-    private static boolean isUsableOrComing(Coming<ClientConnection> found) {
+    private static boolean isUsableOrComing(PendingConnection<ClientConnection> found) {
         return !found.isDone()
                 || !found.isCompletedExceptionally() && found.join().isUsable();
     }

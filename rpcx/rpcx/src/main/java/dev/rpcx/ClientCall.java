@@ -151,7 +151,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     boolean mayRead;
 
-    // The fields from here to hasBegunThere are accessed by whoever has the ReadTurn, which is mostly the event loop.
+    // The fields from here to hasHandlerBegun are accessed by whoever has the ReadTurn, which is mostly the event loop.
     // Before that they are accessed by the thread that has taken the slot, which may send the call itself.
     private boolean onWire;
 
@@ -161,7 +161,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     private int idOnWire;
 
-    private boolean sentHere;
+    private boolean sentByCaller;
     private boolean completed;
 
     /** The whole request stands in the socket's buffer: only from then on can the server have executed it. */
@@ -176,7 +176,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
      * The server has sent what only a handler that has begun sends, so an error that says NOT_EXECUTED is not believed.
      */
-    private boolean hasBegunThere;
+    private boolean hasHandlerBegun;
 
     // set by the event loop before it completes the call
     private @Nullable RPCXException error;
@@ -199,12 +199,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         async = null;
         upload = null;
         mayRead = false;
-        sentHere = false;
+        sentByCaller = false;
         completed = false;
         sent = false;
         begun = false;
         arriving = 0;
-        hasBegunThere = false;
+        hasHandlerBegun = false;
         timeBytes = 0;
         computed = null;
         // No fence is needed: another thread learns of this use of the slot only by what is published after this store.
@@ -255,7 +255,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /** Changes the charge for the kept buffer, if the account allows, to the buffer's present capacity. */
     private boolean holdKept(int bytes) {
-        if (bytes != keptBytes && !connection.account.take(Resource.KEPT_BYTES, bytes - keptBytes)) {
+        if (bytes != keptBytes && !connection.account.tryCharge(Resource.KEPT_BYTES, bytes - keptBytes)) {
             return false;
         }
         keptBytes = bytes;
@@ -268,7 +268,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
      * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too many bytes of requests
      */
     void holdRequest(long bytes) {
-        if (!connection.account.take(Resource.REQUEST_BYTES, bytes)) {
+        if (!connection.account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
             throw RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
                     "too many bytes of requests under way (expected: fewer large ones at once)");
@@ -277,12 +277,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     private void forgetRequest() {
-        connection.account.give(Resource.REQUEST_BYTES, requestBytes);
+        connection.account.release(Resource.REQUEST_BYTES, requestBytes);
         requestBytes = 0;
     }
 
     private void forgetReply() {
-        connection.account.give(Resource.REPLY_BYTES, replyBytes);
+        connection.account.release(Resource.REPLY_BYTES, replyBytes);
         replyBytes = 0;
     }
 
@@ -294,7 +294,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     private void forgetKept() {
-        connection.account.give(Resource.KEPT_BYTES, keptBytes);
+        connection.account.release(Resource.KEPT_BYTES, keptBytes);
         keptBytes = 0;
     }
 
@@ -321,7 +321,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         connection.sendCall(this);
     }
 
-    /** Called after {@link AsyncCall#sentWith}. */
+    /** Called after {@link AsyncCall#copyFromSlot}. */
     void sendAsync(AsyncCall call) {
         async = call;
         connection.sendCall(this);
@@ -342,14 +342,14 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     @Nullable
     RPCXException await() {
-        if (sentHere && mayRead && !isCompleted()) {
+        if (sentByCaller && mayRead && !isCompleted()) {
             connection.readTurn.read(this);
         }
         while (!isCompleted()) {
             park();
             if (!isCompleted() && connection.nanoTime() - deadlineNanos > MARGIN_NANOS) {
                 cancel(serial);
-                return withoutAWord();
+                return unheardError();
             }
             if (Thread.currentThread().isInterrupted() && !isCompleted()) {
                 cancel(serial);
@@ -397,8 +397,8 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
      * Error of a call that the event loop has not ended in its time: the loop is held up, and the caller waits no
      * longer.
      */
-    static RPCXException withoutAWord() {
-        return OwnEnd.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
+    static RPCXException unheardError() {
+        return LocalFailure.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
     }
 
     /** Error of a call whose caller was interrupted and waits no longer. */
@@ -484,22 +484,22 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     // ---- the event loop
 
     @Override
-    boolean leaving() {
-        if (connection.isLeft()) {
-            lost();
+    boolean beforeSend() {
+        if (connection.isDrainingOrClosed()) {
+            onDropped();
             return false;
         }
         onWire = true;
-        sentHere = false;
+        sentByCaller = false;
         // While the peer does not read, the request waits here, where it can be taken back, and not in the socket's
         // queue.
-        waits = connection.isSocketBusy();
+        holdUntilWritable = connection.isSocketBusy();
         connection.watch(deadlineNanos);
         return true;
     }
 
     @Override
-    void left() {
+    void onSent() {
         idOnWire = id;
         begun = true;
         sent = true;
@@ -541,7 +541,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
         if (timeBytes > 0) {
             Varint.writePadded(body, timeAt, timeBytes, micros);
-        } else if (connection.isTold(left)) {
+        } else if (connection.carriesTime(left)) {
             head |= Wire.TIME;
             int bytes = Varint.insert(body, timeAt, micros);
             metadataAt += bytes;
@@ -584,12 +584,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     @Override
-    public boolean leavesHere() {
+    public boolean beforeDirectWrite() {
         if (!connection.enter()) {
             return false;
         }
         body.clear();
-        sentHere = true;
+        sentByCaller = true;
         begun = true;
         sent = true;
         idOnWire = id;
@@ -602,7 +602,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     @Override
-    void lost() {
+    void onDropped() {
         complete(connection.leftError(), true);
     }
 
@@ -667,7 +667,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /** Whether a call that ends without the server's word may have been executed, for its caller to know. */
     RPCXException.Executed executed() {
-        return sent || hasBegunThere ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
+        return sent || hasHandlerBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
     }
 
     /**
@@ -692,7 +692,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
         if (more) {
             arriving = Wire.REPLY;
-            hasBegunThere = true;
+            hasHandlerBegun = true;
             if (!sent) {
                 // the server wants no more of the request, and its reply needs the buffer
                 recall();
@@ -708,12 +708,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         } else if (async != null) {
             completeAsync(payload);
         } else {
-            boolean isLone = sentHere && mayRead && payload.readableBytes() <= ReadTurn.MAX_BYTES / 2;
+            boolean isLone = sentByCaller && mayRead && payload.readableBytes() <= ReadTurn.MAX_BYTES / 2;
             body.clear();
             body.writeBytes(payload);
             complete(null, true);
             if (isLone) {
-                connection.isAlone();
+                connection.onLoneReply();
             } else {
                 connection.isNotAlone();
             }
@@ -721,7 +721,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     @Override
-    public boolean takes(ByteBuf arrived) {
+    public boolean tryComplete(ByteBuf arrived) {
         try {
             return WireConnection.enterFrame(arrived, Wire.REPLY, id) && onOwnReply(arrived);
         } catch (WireFault fault) {
@@ -813,12 +813,12 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         if (bytes == 0) {
             return true;
         }
-        if (connection.account.take(Resource.REPLY_BYTES, bytes)) {
+        if (connection.account.tryCharge(Resource.REPLY_BYTES, bytes)) {
             replyBytes += bytes;
             return true;
         }
         end(
-                OwnEnd.noRoom("too many bytes of replies and items on their way to this client"
+                LocalFailure.noRoom("too many bytes of replies and items on their way to this client"
                         + " (expected: fewer calls with large results at once)"),
                 isFinal);
         return false;
@@ -854,7 +854,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         if (stream == null) {
             throw new WireFault("an item for a call that brings none");
         }
-        hasBegunThere = true;
+        hasHandlerBegun = true;
         java.util.Objects.requireNonNull(async).arrived();
         if (more) {
             arriving = Wire.ITEM;
@@ -880,7 +880,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
             return;
         }
         long items = Streams.credit(payload);
-        hasBegunThere = true;
+        hasHandlerBegun = true;
         StreamSender sender = upload;
         if (sender != null) {
             sender.onCredit(items);
@@ -888,7 +888,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     void onError(RPCXException outcome) {
-        complete(hasBegunThere && !completed ? ofHandler(outcome) : outcome, true);
+        complete(hasHandlerBegun && !completed ? ofHandler(outcome) : outcome, true);
     }
 
     /** The same error, but never NOT_EXECUTED: the call's handler has begun, whatever the server says of that. */
@@ -905,7 +905,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     void onFailure(int type, boolean more, Throwable failure) {
         end(
                 failure instanceof OutOfMemoryError
-                        ? OwnEnd.noRoom("no memory is left for what came back")
+                        ? LocalFailure.noRoom("no memory is left for what came back")
                         : new RPCXException(
                                 RPCXException.Code.INVALID,
                                 "what came back cannot be taken: " + ThrowableText.words(failure),
@@ -935,7 +935,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /** Ends the call, whose time has passed while the event loop was held up, which says nothing of the server. */
     void expireUnheard(String why) {
-        expire(OwnEnd.unheard(why, executed()));
+        expire(LocalFailure.unheard(why, executed()));
     }
 
     private void expire(RPCXException outcome) {
@@ -981,7 +981,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         AsyncCall call = async;
         if (call != null) {
             if (outcome != null) {
-                losesSlot(call, outcome);
+                beforeSlotRelease(call, outcome);
             }
             async = null;
         }
@@ -1018,7 +1018,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * The encoded arguments as they were when the call was made. The buffer still has them after {@link #left}, which
+     * The encoded arguments as they were when the call was made. The buffer still has them after {@link #onSent}, which
      * shrinks it or resets its indices, until something else is written there. Event loop only, for a call that no
      * thread blocks for, until the slot is free.
      *
@@ -1026,7 +1026,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     @Nullable
     ByteBuf arguments() {
-        return hasBegunThere || argumentsEnd > body.capacity()
+        return hasHandlerBegun || argumentsEnd > body.capacity()
                 ? null
                 : body.slice(argumentsAt, argumentsEnd - argumentsAt);
     }
@@ -1039,9 +1039,9 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         return body.capacity() <= KEPT_BYTES;
     }
 
-    private void losesSlot(AsyncCall call, RPCXException outcome) {
+    private void beforeSlotRelease(AsyncCall call, RPCXException outcome) {
         try {
-            call.losesSlot(this, outcome);
+            call.beforeSlotRelease(this, outcome);
         } catch (Throwable noMemory) {
             // the call ends all the same
             ThreadTools.report(noMemory);
@@ -1125,7 +1125,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
                 connection.recall(this);
             }
             recallCredit();
-            connection.onFinal(sentHere);
+            connection.onFinal(sentByCaller);
         }
         return WIRE_DONE;
     }
@@ -1150,7 +1150,7 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         abstract boolean isThere();
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             if (!isThere() || call.completed) {
                 return false;
             }
@@ -1159,9 +1159,9 @@ final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
 
         @Override
-        void left() {}
+        void onSent() {}
 
         @Override
-        void lost() {}
+        void onDropped() {}
     }
 }

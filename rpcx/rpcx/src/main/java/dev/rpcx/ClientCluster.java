@@ -52,12 +52,12 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private final Choice choice;
 
     /** Connection attempts to instances that a registry has named, and that have not kept a connection. */
-    private final Openings named;
+    private final ConnectThrottle named;
 
     /**
      * Connection attempts to instances that have kept a connection; they do not wait behind whatever a registry names.
      */
-    private final Openings known;
+    private final ConnectThrottle known;
 
     private volatile Chooser chooser;
     private volatile String name = "no instance";
@@ -71,10 +71,10 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     // guarded by this
     private Map<String, ClientAddress> members = new LinkedHashMap<>();
 
-    /** Latest list of the registry, if it has not been taken yet; null otherwise. */
-    private @Nullable List<Endpoint> said;
+    /** Latest list of the registry, if it has not been applied yet; null otherwise. */
+    private @Nullable List<Endpoint> pendingList;
 
-    /** Whether a timer is set that takes {@link #said}. */
+    /** Whether a timer is set that applies {@link #pendingList}. */
     private boolean isTimed;
 
     /** Whether a member has another weight than the one that {@link #chooser} was made with. */
@@ -84,7 +84,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
     /** Draining connections of each member, and of former members until they have none, by the key of the endpoint. */
-    private final Map<String, LeftConnections> left = new HashMap<>();
+    private final Map<String, DrainingConnections> left = new HashMap<>();
 
     /** When a list of the registry was taken last; null before the first time. */
     private @Nullable Long takenNanos;
@@ -93,9 +93,9 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private long failures;
 
     /**
-     * Members by {@link ClientAddress#failedAs}, so the one whose latest failure is oldest stands first. All instances
-     * have failed since a call came if the first one has failed since. So a waiting call keeps one number, however many
-     * instances there are.
+     * Members by {@link ClientAddress#failureNumber}, so the one whose latest failure is oldest stands first. All
+     * instances have failed since a call came if the first one has failed since. So a waiting call keeps one number,
+     * however many instances there are.
      */
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
@@ -103,7 +103,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
      * Ejected members, the first to come back first; those that are back are removed when the next one is ejected. Each
      * call that fails may ask for their number, and need not look at all members for that.
      */
-    private PriorityQueue<ClientAddress> out = noneOut();
+    private PriorityQueue<ClientAddress> ejected = noneEjected();
 
     /**
      * Latest number given to an instance that has not failed yet; these go down from -1, so they sort before failures.
@@ -126,7 +126,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
     /** Connection that one waiting call gets. */
-    private final class Waiting extends Coming<ClientConnection> {
+    private final class Waiting extends PendingConnection<ClientConnection> {
         private final int key;
 
         /** Value of {@link #failures} when the call came. */
@@ -172,8 +172,8 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         this.kept = kept;
         this.most = most;
         this.choice = choice;
-        this.named = new Openings(client);
-        this.known = new Openings(client);
+        this.named = new ConnectThrottle(client);
+        this.known = new ConnectThrottle(client);
         this.chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
     }
 
@@ -204,16 +204,16 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             }
             isGivenUp = true;
             // a watch may have named instances before it failed to begin
-            said = null;
+            pendingList = null;
             Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
             nowEnded.addAll(members.values());
             ended = nowEnded;
             members = new LinkedHashMap<>();
             byFailure = new TreeMap<>();
-            out = noneOut();
+            ejected = noneEjected();
             chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
         }
-        settle();
+        connectAndRetire();
         return true;
     }
 
@@ -273,7 +273,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         endCalls();
     }
 
-    Openings openings(boolean isKnown) {
+    ConnectThrottle connectThrottle(boolean isKnown) {
         return isKnown ? known : named;
     }
 
@@ -300,7 +300,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     @Override
-    Coming<ClientConnection> connect(int key) {
+    PendingConnection<ClientConnection> connect(int key) {
         Waiting call;
         synchronized (this) {
             call = new Waiting(key, failures);
@@ -376,7 +376,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     @Override
-    Coming<ClassicClientConnection> connectClassic() {
+    PendingConnection<ClassicClientConnection> connectClassic() {
         throw new IllegalStateException("several endpoints on the classic wire (expected: the native one)");
     }
 
@@ -408,7 +408,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     private int share(int calls) {
         int coming = 0;
         for (ClientAddress member : chooser.all) {
-            if (member.failedAs < 1 && !member.isConnected()) {
+            if (member.failureNumber < 1 && !member.isConnected()) {
                 coming++;
             }
         }
@@ -457,15 +457,15 @@ final class ClientCluster extends Route implements Endpoints.Listener {
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
         synchronized (this) {
-            if (byFailure.get(address.failedAs) != address) {
+            if (byFailure.get(address.failureNumber) != address) {
                 // the instance is no longer a member
                 return;
             }
             // the new entry comes first, since only this step may fail: the instance then stays in the map
             byFailure.put(failures + 1, address);
-            byFailure.remove(address.failedAs);
+            byFailure.remove(address.failureNumber);
             failures++;
-            address.failedAs = failures;
+            address.failureNumber = failures;
             long all = byFailure.firstKey();
             for (Waiting call : waiting) {
                 if (call.came >= all) {
@@ -481,13 +481,15 @@ final class ClientCluster extends Route implements Endpoints.Listener {
 
     /** Ejects an instance that has failed too many calls, unless more than half of all would then be ejected. */
     synchronized void eject(ClientAddress address) {
-        for (ClientAddress first = out.peek(); first != null && !first.health().isOut(); first = out.peek()) {
-            out.remove();
+        for (ClientAddress first = ejected.peek();
+                first != null && !first.health().isEjected();
+                first = ejected.peek()) {
+            ejected.remove();
         }
         boolean isMember = members.get(ClientAddress.keyOf(address.endpoint)) == address;
-        if (isMember && !address.health().isOut() && (out.size() + 1) * 2 <= members.size()) {
-            address.health().leaveOut();
-            out.add(address);
+        if (isMember && !address.health().isEjected() && (ejected.size() + 1) * 2 <= members.size()) {
+            address.health().eject();
+            ejected.add(address);
         }
     }
 
@@ -503,16 +505,16 @@ final class ClientCluster extends Route implements Endpoints.Listener {
             if (isGivenUp) {
                 return;
             }
-            said = all;
+            pendingList = all;
             long wait = untilNextNanos();
             if (wait > 0 && !isTimed) {
-                isTimed = client.schedule(this::take, wait);
+                isTimed = client.schedule(this::applyPending, wait);
             }
             if (wait > 0 && isTimed) {
                 return;
             }
         }
-        take();
+        applyPending();
     }
 
     /**
@@ -537,23 +539,23 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         try {
             boolean isLate;
             synchronized (this) {
-                isLate = said != null && untilNextNanos() <= 0;
+                isLate = pendingList != null && untilNextNanos() <= 0;
             }
             if (isLate) {
-                take();
+                applyPending();
             }
         } catch (Throwable e) {
             failedHere(e);
         }
         try {
-            settle();
+            connectAndRetire();
             serveAll();
         } catch (Throwable e) {
             failedHere(e);
         }
     }
 
-    /** Logs what {@code lookAfter} or {@code settle} could not do; the next look is in a second. */
+    /** Logs what {@code lookAfter} or {@code connectAndRetire} could not do; the next look is in a second. */
     private static void failedHere(Throwable thrown) {
         try {
             System.getLogger("dev.rpcx.discovery")
@@ -563,20 +565,20 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** Takes the latest list of the registry. */
-    private void take() {
+    /** Applies the latest list of the registry. */
+    private void applyPending() {
         if (client.isClosed()) {
             return;
         }
         synchronized (this) {
             isTimed = false;
-            List<Endpoint> all = said;
+            List<Endpoint> all = pendingList;
             if (all == null) {
                 return;
             }
             Map<String, ClientAddress> now = new LinkedHashMap<>();
             TreeMap<Long, ClientAddress> nowByFailure = new TreeMap<>();
-            PriorityQueue<ClientAddress> nowOut = noneOut();
+            PriorityQueue<ClientAddress> nowEjected = noneEjected();
             Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
             long nowUntried = untried;
             for (Endpoint endpoint : taken(all)) {
@@ -586,17 +588,17 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 }
                 ClientAddress held = members.get(ClientAddress.keyOf(endpoint));
                 if (held == null) {
-                    LeftConnections before =
-                            left.computeIfAbsent(ClientAddress.keyOf(endpoint), first -> new LeftConnections());
+                    DrainingConnections before =
+                            left.computeIfAbsent(ClientAddress.keyOf(endpoint), first -> new DrainingConnections());
                     held = new ClientAddress(client, endpoint, kept, most, this, before);
-                    held.failedAs = --nowUntried;
+                    held.failureNumber = --nowUntried;
                 } else {
                     isWeighedAnew |= held.weigh(endpoint.weight());
                 }
                 now.put(ClientAddress.keyOf(endpoint), held);
-                nowByFailure.put(held.failedAs, held);
-                if (held.health().isOut()) {
-                    nowOut.add(held);
+                nowByFailure.put(held.failureNumber, held);
+                if (held.health().isEjected()) {
+                    nowEjected.add(held);
                 }
             }
             for (ClientAddress member : members.values()) {
@@ -605,7 +607,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                 }
             }
             if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
-                said = null;
+                pendingList = null;
                 // a list that changes nothing counts as taken all the same
                 takenNanos = client.platform().ticker().nanoTime();
                 return;
@@ -618,22 +620,23 @@ final class ClientCluster extends Route implements Endpoints.Listener {
                     .removeIf(of -> of.getValue().isEmpty()
                             && !now.containsKey(of.getKey())
                             && !members.containsKey(of.getKey()));
-            // all that may fail has been done: the list is taken as a whole, or it is still in said, to be taken later
+            // all that may fail has been done: the list is taken as a whole, or it is still in pendingList, to be taken
+            // later
             members = now;
             byFailure = nowByFailure;
-            out = nowOut;
+            ejected = nowEjected;
             ended = nowEnded;
             untried = nowUntried;
             chooser = nowChooser;
             name = nowName;
             isWeighedAnew = false;
-            said = null;
+            pendingList = null;
         }
-        settle();
+        connectAndRetire();
     }
 
     /** Connects to new members, and retires former ones. */
-    private void settle() {
+    private void connectAndRetire() {
         ClientAddress[] all = chooser.all;
         // each client begins at a random member: connection attempts queue, and every client has the same list
         int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
@@ -662,7 +665,7 @@ final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    private static PriorityQueue<ClientAddress> noneOut() {
+    private static PriorityQueue<ClientAddress> noneEjected() {
         return new PriorityQueue<>((one, other) -> one.health().comesBackBefore(other.health()));
     }
 

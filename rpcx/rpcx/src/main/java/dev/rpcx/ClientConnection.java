@@ -82,19 +82,21 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     private static final String NO_MEMORY = "the connection is over, and the memory too";
 
     // errors of calls where there is no memory to make more precise ones
-    private static final RPCXException LEFT = OwnEnd.left(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
-    private static final RPCXException LOST = OwnEnd.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
-    private static final RPCXException LOST_UNSENT = OwnEnd.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
+    private static final RPCXException LEFT = LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
+    private static final RPCXException LOST = LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
+    private static final RPCXException LOST_UNSENT =
+            LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
     private static final VarHandle TRIMS;
-    private static final VarHandle UNDER_WAY;
-    private static final VarHandle UNDER_WAY_HERE;
+    private static final VarHandle IN_FLIGHT;
+    private static final VarHandle IN_FLIGHT_BY_CALLERS;
 
     static {
         try {
-            UNDER_WAY = MethodHandles.lookup().findVarHandle(ClientConnection.class, "underWay", int.class);
+            IN_FLIGHT = MethodHandles.lookup().findVarHandle(ClientConnection.class, "inFlight", int.class);
             TRIMS = MethodHandles.lookup().findVarHandle(ClientConnection.class, "trims", boolean.class);
-            UNDER_WAY_HERE = MethodHandles.lookup().findVarHandle(ClientConnection.class, "underWayHere", int.class);
+            IN_FLIGHT_BY_CALLERS =
+                    MethodHandles.lookup().findVarHandle(ClientConnection.class, "inFlightByCallers", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -162,7 +164,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     private volatile int maxRequestBytes = Wire.MAX_MESSAGE_BYTES;
 
     /** The connection takes no new calls; those under way are finished. */
-    private volatile boolean leaving;
+    private volatile boolean draining;
 
     private volatile @Nullable String closedWhy;
 
@@ -192,10 +194,10 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
      * Number of calls whose final frame is owed and that the event loop has sent; {@link #load} reads it from any
      * thread.
      */
-    private int underWay;
+    private int inFlight;
 
     /** Number of calls whose final frame is owed and that their callers' threads have sent. */
-    private volatile int underWayHere;
+    private volatile int inFlightByCallers;
 
     /** Consecutive replies to a lone caller. Event loop only. */
     private int loneReplies;
@@ -267,12 +269,12 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     // ---- any thread
 
     boolean isUsable() {
-        return !leaving && closedWhy == null;
+        return !draining && closedWhy == null;
     }
 
     @Override
     public int load() {
-        return (int) UNDER_WAY.getOpaque(this) + underWayHere;
+        return (int) IN_FLIGHT.getOpaque(this) + inFlightByCallers;
     }
 
     /**
@@ -307,7 +309,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
      * Whether a request with this much time left carries TIME: without TIME the server takes it to have the full
      * default time.
      */
-    boolean isTold(long leftNanos) {
+    boolean carriesTime(long leftNanos) {
         return leftNanos > defaultNanos || defaultNanos - leftNanos > UNTOLD_NANOS;
     }
 
@@ -346,7 +348,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             numbers = known;
         }
         if (difference != null) {
-            throw OwnEnd.unfit(
+            throw LocalFailure.unfit(
                     RPCXException.Code.INVALID,
                     method + " at " + peer + " has another shape: " + difference
                             + " (expected: the same, up to what one of the two has in addition)");
@@ -378,13 +380,13 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
      * @return false if the connection takes no more calls
      */
     boolean enter() {
-        UNDER_WAY_HERE.getAndAdd(this, 1);
-        // Checked after the count: either this thread sees that the connection is being left, or the thread that leaves
+        IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
+        // Checked after the count: either this thread sees that the connection is draining, or the thread that drains
         // it sees the count.
-        if (!isLeft()) {
+        if (!isDrainingOrClosed()) {
             return true;
         }
-        UNDER_WAY_HERE.getAndAdd(this, -1);
+        IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
         inLoopOrHere(this::closeIfLeft);
         return false;
     }
@@ -397,7 +399,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     void sendCredit(ClientCall call, long serial, AtomicLong unsent) {
         send(new Outbound.Control(Wire.CREDIT, 0, Unpooled.buffer(10)) {
             @Override
-            boolean leaving() {
+            boolean beforeSend() {
                 id = call.id;
                 if (!call.isOnWire(serial)) {
                     return false;
@@ -478,7 +480,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         try {
             return memoryWanted() == null
                     ? new RPCXException(RPCXException.Code.UNAVAILABLE, whyLost(), executed, null)
-                    : OwnEnd.noRoom(whyLost(), executed);
+                    : LocalFailure.noRoom(whyLost(), executed);
         } catch (Throwable noMemory) {
             return executed == RPCXException.Executed.NOT_EXECUTED ? LOST_UNSENT : LOST;
         }
@@ -490,7 +492,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
      */
     RPCXException leftError() {
         try {
-            return OwnEnd.left(RPCXException.Code.UNAVAILABLE, whyLost());
+            return LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, whyLost());
         } catch (Throwable noMemory) {
             return LEFT;
         }
@@ -615,12 +617,12 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         if (!more) {
             dictionaryComplete = true;
             beginNanos = nanoTime();
-            if (!leaving) {
-                // if the connection is being left it is about to close, and whoever connects gets that failure
+            if (!draining) {
+                // if the connection is draining it is about to close, and whoever connects gets that failure
                 attempt.complete(this);
             }
             published.complete(null);
-            if (isExtra && !isLeft()) {
+            if (isExtra && !isDrainingOrClosed()) {
                 lookWhetherIdleLater();
             }
         }
@@ -638,7 +640,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
      */
     void partIfIdle() {
         idleTimer = null;
-        if (isLeft()) {
+        if (isDrainingOrClosed()) {
             return;
         }
         if (load() == 0 && slots.changes() == idleSince) {
@@ -706,10 +708,10 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
      * learns at once, by GOAWAY, that none will come.
      */
     private void onGoAway() {
-        if (!leaving) {
-            leaving = true;
+        if (!draining) {
+            draining = true;
             address.lost(this);
-            for (int slot = 0, top = slots.top(); slot < top; slot++) {
+            for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
                 ClientCall call = slots.at(slot);
                 if (call != null) {
                     call.leaveUnsent();
@@ -725,7 +727,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         loop().execute(this::onGoAway);
     }
 
-    /** Ends a connection that is being left, with the calls under way. From any thread. */
+    /** Ends a draining connection, with the calls under way. From any thread. */
     void endLeft() {
         loop().execute(() -> close("too many connections of this server are left with calls under way"));
     }
@@ -740,20 +742,20 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         return nanoTime() - beginNanos;
     }
 
-    boolean isLeft() {
-        return leaving || isClosed();
+    boolean isDrainingOrClosed() {
+        return draining || isClosed();
     }
 
     /** Counts the final frame of a call that its caller's thread has sent and read. */
     void onOwnFinal() {
-        UNDER_WAY_HERE.getAndAdd(this, -1);
-        if (isLeft()) {
+        IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
+        if (isDrainingOrClosed()) {
             inLoopOrHere(this::closeIfLeft);
         }
     }
 
     /** Counts a small reply that has come to a caller who could have read it itself. */
-    void isAlone() {
+    void onLoneReply() {
         loneReplies++;
     }
 
@@ -765,22 +767,22 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         super.channelReadComplete(ctx);
-        if (loneReplies >= ReadTurn.LONE_REPLIES && load() == 0 && !isLeft() && isBetweenFrames()) {
+        if (loneReplies >= ReadTurn.LONE_REPLIES && load() == 0 && !isDrainingOrClosed() && isBetweenFrames()) {
             readTurn.lend();
         }
     }
 
-    void onFinal(boolean sentHere) {
-        if (sentHere) {
-            UNDER_WAY_HERE.getAndAdd(this, -1);
+    void onFinal(boolean sentByCaller) {
+        if (sentByCaller) {
+            IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
         } else {
-            underWay--;
+            inFlight--;
         }
         closeIfLeft();
     }
 
     private void closeIfLeft() {
-        if (leaving && underWay == 0 && underWayHere == 0 && !isClosed()) {
+        if (draining && inFlight == 0 && inFlightByCallers == 0 && !isClosed()) {
             loop().execute(() -> close(isParting ? "it is not needed" : "the server is closing"));
         }
     }
@@ -800,7 +802,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
 
     /** Counts a call that leaves, and has a look taken at its deadline. */
     void watch(long deadlineNanos) {
-        underWay++;
+        inFlight++;
         readTurn.takeForLoop();
         sweepAt(deadlineNanos);
     }
@@ -827,7 +829,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             sweepNow();
         } catch (Throwable t) {
             // nobody would look again, and the calls of this connection would have no end
-            broken(t);
+            failInternally(t);
         }
     }
 
@@ -858,7 +860,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         long now = nanoTime();
         long next = Long.MAX_VALUE;
         long longestOver = -1;
-        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+        for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call == null || !call.isWaiting()) {
                 continue;
@@ -893,7 +895,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
                             try {
                                 endOverdue(seenNanos, longestOver);
                             } catch (Throwable t) {
-                                broken(t);
+                                failInternally(t);
                             }
                         },
                         0,
@@ -913,7 +915,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
     }
 
     private void expire(long seenNanos, long longestOver) {
-        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+        for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call == null || !call.isWaiting() || call.deadlineNanos - seenNanos > 0) {
                 continue;
@@ -979,7 +981,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         boolean isAskedFor = false;
         boolean isWaiting = false;
         long longest = 0;
-        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+        for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             if (call != null && call.isOwed()) {
                 isOwed = true;
@@ -1001,7 +1003,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
                 // one PING at a time for all calls: a server ends a connection of many PINGs
                 question = new Question(ping(), now);
             }
-        } else if (!leaving) {
+        } else if (!draining) {
             onGoAway();
         } else if (!isWaiting) {
             // one look after GOAWAY: a call that a caller's thread sent just before it has been seen by now
@@ -1043,8 +1045,8 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
             // before the calls end, since they may connect again
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
-                    : OwnEnd.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
-            if (!attempt.completeExceptionally(failure) && !leaving) {
+                    : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
+            if (!attempt.completeExceptionally(failure) && !draining) {
                 address.lost(this);
             }
         } finally {
@@ -1096,7 +1098,7 @@ final class ClientConnection extends WireConnection implements ReadTurn.Connecti
         RPCXException left = leftError();
         RPCXException lost = lostError(RPCXException.Executed.MAYBE);
         RPCXException unsent = lostError(RPCXException.Executed.NOT_EXECUTED);
-        for (int slot = 0, top = slots.top(); slot < top; slot++) {
+        for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
             ClientCall call = slots.at(slot);
             try {
                 if (call != null && call.isOnWire(call.id)) {

@@ -78,7 +78,7 @@ final class ClientCore {
     final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
     /** Connection attempts that have not ended yet; calls may wait for them. */
-    private final Set<Coming<?>> attempts = ConcurrentHashMap.newKeySet();
+    private final Set<PendingConnection<?>> attempts = ConcurrentHashMap.newKeySet();
 
     /**
      * Number of each method that proxies call. All proxies that call a method share its number, so there are as many
@@ -91,7 +91,7 @@ final class ClientCore {
 
     private final AtomicInteger methodsMade = new AtomicInteger();
 
-    private final Complaint oneWays = new Complaint(System.getLogger(LOGGER), InstantSource.system());
+    private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
     private volatile boolean closed;
 
     /** Key of a method: the values by which a connection looks the method up, and those that it compares. */
@@ -125,7 +125,7 @@ final class ClientCore {
         shared = ownLoops != null ? null : settings.inProcess() ? SharedLoops.IN_PROCESS : SharedLoops.SOCKETS;
         loops = shared == null
                 ? platform.loops(Objects.requireNonNull(ownLoops), Loops.CLIENT, settings.inProcess())
-                : shared.take();
+                : shared.borrow();
         bootstrap =
                 loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, connectMillis(settings.connectTimeout()));
     }
@@ -209,7 +209,7 @@ final class ClientCore {
         Endpoint endpoint = new Endpoint(host, port);
         long deadline = platform.ticker().nanoTime() + callTimeoutNanos();
         ClientConnection connection =
-                address(host, port).await(0, deadline, new AnswerTimes(callTimeoutNanos()), CircuitBreaker.GIVEN);
+                address(host, port).await(0, deadline, new AnswerTimes(callTimeoutNanos()), CircuitBreaker.PERMITTED);
         try {
             return connection
                     .published()
@@ -301,7 +301,7 @@ final class ClientCore {
      * before it sets the attempt's first timer: then either that timer finds the client closed, or {@link #end} finds
      * the attempt.
      */
-    void endWithThis(Coming<?> attempt) {
+    void endWithThis(PendingConnection<?> attempt) {
         attempts.add(attempt);
         attempt.whenComplete((connected, failure) -> attempts.remove(attempt));
     }
@@ -407,7 +407,7 @@ final class ClientCore {
                 } else {
                     Channel channel = connecting.channel();
                     if (atOnce) {
-                        completeOnceShaken(
+                        completeAfterHandshake(
                                 attempt, connection, channel.pipeline().get(SslHandler.class));
                     }
                     Future<?> timer = channel.eventLoop()
@@ -426,7 +426,7 @@ final class ClientCore {
     }
 
     /** Completes a connection attempt on the classic wire after the TLS handshake, since no server greets there. */
-    private static <C> void completeOnceShaken(
+    private static <C> void completeAfterHandshake(
             CompletableFuture<C> attempt, C connection, @Nullable SslHandler engine) {
         if (engine == null) {
             attempt.completeExceptionally(new IllegalStateException("closed before the handshake"));
@@ -442,7 +442,7 @@ final class ClientCore {
     }
 
     /** Makes the end of the client wait for the end of this call, which has been accepted. */
-    void closesBehind(CallFuture<?> call) {
+    void awaitOnClose(CallFuture<?> call) {
         unsent.add(call);
         call.onEnd((value, thrown) -> unsent.remove(call));
     }
@@ -453,7 +453,7 @@ final class ClientCore {
      * @throws IllegalStateException on an event loop, since this method would have to wait for that loop
      */
     void close() {
-        LoopThread.refuse("Client.close", "another thread");
+        LoopThread.refuseOnLoop("Client.close", "another thread");
         long begin = System.nanoTime();
         CompletableFuture<?>[] accepted = oneWayCalls();
         await(CompletableFuture.allOf(accepted), maxCloseNanos / 2);
@@ -535,7 +535,7 @@ final class ClientCore {
         }
         List<CompletableFuture<?>> over = new ArrayList<>();
         // the callbacks of waiting calls run on an event loop, since they may never end
-        for (Coming<?> attempt : attempts) {
+        for (PendingConnection<?> attempt : attempts) {
             over.add(done(
                     loops.group,
                     () -> attempt.completeExceptionally(new IllegalStateException("the client is closed"))));

@@ -41,7 +41,7 @@ final class ClientMethod {
 
     /** Error of a call whose result cannot be read, where there is no memory to make a more precise one. */
     static final RPCXException UNREADABLE =
-            OwnEnd.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
+            LocalFailure.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
 
     /**
      * Index of the method in the tables of connections: the same for all methods of this client's proxies that call the
@@ -207,7 +207,7 @@ final class ClientMethod {
         try {
             return callBlocking(arguments, metadata, deadline, key, permit);
         } finally {
-            route.over(permit);
+            route.releasePermit(permit);
         }
     }
 
@@ -221,7 +221,7 @@ final class ClientMethod {
             try {
                 call = awaitSlot(key, avoided, arguments, metadata, deadline, permit);
             } catch (RPCXException unsent) {
-                throw told(unsent, mayHaveRun);
+                throw callerError(unsent, mayHaveRun);
             }
             long serial = call.serial;
             ClientConnection connection = call.connection;
@@ -244,7 +244,7 @@ final class ClientMethod {
                     compare(refusing, connection.address(), outcome);
                 }
                 if (error == null) {
-                    route.counted(outcome, permit);
+                    route.recordOutcome(outcome, permit);
                     try {
                         return decode(call.body);
                     } finally {
@@ -263,8 +263,8 @@ final class ClientMethod {
             }
             sent += hasLeft(error) ? 1 : 0;
             if (!mayTryAgain(error, attempt, sent, upload, connection.address())) {
-                route.counted(outcome, permit);
-                throw told(Health.named(error, connection.address(), this), mayHaveRun);
+                route.recordOutcome(outcome, permit);
+                throw callerError(Health.named(error, connection.address(), this), mayHaveRun);
             }
             mayHaveRun |= error.executed() != RPCXException.Executed.NOT_EXECUTED;
             if (hasLeft(error)) {
@@ -279,19 +279,19 @@ final class ClientMethod {
      *
      * @param mayHaveRun an earlier attempt of the call may have been executed: the error then never says NOT_EXECUTED
      */
-    private static RPCXException told(RPCXException end, boolean mayHaveRun) {
-        RPCXException told = OwnEnd.told(end);
-        return mayHaveRun && told.executed() == RPCXException.Executed.NOT_EXECUTED
-                ? new RPCXException(told.code(), told.getMessage(), RPCXException.Executed.MAYBE, told)
-                : told;
+    private static RPCXException callerError(RPCXException end, boolean mayHaveRun) {
+        RPCXException error = LocalFailure.asPublicException(end);
+        return mayHaveRun && error.executed() == RPCXException.Executed.NOT_EXECUTED
+                ? new RPCXException(error.code(), error.getMessage(), RPCXException.Executed.MAYBE, error)
+                : error;
     }
 
     /**
      * Failure that the caller is told of a call that {@code end} has ended: an RPCXException as above, anything else
      * unchanged.
      */
-    static Throwable told(Throwable end, boolean mayHaveRun) {
-        return end instanceof RPCXException known ? told(known, mayHaveRun) : end;
+    static Throwable callerError(Throwable end, boolean mayHaveRun) {
+        return end instanceof RPCXException known ? callerError(known, mayHaveRun) : end;
     }
 
     /**
@@ -342,7 +342,7 @@ final class ClientMethod {
             try {
                 return prepare(on, arguments, encoded, metadata, deadline, now);
             } catch (RPCXException refused) {
-                if (!OwnEnd.is(OwnEnd.Why.FULL, refused)
+                if (!LocalFailure.is(LocalFailure.Why.FULL, refused)
                         || deadline - route.ticker().nanoTime() <= 0) {
                     throw refused;
                 }
@@ -365,7 +365,7 @@ final class ClientMethod {
      * instance: one that only closes its connection may have the next attempt.
      */
     private static boolean hasLeft(RPCXException error) {
-        return !OwnEnd.is(OwnEnd.Why.LEFT, error);
+        return !LocalFailure.is(LocalFailure.Why.NOT_SENT, error);
     }
 
     /**
@@ -380,7 +380,7 @@ final class ClientMethod {
             return Health.Outcome.of(
                     error, times, givenNanos, deadlineNanos - route.ticker().nanoTime());
         }
-        if (times.isWanted(serial)) {
+        if (times.isSampled(serial)) {
             long now = route.ticker().nanoTime();
             times.answered(givenNanos - (deadlineNanos - now), now);
         }
@@ -410,11 +410,11 @@ final class ClientMethod {
     private void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();
         long begun = deadline - call.givenNanos;
-        if (permit != CircuitBreaker.GIVEN || used.health().isUnproven()) {
-            upload.whenTaken(() -> {
+        if (permit != CircuitBreaker.PERMITTED || used.health().isUnproven()) {
+            upload.onFirstCredit(() -> {
                 used.ended(Health.Outcome.ANSWERED, begun);
-                if (permit != CircuitBreaker.GIVEN) {
-                    route.counted(Health.Outcome.ANSWERED, permit);
+                if (permit != CircuitBreaker.PERMITTED) {
+                    route.recordOutcome(Health.Outcome.ANSWERED, permit);
                 }
             });
         }
@@ -460,7 +460,7 @@ final class ClientMethod {
         if (isRefusal(error)) {
             return sent == 1 && route.hasOthers(used);
         }
-        if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || OwnEnd.isNoRoom(error)) {
+        if (error.code() != RPCXException.Code.UNAVAILABLE && !overloaded || LocalFailure.isNoRoom(error)) {
             return false;
         }
         return (idempotent || !executed) && (!overloaded || route.hasOthers(used)) && sent < MAX_SENT;
@@ -486,7 +486,7 @@ final class ClientMethod {
         try {
             return prepareOn(on, arguments, encoded, metadata, deadline, now, List.of());
         } catch (RPCXException refused) {
-            if (!(refused instanceof OwnEnd)) {
+            if (!(refused instanceof LocalFailure)) {
                 throw refused;
             }
             return prepareElsewhere(on, refused, arguments, encoded, metadata, deadline);
@@ -506,7 +506,7 @@ final class ClientMethod {
         RPCXException refused = first;
         while (true) {
             asked.add(last.address());
-            if (OwnEnd.is(OwnEnd.Why.UNFIT, refused)) {
+            if (LocalFailure.is(LocalFailure.Why.UNFIT, refused)) {
                 unfit.add(last.address());
             }
             ClientConnection next = asked.size() < MAX_ATTEMPTS ? route.readyBeside(asked) : null;
@@ -516,7 +516,7 @@ final class ClientMethod {
             try {
                 return prepareOn(next, arguments, encoded, metadata, deadline, next.nanoTime(), unfit);
             } catch (RPCXException again) {
-                if (!(again instanceof OwnEnd)) {
+                if (!(again instanceof LocalFailure)) {
                     throw again;
                 }
                 last = next;
@@ -626,7 +626,7 @@ final class ClientMethod {
             // nobody looks at the clock then.
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
-            if (connection.isTold(left) || !CurrentCall.isAbsent()) {
+            if (connection.carriesTime(left) || !CurrentCall.isAbsent()) {
                 head |= Wire.TIME;
                 Varint.write(out, micros);
             }
@@ -644,13 +644,13 @@ final class ClientMethod {
             }
             int bytes = out.writerIndex() - prelude;
             if (bytes > connection.maxBytesTaken()) {
-                throw OwnEnd.unfit(
+                throw LocalFailure.unfit(
                         RPCXException.Code.TOO_LARGE,
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
             if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
                 // The request may have to carry TIME when it begins to leave, and exceeds one frame then. TIME is
-                // inserted now, so that the charge and Turns count its bytes.
+                // inserted now, so that the charge and FrameScheduler count its bytes.
                 head |= Wire.TIME;
                 timeBytes = Varint.insert(out, timeAt, micros);
                 metadataAt += timeBytes;
@@ -709,7 +709,7 @@ final class ClientMethod {
                 Wire.END,
                 new StreamSender.Failed() {
                     @Override
-                    public void because(Throwable thrown) {
+                    public void onFailure(Throwable thrown) {
                         call.cancel(
                                 serial,
                                 RPCXException.Code.CANCELLED,
@@ -802,12 +802,12 @@ final class ClientMethod {
         private Route.@Nullable WaitingBytes held;
 
         private int key;
-        private long permit = CircuitBreaker.GIVEN;
+        private long permit = CircuitBreaker.PERMITTED;
 
         /** Why the arguments could not be kept for the next attempt; null if they were kept or did not have to be. */
         private @Nullable RPCXException unkept;
 
-        /** {@link #closesBehind} has been called. Written before the call is sent, or as its attempt ends. */
+        /** {@link #awaitOnClose} has been called. Written before the call is sent, or as its attempt ends. */
         private boolean isWaitedFor;
 
         /** An earlier attempt may have been executed, so the call may have been, however the latest attempt ends. */
@@ -890,8 +890,8 @@ final class ClientMethod {
                 future.fail(refused);
                 return future;
             }
-            if (permit != CircuitBreaker.GIVEN) {
-                future.onEnd((result, thrown) -> method.route.over(permit));
+            if (permit != CircuitBreaker.PERMITTED) {
+                future.onEnd((result, thrown) -> method.route.releasePermit(permit));
             }
             return attempt(now);
         }
@@ -929,8 +929,8 @@ final class ClientMethod {
                 // A call whose future has ended waits no longer. Once the wait is over, giveUp() does nothing.
                 future.onEnd((result, thrown) -> {
                     if (wait.giveUp()) {
-                        // no attempt is under way or to come, so nobody else calls letGo()
-                        future.letGo();
+                        // no attempt is under way or to come, so nobody else calls releaseReferences()
+                        future.releaseReferences();
                     }
                 });
             }
@@ -943,7 +943,7 @@ final class ClientMethod {
          */
         private boolean keepsArguments() {
             if (method.kind == Kind.ONE_WAY) {
-                closesBehind();
+                awaitOnClose();
             }
             if (encoded != null || attempt > 0) {
                 return true;
@@ -977,19 +977,19 @@ final class ClientMethod {
         }
 
         /** Has the end of the client wait for this call, which has no slot by which it would be found. */
-        private void closesBehind() {
+        private void awaitOnClose() {
             if (!isWaitedFor) {
                 isWaitedFor = true;
-                method.route.closesBehind(future);
+                method.route.awaitOnClose(future);
             }
         }
 
         @Override
-        void losesSlot(ClientCall slot, RPCXException error) {
+        void beforeSlotRelease(ClientCall slot, RPCXException error) {
             if (method.kind != Kind.ONE_WAY) {
                 return;
             }
-            closesBehind();
+            awaitOnClose();
             int left = hasLeft(error) ? sent + 1 : sent;
             if (encoded != null || !method.isWorthAnother(error, attempt, left, upload, address())) {
                 return;
@@ -1014,7 +1014,7 @@ final class ClientMethod {
             if (method.kind == Kind.ONE_WAY) {
                 method.route.oneWayFailed(method, failure);
             }
-            future.fail(told(failure, mayHaveRun));
+            future.fail(callerError(failure, mayHaveRun));
         }
 
         /**
@@ -1032,7 +1032,7 @@ final class ClientMethod {
         private boolean sendOn(ClientConnection on, long now) {
             if (future.isDone()) {
                 // its caller has ended it
-                future.letGo();
+                future.releaseReferences();
                 return true;
             }
             ClientCall call = method.prepareOrWait(on, key, arguments, encoded, metadata, deadlineNanos, now);
@@ -1054,7 +1054,7 @@ final class ClientMethod {
                     method.endTrialOnceTaken(call, items, deadlineNanos, permit);
                 }
                 // The stores from here on are visible to any thread that sees the action that onCancel() stores below.
-                sentWith(call);
+                copyFromSlot(call);
                 SLOT.lazySet(this, call);
                 upload = items;
                 if (method.kind != Kind.ONE_WAY || call.keepsArguments()) {
@@ -1085,10 +1085,10 @@ final class ClientMethod {
          * with.
          */
         private void dropUnsent(ClientCall call) {
-            call.connection.address().ended(Health.Outcome.UNTOLD, deadlineNanos - call.givenNanos);
+            call.connection.address().ended(Health.Outcome.UNKNOWN, deadlineNanos - call.givenNanos);
             call.dropUnsent();
             giveUp();
-            future.letGo();
+            future.releaseReferences();
         }
 
         /**
@@ -1106,7 +1106,7 @@ final class ClientMethod {
         private Health.Outcome ended(@Nullable RPCXException error) {
             ClientAddress used = address();
             if (used == null) {
-                return Health.Outcome.UNTOLD;
+                return Health.Outcome.UNKNOWN;
             }
             Health.Outcome outcome = outcome(error, deadlineNanos);
             used.ended(outcome, begunNanos(deadlineNanos));
@@ -1118,13 +1118,13 @@ final class ClientMethod {
 
         @Override
         void succeed(@Nullable Object value) {
-            method.route.counted(ended(null), permit);
-            future.bring(value);
+            method.route.recordOutcome(ended(null), permit);
+            future.succeed(value);
         }
 
         @Override
-        void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
-            future.letGo();
+        void tellCaller(@Nullable Object value, @Nullable RPCXException error) {
+            future.releaseReferences();
             if (error == null) {
                 future.complete(value);
             } else {
@@ -1149,7 +1149,7 @@ final class ClientMethod {
                     end(e);
                 }
             } else {
-                method.route.counted(outcome, permit);
+                method.route.recordOutcome(outcome, permit);
                 ClientAddress last = address();
                 if (unkept != null && !hasLeft(error)) {
                     end(unkept);

@@ -66,7 +66,7 @@ final class ClientProxy implements InvocationHandler {
             String name = published.name();
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             Duration standard =
-                    Streams.brings(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
+                    Streams.returnsStream(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
             checkTimes(method);
             checkResult(type, method);
             long timeoutNanos = marked == null || marked.timeoutMillis() == 0
@@ -264,7 +264,7 @@ final class ClientProxy implements InvocationHandler {
             }
             return ClientMethod.Kind.ONE_WAY;
         }
-        if (Streams.brings(method)) {
+        if (Streams.returnsStream(method)) {
             return ClientMethod.Kind.STREAM;
         }
         if (!CompletionStage.class.isAssignableFrom(result)) {

@@ -32,10 +32,10 @@ final class ClientStream implements Flow.Publisher<Object> {
      * An attempt at a call, with the slot that it has. Once the attempt is over, nothing done here reaches another call
      * in that slot.
      */
-    private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.Way {
+    private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.CreditSink {
         @Override
         public void credit(long items) {
-            if (Streams.isFirst(unsentCredit, items)) {
+            if (Streams.accumulateCredit(unsentCredit, items)) {
                 slot.connection.sendCredit(slot, serial, unsentCredit);
             }
         }
@@ -70,7 +70,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         /**
          * The attempt has ended meanwhile, and nothing of it has left: the thread that is sending makes another one.
          */
-        private boolean isLeft;
+        private boolean isRetryDue;
 
         /** Latest wait for a connection, which may be over by now; null if there is none, or the call is over. */
         private volatile Route.@Nullable Wait wait;
@@ -89,7 +89,7 @@ final class ClientStream implements Flow.Publisher<Object> {
 
         private long deadlineNanos;
         private int key;
-        private long permit = CircuitBreaker.GIVEN;
+        private long permit = CircuitBreaker.PERMITTED;
 
         /** The service has answered; event loop only. */
         private boolean answered;
@@ -198,7 +198,7 @@ final class ClientStream implements Flow.Publisher<Object> {
          * change.
          */
         @Override
-        void losesSlot(ClientCall slot, RPCXException error) {
+        void beforeSlotRelease(ClientCall slot, RPCXException error) {
             if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload, null)) {
                 return;
             }
@@ -223,9 +223,9 @@ final class ClientStream implements Flow.Publisher<Object> {
             wait = null;
             stream = null;
             forgetArguments();
-            method.route().over(permit);
+            method.route().releasePermit(permit);
             // called directly, with no stack frames but those of the end itself: the stack may be nearly exhausted
-            receiver.end(failure instanceof OwnEnd own ? OwnEnd.told(own) : failure);
+            receiver.end(failure instanceof LocalFailure own ? LocalFailure.asPublicException(own) : failure);
             receiver.open();
         }
 
@@ -279,7 +279,7 @@ final class ClientStream implements Flow.Publisher<Object> {
                     attempt++;
                     upload = items;
                     sent = now;
-                    sentWith(slot);
+                    copyFromSlot(slot);
                     // before the call is sent: from then on the event loop may keep the arguments for another attempt
                     forgetArguments();
                     slot.sendAsync(this);
@@ -305,8 +305,8 @@ final class ClientStream implements Flow.Publisher<Object> {
             boolean again;
             synchronized (this) {
                 isSending = false;
-                again = isLeft;
-                isLeft = false;
+                again = isRetryDue;
+                isRetryDue = false;
             }
             if (again) {
                 sendAgain();
@@ -322,7 +322,7 @@ final class ClientStream implements Flow.Publisher<Object> {
             }
             receiver.open(now);
             ClientConnection used = now.slot.connection;
-            if (permit != CircuitBreaker.GIVEN || used.address().health().isUnproven()) {
+            if (permit != CircuitBreaker.PERMITTED || used.address().health().isUnproven()) {
                 used.inLoopOrHere(() -> lookAtTrial(now));
             }
         }
@@ -338,8 +338,8 @@ final class ClientStream implements Flow.Publisher<Object> {
             boolean isOver;
             synchronized (this) {
                 isSending = false;
-                isOver = isLeft;
-                isLeft = false;
+                isOver = isRetryDue;
+                isRetryDue = false;
             }
             if (isOver) {
                 // nothing of the attempt has left, and nobody else ends the call
@@ -437,14 +437,14 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         private void count(@Nullable RPCXException error) {
-            Health.Outcome outcome = tellInstance(error);
+            Health.Outcome outcome = recordOutcome(error);
             if (outcome != null) {
-                method.route().counted(outcome, permit);
+                method.route().recordOutcome(outcome, permit);
             }
         }
 
         /** @return what the end of the latest attempt says of the instance that had it; null if none had it */
-        private Health.@Nullable Outcome tellInstance(@Nullable RPCXException error) {
+        private Health.@Nullable Outcome recordOutcome(@Nullable RPCXException error) {
             Sent ended = sent;
             if (ended == null) {
                 return null;
@@ -472,7 +472,7 @@ final class ClientStream implements Flow.Publisher<Object> {
         }
 
         @Override
-        void endAnyway(@Nullable Object value, @Nullable RPCXException error) {
+        void tellCaller(@Nullable Object value, @Nullable RPCXException error) {
             isOver = true;
             letGo();
             receiver.end(error);
@@ -489,10 +489,10 @@ final class ClientStream implements Flow.Publisher<Object> {
                     && encoded != null
                     && method.mayTryAgain(error, attempt, attempt, upload, null)) {
                 // the next attempt may go to another instance: if this one was a trial it is none any more
-                tellInstance(error);
+                recordOutcome(error);
                 synchronized (this) {
                     if (isSending) {
-                        isLeft = true;
+                        isRetryDue = true;
                         return;
                     }
                 }
@@ -505,7 +505,10 @@ final class ClientStream implements Flow.Publisher<Object> {
                 count(error);
             }
             letGo();
-            receiver.end(unkept == null ? OwnEnd.told(Health.named(error, method.route(), method)) : unkept);
+            receiver.end(
+                    unkept == null
+                            ? LocalFailure.asPublicException(Health.named(error, method.route(), method))
+                            : unkept);
         }
     }
 }

@@ -33,7 +33,7 @@ final class ConnectionThreads {
      * Runs a signal for the subscriber or publisher of a stream, or a callback that a handler has registered. Otherwise
      * as {@link #run}.
      */
-    void tell(RunOn.Place place, PoolShares.Task signal) {
+    void runSignal(RunOn.Place place, PoolShares.Task signal) {
         run(place, signals, signal);
     }
 

@@ -51,7 +51,7 @@ final class DnsWatch implements Endpoints.Watch {
     private boolean hasFound;
 
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener) {
-        this(asked, listener, SharedLoops.SOCKETS.take().group.next());
+        this(asked, listener, SharedLoops.SOCKETS.borrow().group.next());
     }
 
     /**

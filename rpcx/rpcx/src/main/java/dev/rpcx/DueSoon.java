@@ -19,7 +19,7 @@ final class DueSoon {
     static final long NEVER = Long.MAX_VALUE / 2;
 
     static final long SPAN_NANOS = 1_000_000_000;
-    static final int MOST = 128;
+    static final int MAX = 128;
     private static final int FIRST = 16;
     private static final int[] NONE = {};
 
@@ -35,7 +35,7 @@ final class DueSoon {
     private int count;
 
     /** Whether all calls that are due before {@link #untilNanos} are in the set. */
-    private boolean isKept;
+    private boolean isComplete;
 
     private long untilNanos;
 
@@ -52,8 +52,8 @@ final class DueSoon {
     }
 
     /** Whether a scan of the set finds all calls that are due now. */
-    boolean isKept(long nowNanos) {
-        return isKept && untilNanos - nowNanos > 0;
+    boolean isComplete(long nowNanos) {
+        return isComplete && untilNanos - nowNanos > 0;
     }
 
     /** Begins a full scan: the caller scans all calls now, and has to {@link #add add} each call that goes on. */
@@ -61,24 +61,24 @@ final class DueSoon {
         count = 0;
         isAnyLater = false;
         untilNanos = nowNanos + SPAN_NANOS;
-        isKept = true;
+        isComplete = true;
     }
 
     /** Gives up the set: every scan is a full one, until the next {@code begin}. */
     void forget() {
-        isKept = false;
+        isComplete = false;
         count = 0;
     }
 
     /** Adds a call that is due at this time, which may be earlier than a time given before for the same call. */
     void add(int id, long dueNanos) {
-        if (!isKept) {
+        if (!isComplete) {
             return;
         }
         if (dueNanos - untilNanos < 0 && count == ids.length) {
             makeRoom();
         }
-        if (isKept && dueNanos - untilNanos < 0) {
+        if (isComplete && dueNanos - untilNanos < 0) {
             ids[count++] = id;
         } else {
             addLater(dueNanos);
@@ -94,22 +94,22 @@ final class DueSoon {
 
     private void makeRoom() {
         // The set is incomplete until there is room. If there is none, the next scan is a full one.
-        isKept = false;
-        if (ids.length < MOST) {
+        isComplete = false;
+        if (ids.length < MAX) {
             try {
                 ids = Arrays.copyOf(ids, Math.max(FIRST, 2 * ids.length));
-                isKept = true;
+                isComplete = true;
             } catch (OutOfMemoryError none) {
                 // The set is a shortcut, and no call depends on it.
             }
         } else if (!isLooking) {
             long now = clock.getAsLong();
             keepThose(calls, now);
-            while (count > MOST / 2 && untilNanos - now > 1) {
+            while (count > MAX / 2 && untilNanos - now > 1) {
                 untilNanos = now + (untilNanos - now) / 2;
                 keepThose(calls, now);
             }
-            isKept = count <= MOST / 2;
+            isComplete = count <= MAX / 2;
         }
     }
 

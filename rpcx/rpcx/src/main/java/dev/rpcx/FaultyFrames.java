@@ -85,7 +85,7 @@ public final class FaultyFrames {
                 boolean isOfCall = arrived.getInt(arrived.readerIndex() + header + 1) != 0;
                 ByteBuf frame = take(header + length);
                 if (isOfCall) {
-                    added += meetFate(frame);
+                    added += applyFaults(frame);
                 } else {
                     passOn(frame);
                 }
@@ -126,7 +126,7 @@ public final class FaultyFrames {
      *
      * @return number of faults that have been drawn for the frame
      */
-    private int meetFate(ByteBuf frame) {
+    private int applyFaults(ByteBuf frame) {
         Faults.Fate fate = faults.fate(random);
         if (fate.isDelayed()) {
             openNanos =

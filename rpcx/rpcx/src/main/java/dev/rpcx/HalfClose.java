@@ -129,7 +129,7 @@ final class HalfClose {
             timers.release();
         });
         timers.add(1);
-        OwedTime.of(channel).setReading(true);
+        ReadingClock.of(channel).setReading(true);
         hasTaken();
         lookAgain();
         // the end of the stream waits for everything that was written: it would overtake what the socket has not taken

@@ -110,7 +110,7 @@ final class HandledContext extends TimedContext implements HandledCall {
             return given.handle(call, begins);
         }
         if (!enterHandler()) {
-            throw hasEnded();
+            throw endedError();
         }
         return begins.proceed(call);
     }
@@ -215,7 +215,7 @@ final class HandledContext extends TimedContext implements HandledCall {
 
     private static void leave(CallThreads.Call call, boolean isDone) {
         try {
-            call.leaveNow(isDone);
+            call.releaseAdmission(isDone);
         } catch (Throwable t) {
             // the thread is counted back all the same
             ThreadTools.report(t);
@@ -266,7 +266,7 @@ final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /** Sets what continues the call's chain. Called before the chain begins. */
-    void goesOnBy(CallThreads.Steps given) {
+    void setSteps(CallThreads.Steps given) {
         steps = given;
     }
 
@@ -274,7 +274,7 @@ final class HandledContext extends TimedContext implements HandledCall {
      * Drops what the context holds of a call that is over: whoever keeps the context, such as the future of a call that
      * was made for this one, keeps no more of the call.
      */
-    void goesNoFurther() {
+    void releaseReferences() {
         if (steps != null) {
             steps = CallThreads.NO_STEPS;
         }
@@ -284,14 +284,14 @@ final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    static RPCXException hasEnded() {
+    static RPCXException endedError() {
         return RPCXException.refused(RPCXException.Code.CANCELLED, "the call has ended before its handler began");
     }
 
     @Override
     public @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
         if (isBarred()) {
-            throw hasEnded();
+            throw endedError();
         }
         CallThreads.Steps given = steps;
         if (given != null && given.isElsewhere()) {
@@ -347,8 +347,8 @@ final class HandledContext extends TimedContext implements HandledCall {
         CallThreads.Steps given = steps;
         try {
             return (given == null ? CallThreads.NO_STEPS : given).proceed(call, step);
-        } catch (RPCXException hasEnded) {
-            return CompletableFuture.failedFuture(hasEnded);
+        } catch (RPCXException ended) {
+            return CompletableFuture.failedFuture(ended);
         }
     }
 
@@ -392,7 +392,7 @@ final class HandledContext extends TimedContext implements HandledCall {
         List<Runnable> tasks = new ArrayList<>();
         List<Runnable> stages = null;
         for (Runnable task : all) {
-            if (task instanceof OwnStage own) {
+            if (task instanceof DetachableStage own) {
                 if (stages == null) {
                     stages = new ArrayList<>();
                 }
@@ -424,7 +424,7 @@ final class HandledContext extends TimedContext implements HandledCall {
                     ? CompletableFuture.failedFuture(new IllegalStateException(nullRefused))
                     : returned;
         }
-        OwnStage made = new OwnStage(returned, nullRefused);
+        DetachableStage made = new DetachableStage(returned, nullRefused);
         if (isAdded(made)) {
             made.begin();
         } else {
@@ -442,14 +442,14 @@ final class HandledContext extends TimedContext implements HandledCall {
      * interceptor gives to all equal calls, is treated as any other: it knows nothing of the end of this call.
      */
     CompletionStage<?> asOwn(CompletionStage<?> brought) {
-        return brought instanceof OwnStage seen && has(seen) ? seen : own(brought);
+        return brought instanceof DetachableStage seen && has(seen) ? seen : own(brought);
     }
 
-    private synchronized boolean has(OwnStage seen) {
+    private synchronized boolean has(DetachableStage seen) {
         return cancelTasks != null && cancelTasks.contains(seen);
     }
 
-    private synchronized boolean isAdded(OwnStage made) {
+    private synchronized boolean isAdded(DetachableStage made) {
         if (isGivenUp) {
             return false;
         }
@@ -468,18 +468,18 @@ final class HandledContext extends TimedContext implements HandledCall {
      *
      * @return stages that interceptors have been given and whose sources have not ended; these stages have to be told
      */
-    synchronized List<OwnStage> giveUp() {
+    synchronized List<DetachableStage> giveUp() {
         isGivenUp = true;
         List<Runnable> all = cancelTasks;
         if (all == null) {
             return List.of();
         }
         // made first: where there is no memory for this no stage has been given up
-        List<OwnStage> stages = new ArrayList<>(all.size());
+        List<DetachableStage> stages = new ArrayList<>(all.size());
         // a handler that runs on may still be cancelled, so its tasks stay
         List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;
         for (Runnable task : all) {
-            if (task instanceof OwnStage own) {
+            if (task instanceof DetachableStage own) {
                 if (own.isOpen()) {
                     own.giveUp();
                     stages.add(own);

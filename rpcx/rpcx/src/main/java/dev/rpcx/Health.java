@@ -72,7 +72,7 @@ final class Health {
          * The end says nothing about the instance: the caller gave up, or this side has not sent the request, or has
          * not heard how the call ended.
          */
-        UNTOLD;
+        UNKNOWN;
 
         static boolean isRefusal(RPCXException error) {
             return (error.code() == RPCXException.Code.NOT_FOUND || error.code() == RPCXException.Code.UNAUTHENTICATED)
@@ -91,14 +91,16 @@ final class Health {
          * @param leftNanos what is left of the call's time now that it has ended
          */
         static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos, long leftNanos) {
-            if (error == null || error.code() != RPCXException.Code.DEADLINE_EXCEEDED || error instanceof OwnEnd) {
+            if (error == null
+                    || error.code() != RPCXException.Code.DEADLINE_EXCEEDED
+                    || error instanceof LocalFailure) {
                 return of(error);
             }
             if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
                 // the handler passes on the end of a call of its own: the time of this call is not over
                 return FAULT;
             }
-            return times.isEnough(givenNanos) ? FAILED : UNTOLD;
+            return times.isEnough(givenNanos) ? FAILED : UNKNOWN;
         }
 
         /** The same for a call that was given enough time, so that an exceeded deadline counts against the instance. */
@@ -108,19 +110,19 @@ final class Health {
             }
             return switch (error.code()) {
                 // this side's own end is UNHEARD: its event loop was held up
-                case DEADLINE_EXCEEDED -> error instanceof OwnEnd ? UNTOLD : FAILED;
+                case DEADLINE_EXCEEDED -> error instanceof LocalFailure ? UNKNOWN : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
-                    if (error instanceof OwnEnd) {
+                    if (error instanceof LocalFailure) {
                         // the instance closes in peace, takes no more calls, or this side has no memory for what it
                         // sends
-                        yield UNTOLD;
+                        yield UNKNOWN;
                     }
                     // such an error of a handler that has run concerns a service behind it
                     yield error.executed() == RPCXException.Executed.EXECUTED ? FAULT : FAILED;
                 }
-                case CANCELLED -> UNTOLD;
+                case CANCELLED -> UNKNOWN;
                 // MAYBE is not the server's word: this side could not send what belongs to the call
-                case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNTOLD : ANSWERED;
+                case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNKNOWN : ANSWERED;
                 case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
                 case HANDLER_FAILED -> FAULT;
             };
@@ -157,10 +159,10 @@ final class Health {
      * State of an instance that was ejected and has not answered since. Its value is the time from which a call may
      * have the trial: the end of the ejection, then that of the latest trial.
      */
-    private static final class Out extends AtomicLong {
+    private static final class Ejection extends AtomicLong {
         private final long untilNanos;
 
-        Out(long untilNanos) {
+        Ejection(long untilNanos) {
             super(untilNanos);
             this.untilNanos = untilNanos;
         }
@@ -202,7 +204,7 @@ final class Health {
     private volatile long lastFailureNanos;
 
     /** Null for a healthy instance, as nearly all are: the choice of an instance reads this field alone. */
-    private final AtomicReference<@Nullable Out> out = new AtomicReference<>();
+    private final AtomicReference<@Nullable Ejection> out = new AtomicReference<>();
 
     /** End of the latest ejection. Guarded by the cluster. */
     private long outUntilNanos;
@@ -230,7 +232,7 @@ final class Health {
             answered();
             return false;
         }
-        Out left = out.get();
+        Ejection left = out.get();
         boolean isTrial = false;
         if (left != null && left.isOnTrial(begunNanos)) {
             left.set(ticker.nanoTime());
@@ -246,14 +248,14 @@ final class Health {
         }
         lastFailureNanos = now;
         boolean isTooMuch = failures.incrementAndGet() >= FAILURES | isShareTooLarge(now) | isTrial;
-        return isTooMuch && !isOut();
+        return isTooMuch && !isEjected();
     }
 
     private void answered() {
         if (failures.get() != 0) {
             failures.set(0);
         }
-        Out left = out.get();
+        Ejection left = out.get();
         if (left != null && left.isOnTrial(ticker.nanoTime())) {
             out.compareAndSet(left, null);
         }
@@ -279,12 +281,12 @@ final class Health {
     }
 
     /** Ejects the instance. The caller holds the cluster's lock. */
-    void leaveOut() {
+    void eject() {
         long now = ticker.nanoTime();
         long forgiven = times == 0 ? 0 : Math.max(0, now - outUntilNanos) / FORGIVEN_NANOS;
         times = (int) Math.min(Math.max(0, times - forgiven) + 1, MAX_TIMES);
         outUntilNanos = now + OUT_NANOS * times;
-        out.set(new Out(outUntilNanos));
+        out.set(new Ejection(outUntilNanos));
         failures.set(0);
         window = null;
     }
@@ -295,8 +297,8 @@ final class Health {
     }
 
     /** Whether the instance is ejected, and the ejection is not over yet. */
-    boolean isOut() {
-        Out left = out.get();
+    boolean isEjected() {
+        Ejection left = out.get();
         return left != null && !left.isOnTrial(ticker.nanoTime());
     }
 
@@ -309,7 +311,7 @@ final class Health {
      * Whether the instance may be chosen: it is healthy, or on trial and no call has the trial. Runs for every call.
      */
     boolean isFree() {
-        Out left = out.get();
+        Ejection left = out.get();
         return left == null || left.isFree(ticker.nanoTime());
     }
 
@@ -320,7 +322,7 @@ final class Health {
      * @return false if the instance is ejected, or another call has the trial
      */
     boolean choose() {
-        Out left = out.get();
+        Ejection left = out.get();
         return left == null || left.take(ticker.nanoTime());
     }
 
@@ -329,7 +331,7 @@ final class Health {
      * call has the trial.
      */
     void unsent() {
-        Out left = out.get();
+        Ejection left = out.get();
         if (left != null) {
             left.giveBack(ticker.nanoTime());
         }
@@ -340,7 +342,7 @@ final class Health {
      * call's deadline, {@code MAX_TRIAL_NANOS} at most, or until the call has ended. Runs for every call.
      */
     void begins(long deadlineNanos) {
-        Out left = out.get();
+        Ejection left = out.get();
         if (left == null) {
             return;
         }

@@ -271,11 +271,11 @@ final class Hedge extends LoopThread.Untold {
         if (decided == null) {
             return;
         }
-        // Also if the caller has ended the result already: bring() and fail() let go of what the call held.
+        // Also if the caller has ended the result already: succeed() and fail() release what the call held.
         if (decided.failure == null) {
-            result.bring(decided.value);
+            result.succeed(decided.value);
         } else {
-            result.fail(ClientMethod.told(decided.failure, other));
+            result.fail(ClientMethod.callerError(decided.failure, other));
         }
     }
 

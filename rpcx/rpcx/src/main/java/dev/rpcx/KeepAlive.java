@@ -48,8 +48,8 @@ final class KeepAlive implements Runnable {
     }
 
     /**
-     * Time in nanoseconds within which a TLS record has to be whole once more than {@code Uncharged.SMALL_BYTES} of it
-     * have come. A frame of any size has about the same time.
+     * Time in nanoseconds within which a TLS record has to be whole once more than
+     * {@code UnchargedAllowance.SMALL_BYTES} of it have come. A frame of any size has about the same time.
      */
     static long frameNanos(long keepAliveNanos) {
         return Math.max(keepAliveNanos, MIN_FRAME_NANOS);
@@ -75,7 +75,7 @@ final class KeepAlive implements Runnable {
             look();
         } catch (Throwable t) {
             // a timer whose task throws never runs again, and nobody would find a peer that is gone
-            connection.broken(t);
+            connection.failInternally(t);
         }
     }
 
@@ -86,7 +86,7 @@ final class KeepAlive implements Runnable {
         }
         connection.sendQueued();
         connection.endLost();
-        stuckLooks = connection.isStandingStill() ? stuckLooks + 1 : 0;
+        stuckLooks = connection.isStalled() ? stuckLooks + 1 : 0;
         if (stuckLooks >= LOOKS) {
             askBehindSockets(this::endIfStuck);
             return;
@@ -97,16 +97,16 @@ final class KeepAlive implements Runnable {
         if (connection.isFrameOverdue(frameLooks)) {
             askBehindSockets(this::endIfFrameIsOverdue);
         } else if (!connection.channel.isWritable()) {
-            // isStandingStill above has checked whether the peer takes what waits for it
+            // isStalled above has checked whether the peer takes what waits for it
             pinged = false;
-        } else if (connection.heard()) {
+        } else if (connection.hadActivity()) {
             pinged = false;
-            connection.shed();
+            connection.trimActive();
         } else if (pinged) {
             askBehindSockets(this::endIfSilent);
         } else {
             pinged = true;
-            connection.rest();
+            connection.trimIdle();
             connection.ping();
         }
     }
@@ -125,7 +125,7 @@ final class KeepAlive implements Runnable {
                                     end.run();
                                 }
                             } catch (Throwable t) {
-                                connection.broken(t);
+                                connection.failInternally(t);
                             }
                         },
                         0,
@@ -133,7 +133,7 @@ final class KeepAlive implements Runnable {
     }
 
     private void endIfStuck() {
-        if (connection.isStandingStill()) {
+        if (connection.isStalled()) {
             connection.abort("the peer has read nothing for " + millis(keepAliveNanos) + " ms");
         } else {
             stuckLooks = 0;
@@ -147,7 +147,7 @@ final class KeepAlive implements Runnable {
     }
 
     private void endIfSilent() {
-        if (connection.heard()) {
+        if (connection.hadActivity()) {
             pinged = false;
         } else {
             connection.abort("the peer was silent, and has not answered a PING for " + millis(lookNanos) + " ms");

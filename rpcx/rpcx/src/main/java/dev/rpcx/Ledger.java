@@ -51,8 +51,8 @@ final class Ledger {
 
     /**
      * Bytes of heap for each place for a call. A place takes at most 2 KiB that nothing else is charged for: its
-     * objects, its buffer of the first size, and what {@link Uncharged} lets a call hold that is counted nowhere. So
-     * all places together take a 32nd of the heap.
+     * objects, its buffer of the first size, and what {@link UnchargedAllowance} lets a call hold that is counted
+     * nowhere. So all places together take a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
@@ -91,7 +91,7 @@ final class Ledger {
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
-    private static final int NO_PLACE = -1;
+    private static final int NO_INDEX = -1;
 
     private static final int KINDS = Resource.values().length;
 
@@ -107,7 +107,7 @@ final class Ledger {
     private final String owner;
 
     /** What calls may hold without being charged for it. */
-    private volatile Uncharged uncharged = Uncharged.MOST;
+    private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
 
     private final long[] most = new long[KINDS];
     private final long[] mostOfConnection = new long[KINDS];
@@ -125,10 +125,11 @@ final class Ledger {
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
     /** Charges for futures that have not ended. */
-    private final Set<Leftover> leftovers = ConcurrentHashMap.newKeySet();
+    private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
 
     /**
-     * Queue into which the garbage collector puts those of {@link #leftovers} whose futures nobody can reach any more.
+     * Queue into which the garbage collector puts those of {@link #lingeringCharges} whose futures nobody can reach any
+     * more.
      */
     private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
 
@@ -183,7 +184,7 @@ final class Ledger {
         made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
         // each handler that runs has a place, so no more run than there are places, whatever maxRunning says
         long running = Math.min(maxRunning, made.most(Resource.CALLS));
-        made.uncharged = Uncharged.of(Runtime.getRuntime().maxMemory(), running);
+        made.uncharged = UnchargedAllowance.of(Runtime.getRuntime().maxMemory(), running);
         return live(made);
     }
 
@@ -296,7 +297,7 @@ final class Ledger {
         }
         if (!fits) {
             if (address != null) {
-                left(address);
+                removeConnection(address);
             }
             return null;
         }
@@ -312,20 +313,20 @@ final class Ledger {
             if (!isOpen) {
                 all.decrementAndGet();
                 if (address != null) {
-                    left(address);
+                    removeConnection(address);
                 }
             }
         }
     }
 
     /**
-     * Returns the number of a new connection of an address. The address gets its place in {@link AddressGroups} with
+     * Returns the number of a new connection of an address. The address gets its index in {@link AddressGroups} with
      * its first connection.
      */
     private int numberIn(Address address) {
         synchronized (groups) {
-            if (address.place == NO_PLACE) {
-                address.place = groups.take();
+            if (address.groupIndex == NO_INDEX) {
+                address.groupIndex = groups.take();
             }
             return address.opened++;
         }
@@ -351,12 +352,12 @@ final class Ledger {
             held[Resource.CONNECTIONS.ordinal()].decrementAndGet();
             Address address = account.address;
             if (address != null) {
-                left(address);
+                removeConnection(address);
             }
         }
     }
 
-    private void left(Address address) {
+    private void removeConnection(Address address) {
         addresses.computeIfPresent(address.key, (key, found) -> {
             found.connections.decrementAndGet();
             return forgettable(found);
@@ -367,19 +368,20 @@ final class Ledger {
         if (address.connections.get() != 0 || !address.holdsNothing()) {
             return address;
         }
-        if (address.place != NO_PLACE) {
-            groups.give(address.place);
-            address.place = NO_PLACE;
+        if (address.groupIndex != NO_INDEX) {
+            groups.give(address.groupIndex);
+            address.groupIndex = NO_INDEX;
         }
         return null;
     }
 
     /** @return false if that would be too much; nothing is changed then */
-    boolean take(Account account, Resource kind, long amount) {
-        return takeNow(account, kind, amount) || endCollected(COLLECTED_WHEN_REFUSED) && takeNow(account, kind, amount);
+    boolean tryCharge(Account account, Resource kind, long amount) {
+        return tryChargeNow(account, kind, amount)
+                || endCollected(COLLECTED_WHEN_REFUSED) && tryChargeNow(account, kind, amount);
     }
 
-    private boolean takeNow(Account account, Resource kind, long amount) {
+    private boolean tryChargeNow(Account account, Resource kind, long amount) {
         int i = kind.ordinal();
         long all = held[i].addAndGet(amount);
         long own = account.held.addAndGet(i, amount);
@@ -388,16 +390,16 @@ final class Ledger {
         long free = most[i] - all;
         boolean fits = most[i] == Long.MAX_VALUE
                 || (kind.isClaimed()
-                        ? free + claims(kind).leaving() >= 0
+                        ? free + claims(kind).releasingBytes() >= 0
                         : own <= free && ofAddress / ADDRESS_SHARE <= free);
         if (fits && own <= mostOfConnection[i] && ofAddress <= mostOfAddress[i]) {
             return true;
         }
-        give(account, kind, amount);
+        release(account, kind, amount);
         return false;
     }
 
-    void give(Account account, Resource kind, long amount) {
+    void release(Account account, Resource kind, long amount) {
         int i = kind.ordinal();
         held[i].addAndGet(-amount);
         account.held.addAndGet(i, -amount);
@@ -411,21 +413,21 @@ final class Ledger {
      * Takes over what an account has been charged for objects that stay when a call has been given up. The charge stays
      * until {@code holder} ends it, or until nobody can reach {@code holder} any more.
      */
-    Leftover leave(Account account, Object holder, long objectBytes, int places) {
+    LingeringCharge leave(Account account, Object holder, long objectBytes, int places) {
         // more such charges are given back than this call leaves, so they do not wait until somebody is refused
         endCollected(COLLECTED_AT_ONCE);
-        Leftover left = new Leftover(this, account, holder, collected, objectBytes, places);
-        leftovers.add(left);
+        LingeringCharge left = new LingeringCharge(this, account, holder, collected, objectBytes, places);
+        lingeringCharges.add(left);
         return left;
     }
 
-    void over(Leftover left) {
-        leftovers.remove(left);
+    void over(LingeringCharge left) {
+        lingeringCharges.remove(left);
     }
 
     /** Number of charges for futures that have not ended, as far as is known. For tests. */
-    int leftovers() {
-        return leftovers.size();
+    int lingeringCharges() {
+        return lingeringCharges.size();
     }
 
     /**
@@ -440,7 +442,7 @@ final class Ledger {
             if (found == null) {
                 return i > 0;
             }
-            ((Leftover) found).end();
+            ((LingeringCharge) found).end();
         }
         return true;
     }
@@ -468,7 +470,7 @@ final class Ledger {
         return addresses.size();
     }
 
-    Uncharged uncharged() {
+    UnchargedAllowance uncharged() {
         return uncharged;
     }
 
@@ -510,7 +512,7 @@ final class Ledger {
                     atRest[kind.ordinal()] += account.held(kind);
                 }
             }
-            long underWay = account.watched();
+            long underWay = account.callCount();
             if (underWay != 0) {
                 text.append(owner)
                         .append(": a connection has ")
@@ -577,25 +579,25 @@ final class Ledger {
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
         /** Counted handlers that go on when their connections are gone. */
-        final LeftBehind handlers = new LeftBehind();
+        final OrphanedWork handlers = new OrphanedWork();
 
         /** Threads of the pool that handlers have when their connections are gone, and what waits for such a thread. */
-        final LeftBehind handlerThreads = new LeftBehind();
+        final OrphanedWork handlerThreads = new OrphanedWork();
 
         /**
          * Threads that bring streams and calls what they wait for when their connections are gone, and what waits for
          * such a thread.
          */
-        final LeftBehind signalThreads = new LeftBehind();
+        final OrphanedWork signalThreads = new OrphanedWork();
 
         /** Number of connections that are open. Changed while the map's entry is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
         /**
-         * Place of the address in {@link AddressGroups}, from before its first account exists until the address is
+         * Index of the address in {@link AddressGroups}, from before its first account exists until the address is
          * forgotten.
          */
-        int place = NO_PLACE;
+        int groupIndex = NO_INDEX;
 
         /** Number of connections that have been opened so far. Guarded by {@code groups}. */
         private int opened;

@@ -39,7 +39,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     private final CountDownLatch ended = new CountDownLatch(1);
 
     /** Tasks that the loop has not run before its end. Guarded by {@code this}. */
-    private final List<Runnable> left = new ArrayList<>();
+    private final List<Runnable> unrunTasks = new ArrayList<>();
 
     private @Nullable EventExecutor loop;
 
@@ -78,18 +78,18 @@ final class LoopTasks extends AbstractQueue<Runnable> {
         // the loop has ended: Netty throws away what it polls from here on
         synchronized (this) {
             if (task != null) {
-                left.add(task);
+                unrunTasks.add(task);
             }
-            keepLeft();
+            keepUnrun();
         }
         ended.countDown();
         return null;
     }
 
     /** Keeps the tasks of a loop that polls no more. The caller holds the lock {@code this}. */
-    private void keepLeft() {
+    private void keepUnrun() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
-            left.add(task);
+            unrunTasks.add(task);
         }
     }
 
@@ -104,8 +104,8 @@ final class LoopTasks extends AbstractQueue<Runnable> {
             return false;
         }
         synchronized (this) {
-            keepLeft();
-            return left.remove(task);
+            keepUnrun();
+            return unrunTasks.remove(task);
         }
     }
 

@@ -93,7 +93,7 @@ final class LoopThread extends FastThreadLocalThread {
      *
      * @throws IllegalStateException this thread is an event loop
      */
-    static void refuse(String what, String expected) {
+    static void refuseOnLoop(String what, String expected) {
         if (Thread.currentThread() instanceof LoopThread loop) {
             throw new IllegalStateException(
                     what + " on the event loop " + loop.getName() + " would block it (expected: " + expected + ")");

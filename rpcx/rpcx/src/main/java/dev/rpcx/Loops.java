@@ -75,7 +75,7 @@ class Loops {
     /** First port that is tried for an in-process server that asks for no particular port. */
     private static final int FIRST_FREE_PORT = 49_152;
 
-    private static final int MOST_PORT = 65_535;
+    private static final int MAX_PORT = 65_535;
 
     final EventLoopGroup group;
     private final boolean inProcess;
@@ -96,7 +96,7 @@ class Loops {
     }
 
     /** Makes loops for sockets that ask these name servers in place of the system's. */
-    static Loops asking(List<InetSocketAddress> nameServers, int count, String name) {
+    static Loops withNameServers(List<InetSocketAddress> nameServers, int count, String name) {
         return new Loops(group(count, name, false), false, nameServers);
     }
 
@@ -104,7 +104,7 @@ class Loops {
         AtomicInteger made = new AtomicInteger();
         IoHandlerFactory io =
                 inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
-        ThreadFactory threads = task -> OwnThreads.loop(task, name + "-" + made.incrementAndGet());
+        ThreadFactory threads = task -> ThreadFactories.loop(task, name + "-" + made.incrementAndGet());
         return new MultiThreadIoEventLoopGroup(count, threads, io) {
             @Override
             protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... args) {
@@ -242,7 +242,7 @@ class Loops {
         }
         int free = FIRST_FREE_PORT;
         ChannelFuture bound = bootstrap.bind(local(host, free)).awaitUninterruptibly();
-        while (!bound.isSuccess() && free < MOST_PORT) {
+        while (!bound.isSuccess() && free < MAX_PORT) {
             free++;
             bound = bootstrap.bind(local(host, free)).awaitUninterruptibly();
         }

@@ -22,7 +22,7 @@ final class LostCalls {
     /**
      * Has the event loop check as soon as it can, and not only at its next check. May fail on a thread that has failed.
      */
-    void tell() {
+    void requestCheck() {
         look.run();
     }
 

@@ -56,7 +56,7 @@ final class MethodShape {
         } else {
             shape |= Framing.of(codecs.schema().parameters(method));
         }
-        if (Streams.brings(method)) {
+        if (Streams.returnsStream(method)) {
             shape |= BRINGS_STREAM;
         }
         return shape | (Framing.of(codecs.schema().result(method)) & KIND_MASK) << RESULT * Framing.BITS;

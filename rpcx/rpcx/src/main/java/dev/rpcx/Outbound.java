@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 abstract class Outbound implements WriteTurn.Message {
     /** Largest message in bytes that is not charged while its place is charged. */
-    static final int SMALL_BYTES = Uncharged.SMALL_BYTES;
+    static final int SMALL_BYTES = UnchargedAllowance.SMALL_BYTES;
 
     /**
      * Largest body in bytes whose buffer is kept for the next call: a burst of large messages must not stay in memory.
@@ -43,20 +43,21 @@ abstract class Outbound implements WriteTurn.Message {
     final ByteBuf body;
 
     /**
-     * Whether the message stays on the heap, whatever its size, until the socket takes more. Set in {@link #leaving}.
+     * Whether the message stays on the heap, whatever its size, until the socket takes more. Set in
+     * {@link #beforeSend}.
      */
-    boolean waits;
+    boolean holdUntilWritable;
 
     /** True once the first fragment has left: the next fragment is a {@link Wire#PART}. */
     boolean begun;
 
     /**
-     * Size class, by which {@link Turns} decides which messages wait for each other. It is set when the message is
-     * added there.
+     * Size class, by which {@link FrameScheduler} decides which messages wait for each other. It is set when the
+     * message is added there.
      */
     byte size;
 
-    /** Bytes that have not left. {@link Turns} sets this while the message waits there. */
+    /** Bytes that have not left. {@link FrameScheduler} sets this while the message waits there. */
     int waitingBytes;
 
     Outbound() {
@@ -68,13 +69,13 @@ abstract class Outbound implements WriteTurn.Message {
     }
 
     /** Called on the event loop before the first byte leaves; false drops the message. */
-    abstract boolean leaving();
+    abstract boolean beforeSend();
 
-    /** Called on the event loop before the first byte leaves, if the message has waited in {@code Turns}. */
+    /** Called on the event loop before the first byte leaves, if the message has waited in {@code FrameScheduler}. */
     void begins() {}
 
     /** Called on the event loop when the last byte stands in a buffer that goes to the socket. */
-    abstract void left();
+    abstract void onSent();
 
     /**
      * Copies header and body as one frame. The length field takes at most two bytes, since a thread writes only small
@@ -95,7 +96,7 @@ abstract class Outbound implements WriteTurn.Message {
 
     /** By default a message has to go by the event loop. */
     @Override
-    public boolean leavesHere() {
+    public boolean beforeDirectWrite() {
         return false;
     }
 
@@ -103,7 +104,7 @@ abstract class Outbound implements WriteTurn.Message {
      * Called when the connection closed before the message began to leave. On the event loop, or on any thread after
      * the end of the loop.
      */
-    abstract void lost();
+    abstract void onDropped();
 
     final void clearBody() {
         body.clear();
@@ -130,14 +131,14 @@ abstract class Outbound implements WriteTurn.Message {
         }
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             return true;
         }
 
         @Override
-        void left() {}
+        void onSent() {}
 
         @Override
-        void lost() {}
+        void onDropped() {}
     }
 }

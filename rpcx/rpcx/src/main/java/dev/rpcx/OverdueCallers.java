@@ -41,7 +41,7 @@ final class OverdueCallers implements Runnable {
 
     private static ScheduledThreadPoolExecutor timer() {
         ScheduledThreadPoolExecutor made =
-                new ScheduledThreadPoolExecutor(1, task -> OwnThreads.platform(task, "rpcx-overdue", null));
+                new ScheduledThreadPoolExecutor(1, task -> ThreadFactories.platform(task, "rpcx-overdue", null));
         made.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
         made.allowCoreThreadTimeOut(true);
         return made;

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * many threads as are still free then, and one more, so some are always left for connections that hold few. Tasks that
  * may not begin yet wait in the order in which they came. Waiting connections begin one task each in rotation, however
  * many tasks each of them has waiting. A task that goes on when its connection has gone is in the share of those
- * connections of its address that come later: see {@link LeftBehind}. Thread-safe.
+ * connections of its address that come later: see {@link OrphanedWork}. Thread-safe.
  *
  * <p>Whether a connection may begin a task depends on two numbers alone: how many threads are free, and how many
  * threads the connection holds, with those it has found left behind. So waiting connections stand in one queue for each
@@ -45,9 +45,10 @@ final class PoolShares {
     @FunctionalInterface
     interface Pool {
         /**
-         * Has a thread run the turn now, or throws. There are never more turns at once than threads that are shared.
+         * Has a thread execute {@code run} now, or throws. There are never more runs at once than threads that are
+         * shared.
          */
-        void run(EventLoop loop, Runnable turn);
+        void run(EventLoop loop, Runnable run);
     }
 
     /** Task that wants a thread. */
@@ -61,14 +62,14 @@ final class PoolShares {
     }
 
     /** A set of waiting tasks that has held more than this is not kept when few are left. */
-    private static final int MOST_KEPT = 64;
+    private static final int MAX_KEPT = 64;
 
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final int most;
     private final boolean isPatient;
     private final Pool pool;
-    private final Function<Ledger.Address, LeftBehind> leftAt;
+    private final Function<Ledger.Address, OrphanedWork> leftAt;
 
     // guarded by this
     private int running;
@@ -80,16 +81,16 @@ final class PoolShares {
     private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
     /** Queues of waiting connections; the index is the threads that each holds, with those it has found left behind. */
-    private final List<TurnHeap<Stand>> byHeld = new ArrayList<>();
+    private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
     /** Indexes of the queues of {@link #byHeld} that are not empty. */
     private final BitSet waitingAt = new BitSet();
 
     private int waitingConnections;
-    private long placesTaken;
+    private long queueJoins;
 
-    /** Next value for the {@code turn} of a share; a smaller one comes first. */
-    private long turns;
+    /** Next value for the {@code order} of a share; a smaller one comes first. */
+    private long nextOrder;
 
     /** A task waits although it may begin: no thread could be started for it. */
     private boolean isShortOfThreads;
@@ -104,7 +105,7 @@ final class PoolShares {
      * @param leftAt returns what is left behind of these threads at an address: nobody else changes it, since a change
      *     moves what waits here
      */
-    PoolShares(int most, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
+    PoolShares(int most, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
         this(most, false, pool, leftAt);
     }
 
@@ -113,11 +114,11 @@ final class PoolShares {
      * thread waits even if no other task runs, and the pool tries to start a thread again after each
      * {@code RETRY_NANOS}. The parameters are those of the constructor.
      */
-    static PoolShares patient(int most, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
+    static PoolShares patient(int most, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
         return new PoolShares(most, true, pool, leftAt);
     }
 
-    private PoolShares(int most, boolean isPatient, Pool pool, Function<Ledger.Address, LeftBehind> leftAt) {
+    private PoolShares(int most, boolean isPatient, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
         this.most = most;
         this.isPatient = isPatient;
         this.pool = pool;
@@ -135,8 +136,8 @@ final class PoolShares {
     }
 
     /** How often an entry has joined a queue or a crowd, which is what a change costs; for tests. */
-    synchronized long placesTaken() {
-        return placesTaken;
+    synchronized long queueJoins() {
+        return queueJoins;
     }
 
     /** Closes the pool: no waiting task begins by itself any more. @return the tasks that waited */
@@ -165,72 +166,72 @@ final class PoolShares {
         if (free <= 0) {
             return null;
         }
-        Stand next = null;
+        QueueEntry next = null;
         for (int held = waitingAt.nextSetBit(0); held >= 0 && held <= free; held = waitingAt.nextSetBit(held + 1)) {
-            Stand first = queue(held).first();
-            if (first != null && (next == null || first.turn < next.turn)) {
+            QueueEntry first = queue(held).first();
+            if (first != null && (next == null || first.order < next.order)) {
                 next = first;
             }
         }
         return next == null ? null : next.first();
     }
 
-    private TurnHeap<Stand> queue(int held) {
+    private IndexedHeap<QueueEntry> queue(int held) {
         while (held >= byHeld.size()) {
             // From here on the bit set has room for the index, so that setting the bit takes no memory.
             waitingAt.set(byHeld.size());
             waitingAt.clear(byHeld.size());
-            byHeld.add(new TurnHeap<>());
+            byHeld.add(new IndexedHeap<>());
         }
         return byHeld.get(held);
     }
 
-    private @Nullable Turn nextTurn() {
+    private @Nullable ThreadRun nextRun() {
         Share next = next();
         if (next == null) {
             return null;
         }
-        // The turn is made first, since a task that has been taken from its queue has to run.
-        Turn turn = new Turn(next);
-        turn.task = next.take();
-        return turn;
+        // The run is made first, since a task that has been taken from its queue has to run.
+        ThreadRun run = new ThreadRun(next);
+        run.task = next.take();
+        return run;
     }
 
     /**
      * Begins all waiting tasks that may begin, each on a thread of its own. No failure is thrown to the caller, since
      * those tasks belong to others.
      *
-     * @param first the first turn to begin; null if it is to be found
+     * @param first the first run to begin; null if it is to be found
      */
-    private void beginWaiting(@Nullable Turn first) {
-        Turn turn = first;
+    private void beginWaiting(@Nullable ThreadRun first) {
+        ThreadRun run = first;
         while (true) {
-            if (turn == null) {
+            if (run == null) {
                 try {
                     synchronized (this) {
                         isShortOfThreads = false;
-                        turn = nextTurn();
+                        run = nextRun();
                     }
                 } catch (Throwable noMemory) {
                     beginLater(noMemory);
                     return;
                 }
-                if (turn == null) {
+                if (run == null) {
                     return;
                 }
             }
-            Throwable noThread = turn.begin();
+            Throwable noThread = run.begin();
             if (noThread != null) {
-                waitOn(turn, noThread);
+                waitOn(run, noThread);
                 return;
             }
-            turn = null;
+            run = null;
         }
     }
 
-    private void waitOn(Turn turn, Throwable noThread) {
-        Task task = Objects.requireNonNull(turn.task);
-        Share share = Objects.requireNonNull(turn.share);
+    private void waitOn(ThreadRun run, Throwable noThread) {
+        Task task = Objects.requireNonNull(run.task);
+        Share share = Objects.requireNonNull(run.share);
         try {
             synchronized (this) {
                 share.add(task);
@@ -309,7 +310,7 @@ final class PoolShares {
     }
 
     /** Changes what is left behind at an address, and moves the waiting connections that have found some of it. */
-    private void changeLeft(LeftBehind left, Consumer<LeftBehind> change) {
+    private void changeLeft(OrphanedWork left, Consumer<OrphanedWork> change) {
         Neighbours all = neighbours.get(left);
         if (all == null) {
             change.accept(left);
@@ -319,7 +320,7 @@ final class PoolShares {
     }
 
     /** Entry in one of the queues of {@link #byHeld}: connections that all may begin a task, or none of them may. */
-    private abstract class Stand extends TurnHeap.Entry {
+    private abstract class QueueEntry extends IndexedHeap.Entry {
         private static final int NOWHERE = -1;
 
         /** Index of the queue that the entry stands in, and has to leave whatever {@code held()} is by then. */
@@ -328,13 +329,13 @@ final class PoolShares {
         /** Number of threads that each of the connections holds, with those it has found left behind. */
         abstract int held();
 
-        /** The share with the earliest turn; null if no connection waits here. */
+        /** The share with the lowest order; null if no connection waits here. */
         abstract @Nullable Share first();
 
         /** Leaves the queue. Called before anything changes that the position in the queues depends on. */
         final void leaveQueue() {
             if (standsAt != NOWHERE) {
-                TurnHeap<Stand> queue = queue(standsAt);
+                IndexedHeap<QueueEntry> queue = queue(standsAt);
                 queue.remove(this);
                 if (queue.isEmpty()) {
                     waitingAt.clear(standsAt);
@@ -351,11 +352,11 @@ final class PoolShares {
         final void joinQueue() {
             Share first = first();
             if (first != null) {
-                turn = first.turn;
+                order = first.order;
                 int held = held();
                 queue(held).add(this);
                 standsAt = held;
-                placesTaken++;
+                queueJoins++;
                 waitingAt.set(held);
             }
         }
@@ -363,7 +364,9 @@ final class PoolShares {
 
     /** The connections of one address that have waiting tasks. */
     private final class Neighbours {
-        /** The connections, by their marks: how much had been left behind when they came, or {@code LeftBehind.ALL}. */
+        /**
+         * The connections, by their marks: how much had been left behind when they came, or {@code OrphanedWork.ALL}.
+         */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**
@@ -372,9 +375,9 @@ final class PoolShares {
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
-        private final @Nullable LeftBehind left;
+        private final @Nullable OrphanedWork left;
 
-        Neighbours(@Nullable LeftBehind left) {
+        Neighbours(@Nullable OrphanedWork left) {
             this.left = left;
         }
 
@@ -395,7 +398,7 @@ final class PoolShares {
          * connection has all in its share never shrinks, so a connection that has once found less than all that runs
          * never has found all again.
          */
-        private void change(LeftBehind of, Consumer<LeftBehind> change) {
+        private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();
             Collection<Peers> moved = before <= of.ended()
                     ? List.of()
@@ -424,12 +427,12 @@ final class PoolShares {
      * Waiting connections of one address that hold equally many threads and have found all that runs of what was left
      * behind there.
      */
-    private final class Crowd extends Stand {
-        private final LeftBehind left;
+    private final class Crowd extends QueueEntry {
+        private final OrphanedWork left;
         private final int own;
-        private final TurnHeap<Level> levels = new TurnHeap<>();
+        private final IndexedHeap<Level> levels = new IndexedHeap<>();
 
-        Crowd(LeftBehind left, int own) {
+        Crowd(OrphanedWork left, int own) {
             this.left = left;
             this.own = own;
         }
@@ -454,7 +457,7 @@ final class PoolShares {
 
         @Override
         int held() {
-            return own + (int) left.runningOf(LeftBehind.ALL);
+            return own + (int) left.runningOf(OrphanedWork.ALL);
         }
 
         @Override
@@ -548,10 +551,10 @@ final class PoolShares {
     }
 
     /** Those connections of a {@code Peers} that wait and hold equally many threads. */
-    private final class Level extends Stand {
+    private final class Level extends QueueEntry {
         private final Peers of;
         private final int own;
-        private final TurnHeap<Share> shares = new TurnHeap<>();
+        private final IndexedHeap<Share> shares = new IndexedHeap<>();
 
         Level(Peers of, int own) {
             this.of = of;
@@ -605,19 +608,19 @@ final class PoolShares {
             if (!of.isOfCrowds) {
                 joinQueue();
             } else if (first != null) {
-                turn = first.turn;
-                placesTaken++;
+                order = first.order;
+                queueJoins++;
                 of.among.crowd(own).add(this);
             }
         }
     }
 
     /** The threads that one connection holds, and its tasks that wait for one. */
-    final class Share extends TurnHeap.Entry {
+    final class Share extends IndexedHeap.Entry {
         private final EventLoop loop;
 
         /** What is left behind at the connection's address; null if it has no address. */
-        private final @Nullable LeftBehind left;
+        private final @Nullable OrphanedWork left;
 
         // Guarded by PoolShares.this.
         private int own;
@@ -634,7 +637,7 @@ final class PoolShares {
         /** Level in which the share stands while a task waits. */
         private @Nullable Level among;
 
-        private Share(EventLoop loop, @Nullable LeftBehind left) {
+        private Share(EventLoop loop, @Nullable OrphanedWork left) {
             this.loop = loop;
             this.left = left;
             this.mark = left == null ? 0 : left.mark();
@@ -649,7 +652,7 @@ final class PoolShares {
          *     passes on whatever else the pool throws
          */
         void run(Task task) {
-            Turn turn = null;
+            ThreadRun run = null;
             boolean isShort;
             synchronized (PoolShares.this) {
                 if (isClosed) {
@@ -658,16 +661,16 @@ final class PoolShares {
                 if (isWaiting() || !mayBegin()) {
                     add(task);
                 } else {
-                    turn = new Turn(this);
-                    turn.task = task;
+                    run = new ThreadRun(this);
+                    run.task = task;
                     came();
-                    count(1, this.turn, null);
+                    count(1, this.order, null);
                 }
                 isShort = isShortOfThreads;
             }
-            Throwable noThread = turn == null ? null : turn.begin();
-            if (turn != null && noThread != null && isPatient && !(noThread instanceof RejectedExecutionException)) {
-                waitOn(turn, noThread);
+            Throwable noThread = run == null ? null : run.begin();
+            if (run != null && noThread != null && isPatient && !(noThread instanceof RejectedExecutionException)) {
+                waitOn(run, noThread);
                 return;
             }
             if (noThread != null || isShort) {
@@ -717,7 +720,7 @@ final class PoolShares {
                 leaveTurn();
                 isGone = true;
                 if (left != null) {
-                    mark = LeftBehind.ALL;
+                    mark = OrphanedWork.ALL;
                     int tasks = waits ? waiting().size() : 0;
                     if (own > 0 || tasks > 0) {
                         changeLeft(left, all -> all.leave(own, tasks));
@@ -750,7 +753,7 @@ final class PoolShares {
         /** Replaces a set of tasks that has grown, and is no longer needed for the few that wait, or for none. */
         private void shrink() {
             LinkedHashSet<Task> grown = waiting;
-            if (grown != null && mostWaiting > MOST_KEPT && grown.size() <= MOST_KEPT / 4) {
+            if (grown != null && mostWaiting > MAX_KEPT && grown.size() <= MAX_KEPT / 4) {
                 try {
                     waiting = grown.isEmpty() ? null : new LinkedHashSet<>(grown);
                     mostWaiting = grown.size();
@@ -778,7 +781,7 @@ final class PoolShares {
                 waiting().add(task);
                 mostWaiting = Math.max(mostWaiting, waiting().size());
                 if (among == null) {
-                    turn = turns++;
+                    order = nextOrder++;
                     takeTurn();
                 }
                 isAdded = true;
@@ -837,7 +840,7 @@ final class PoolShares {
             if (now == null) {
                 leaveTurn();
             }
-            count(1, now == null ? turn : turns++, now);
+            count(1, now == null ? order : nextOrder++, now);
             return task;
         }
 
@@ -851,7 +854,7 @@ final class PoolShares {
             } catch (Throwable noMemory) {
                 // The share moves the next time its number of threads changes.
             }
-            count(-1, turn, now);
+            count(-1, order, now);
         }
 
         /** The level in which the share stands when so many more tasks have begun; to move there takes no memory. */
@@ -868,19 +871,19 @@ final class PoolShares {
 
         /**
          * @param begun by how many more tasks run; negative for tasks that have ended
-         * @param newTurn the turn of the share from now on, if a task waits
+         * @param newOrder the order of the share from now on, if a task waits
          * @param now the level in which the share stands from now on; null if no task waits
          */
-        private void count(int begun, long newTurn, @Nullable Level now) {
+        private void count(int begun, long newOrder, @Nullable Level now) {
             running += begun;
             Level before = among;
             if (before != null) {
                 before.remove(this);
             }
             own += begun;
-            turn = newTurn;
+            order = newOrder;
             if (isGone && left != null) {
-                changeLeft(left, begun > 0 ? LeftBehind::begin : LeftBehind::end);
+                changeLeft(left, begun > 0 ? OrphanedWork::begin : OrphanedWork::end);
             }
             if (now != null) {
                 now.add(this);
@@ -893,20 +896,20 @@ final class PoolShares {
      * Use of one thread of the pool, as long as the thread finds tasks to run. Whoever sets the boolean runs the first
      * task, or reports that it cannot be run.
      */
-    private final class Turn extends AtomicBoolean implements Runnable {
+    private final class ThreadRun extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
         /**
-         * Share of the running task. Null once no task is left: the thread may keep a reference to the turn for long.
+         * Share of the running task. Null once no task is left: the thread may keep a reference to this run for long.
          */
         private transient @Nullable Share share;
 
         private transient @Nullable Task task;
 
-        /** Made with the turn: nothing may fail between the start of a thread and its first task. */
-        private final transient Threads.Shared shared = new Threads.Shared();
+        /** Made with the run: nothing may fail between the start of a thread and its first task. */
+        private final transient Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
-        Turn(Share share) {
+        ThreadRun(Share share) {
             this.share = share;
         }
 
@@ -941,7 +944,7 @@ final class PoolShares {
 
         /** Ends the task, and takes the next one for this thread. @return false if there is none */
         private boolean goesOn() {
-            Turn other = null;
+            ThreadRun other = null;
             try {
                 synchronized (PoolShares.this) {
                     Share last = Objects.requireNonNull(share);
@@ -955,7 +958,7 @@ final class PoolShares {
                     task = next.take();
                     share = next;
                     // The connection whose task has ended holds one thread less, so two tasks may begin.
-                    other = nextTurn();
+                    other = nextRun();
                 }
             } catch (Throwable noMemory) {
                 beginLater(noMemory);

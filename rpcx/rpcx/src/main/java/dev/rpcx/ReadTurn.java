@@ -50,7 +50,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
         void isNotAlone();
 
         /** Counts a sign of life: a caller has read something from the peer. On the event loop. */
-        void hear();
+        void recordActivity();
 
         /** Ends the connection at once. On the event loop. */
         void abort(String why);
@@ -68,7 +68,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
          * @param arrived begins where a message of the peer begins
          * @return false if all bytes are for the event loop; the indices of {@code arrived} mean nothing then
          */
-        boolean takes(ByteBuf arrived);
+        boolean tryComplete(ByteBuf arrived);
     }
 
     /** Number of consecutive replies to lone callers after which the socket is lent to them. */
@@ -124,7 +124,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
     private @Nullable Loan loan;
 
     /** True if {@code loan} could not be set up, or the socket closes: the event loop then reads for good. */
-    private boolean refused;
+    private boolean lendingDisabled;
 
     // written only by the thread that has the turn
     private int taken;
@@ -282,7 +282,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
         lent.arrived.position(0).limit(bytes);
         frames.writeBytes(lent.arrived);
         lent.arrived.clear();
-        boolean isOver = call.takes(frames);
+        boolean isOver = call.tryComplete(frames);
         frames.setIndex(isOver ? frames.readerIndex() : 0, bytes);
         if (frames.isReadable()) {
             rest = Unpooled.copiedBuffer(frames);
@@ -319,12 +319,12 @@ final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     private boolean isSetUp() {
-        if (loan != null || refused) {
+        if (loan != null || lendingDisabled) {
             return loan != null;
         }
         CloseWatch.Registration registration = CloseWatch.ofPlainSocket(channel, connection);
         if (registration == null || !(registration.fd() instanceof Socket socket)) {
-            refused = true;
+            lendingDisabled = true;
             return false;
         }
         try {
@@ -332,7 +332,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
             registration.reading = this;
         } catch (Exception | OutOfMemoryError none) {
             // there is no descriptor or no memory left: the event loop reads as before
-            refused = true;
+            lendingDisabled = true;
         }
         return loan != null;
     }
@@ -407,7 +407,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
             takeOver();
         } else if (taken != seen) {
             seen = taken;
-            connection.hear();
+            connection.recordActivity();
             tickLater();
         } else if (now == CALLER) {
             tickLater();
@@ -452,7 +452,7 @@ final class ReadTurn implements CloseWatch.SocketUser {
         end();
         Loan lent = loan;
         loan = null;
-        refused = true;
+        lendingDisabled = true;
         if (lent != null) {
             lent.end();
         }

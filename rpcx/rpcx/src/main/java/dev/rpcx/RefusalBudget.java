@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
  * Budget of a method for retries, at another instance, of calls that one instance of a service has refused. Such
  * retries find an instance that refuses what the others take. A retry that finds one costs nothing in the end: it gives
  * back what it has spent. A retry that is refused too has shown nothing new, and stays spent. The budget refills by
- * itself, by ten retries a second, up to {@link #MOST}.
+ * itself, by ten retries a second, up to {@link #MAX}.
  *
  * <p>The budget is separate from the {@link RetryBudget}, so that calls which every instance refuses (a caller without
  * a valid token, a method that no instance has) leave the retries and hedges of all other calls as they are. Each
@@ -19,14 +19,14 @@ final class RefusalBudget {
      * Largest budget. It is as large as that of a {@link RetryBudget}: so many calls may be in flight to an instance
      * that begins to refuse.
      */
-    static final int MOST = 100;
+    static final int MAX = 100;
 
     private static final long EARNED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Ticker ticker;
 
     // guarded by this
-    private int left = MOST;
+    private int remaining = MAX;
     private long earnedNanos;
 
     RefusalBudget(Ticker ticker) {
@@ -38,16 +38,16 @@ final class RefusalBudget {
     synchronized boolean spend() {
         long earned = (ticker.nanoTime() - earnedNanos) / EARNED_NANOS;
         earnedNanos += earned * EARNED_NANOS;
-        left = (int) Math.min(MOST, left + earned);
-        if (left == 0) {
+        remaining = (int) Math.min(MAX, remaining + earned);
+        if (remaining == 0) {
             return false;
         }
-        left--;
+        remaining--;
         return true;
     }
 
     /** Gives a retry back, since another instance has taken the call. */
     synchronized void giveBack() {
-        left = Math.min(MOST, left + 1);
+        remaining = Math.min(MAX, remaining + 1);
     }
 }

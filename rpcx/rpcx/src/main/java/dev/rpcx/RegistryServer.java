@@ -30,7 +30,7 @@ public final class RegistryServer {
      * Most parameters of a published method, of which a {@code long} or a {@code double} counts twice: a method handle
      * has at most 255 arguments, itself and the object among them.
      */
-    private static final int MAX_SLOTS = 253;
+    private static final int MAX_ARGUMENT_SLOTS = 253;
 
     private final Map<String, Published> methods = new LinkedHashMap<>();
 
@@ -147,9 +147,9 @@ public final class RegistryServer {
         for (Class<?> parameter : method.getParameterTypes()) {
             slots += parameter == long.class || parameter == double.class ? 2 : 1;
         }
-        if (slots > MAX_SLOTS) {
+        if (slots > MAX_ARGUMENT_SLOTS) {
             throw new IllegalArgumentException(method.getDeclaringClass().getName() + "." + method.getName() + ": "
-                    + method.getParameterCount() + " parameters (expected: " + MAX_SLOTS
+                    + method.getParameterCount() + " parameters (expected: " + MAX_ARGUMENT_SLOTS
                     + " at most, where a long or a double counts as two; or a record)");
         }
         try {
@@ -190,7 +190,7 @@ public final class RegistryServer {
                     items == null ? codecs.parameters(entry.method) : Streams.NO_PARAMETERS,
                     items == null ? ClassicParameter.of(entry.method, codecs) : List.of(),
                     codecs.result(entry.method),
-                    Streams.brings(entry.method),
+                    Streams.returnsStream(entry.method),
                     items == null ? null : codecs.value(items, entry.method),
                     entry.handle,
                     interceptors.isEmpty()
@@ -200,7 +200,7 @@ public final class RegistryServer {
                                     ServerMethod.entering(
                                             entry.handle,
                                             List.of(entry.method.getParameterTypes()),
-                                            Streams.brings(entry.method),
+                                            Streams.returnsStream(entry.method),
                                             codecs.result(entry.method))),
                     entry.place == RunOn.Place.EVENT_LOOP
                             ? null
@@ -211,7 +211,7 @@ public final class RegistryServer {
                                     // the duration of a call that takes a stream is up to its caller, and says
                                     // nothing of the load
                                     !entry.isLongPoll && items == null,
-                                    groups::each)));
+                                    groups::groupsPerAddress)));
         }
         return numbered;
     }

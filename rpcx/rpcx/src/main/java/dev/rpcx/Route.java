@@ -98,14 +98,14 @@ abstract class Route {
          *     much
          */
         void hold(int bytes) {
-            if (!account.take(Resource.REQUEST_BYTES, bytes)) {
+            if (!account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         route + ": too many bytes of requests wait for a connection"
                                 + " (expected: fewer large ones at once)");
             }
             if (!compareAndSet(0, bytes)) {
-                account.give(Resource.REQUEST_BYTES, bytes);
+                account.release(Resource.REQUEST_BYTES, bytes);
             }
         }
 
@@ -118,14 +118,14 @@ abstract class Route {
         void giveBack() {
             int held = getAndSet(ENDED);
             if (held > 0) {
-                account.give(Resource.REQUEST_BYTES, held);
+                account.release(Resource.REQUEST_BYTES, held);
             }
         }
     }
 
     /** Makes the end of the client wait for the end of this call, which has been accepted. */
-    final void closesBehind(CallFuture<?> call) {
-        client.closesBehind(call);
+    final void awaitOnClose(CallFuture<?> call) {
+        client.awaitOnClose(call);
     }
 
     /** Notes that a call begins, as {@link #calledAgain} does, and adds the call's part of a retry to the budget. */
@@ -138,12 +138,12 @@ abstract class Route {
     /**
      * Notes that a call begins that has been made once already.
      *
-     * @return permit of the circuit, which has to be passed to {@link #counted} with how the call ends, and to
-     *     {@link #over} in any case: see {@link CircuitBreaker#permit}
+     * @return permit of the circuit, which has to be passed to {@link #recordOutcome} with how the call ends, and to
+     *     {@link #releasePermit} in any case: see {@link CircuitBreaker#permit}
      */
     final long calledAgain() {
         if (breaker == null) {
-            return CircuitBreaker.GIVEN;
+            return CircuitBreaker.PERMITTED;
         }
         long permit = breaker.permit();
         if (permit == CircuitBreaker.REFUSED) {
@@ -158,7 +158,7 @@ abstract class Route {
      * Records how a call has ended, or that it could not be sent: for its last attempt alone, since the caller is told
      * of no other. A trial that sends a stream is also recorded as answered when the server first gives credit.
      */
-    final void counted(Health.Outcome outcome, long permit) {
+    final void recordOutcome(Health.Outcome outcome, long permit) {
         if (breaker != null) {
             breaker.ended(outcome, permit);
         }
@@ -177,9 +177,9 @@ abstract class Route {
      * its outcome has not been recorded, since it never left, the trial says nothing, and the next call is the trial.
      * Does nothing otherwise.
      */
-    final void over(long permit) {
-        if (permit != CircuitBreaker.GIVEN) {
-            counted(Health.Outcome.UNTOLD, permit);
+    final void releasePermit(long permit) {
+        if (permit != CircuitBreaker.PERMITTED) {
+            recordOutcome(Health.Outcome.UNKNOWN, permit);
         }
     }
 
@@ -211,9 +211,9 @@ abstract class Route {
     abstract @Nullable ClientConnection ready(int key);
 
     /** A connection that is established or being attempted. It ends with an exception when no connection can be had. */
-    abstract Coming<ClientConnection> connect(int key);
+    abstract PendingConnection<ClientConnection> connect(int key);
 
-    abstract Coming<ClassicClientConnection> connectClassic();
+    abstract PendingConnection<ClassicClientConnection> connectClassic();
 
     /** Waits for a connection, at most until the deadline. Refuses on an event loop, which would wait for itself. */
     final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
@@ -236,36 +236,36 @@ abstract class Route {
     }
 
     private ClientConnection awaitOne(int key, long deadlineNanos, AnswerTimes times, long permit) {
-        Coming<ClientConnection> coming = connect(key);
+        PendingConnection<ClientConnection> pending = connect(key);
         Blocked<ClientConnection> caller = new Blocked<>();
-        if (!coming.add(caller)) {
-            coming.whenComplete(caller::ended);
+        if (!pending.add(caller)) {
+            pending.whenComplete(caller::ended);
         }
         long left = deadlineNanos - ticker().nanoTime();
         try {
             return caller.get(Math.max(0, left), TimeUnit.NANOSECONDS);
         } catch (ExecutionException e) {
-            ClientConnection instead = coming.instead();
+            ClientConnection instead = pending.instead();
             if (instead != null) {
                 return instead;
             }
             RPCXException unreachable = unreachable(e.getCause());
-            counted(Health.Outcome.of(unreachable), permit);
+            recordOutcome(Health.Outcome.of(unreachable), permit);
             throw unreachable;
         } catch (TimeoutException e) {
-            leave(coming, caller);
+            leave(pending, caller);
             RPCXException late = late();
-            counted(Health.Outcome.of(late, times, left, 0), permit);
+            recordOutcome(Health.Outcome.of(late, times, left, 0), permit);
             throw late;
         } catch (InterruptedException e) {
-            leave(coming, caller);
+            leave(pending, caller);
             Thread.currentThread().interrupt();
             throw interrupted();
         }
     }
 
     /** A thread that waits for a connection. */
-    private static final class Blocked<C> extends CompletableFuture<C> implements Coming.Waiter<C> {
+    private static final class Blocked<C> extends CompletableFuture<C> implements PendingConnection.Waiter<C> {
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
             if (connected != null) {
@@ -277,9 +277,9 @@ abstract class Route {
     }
 
     /** Removes a call that waits no longer. The call may have been told meanwhile. */
-    private static <C> void leave(Coming<C> coming, Coming.Waiter<C> call) {
-        if (coming.remove(call)) {
-            coming.abandon();
+    private static <C> void leave(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
+        if (pending.remove(call)) {
+            pending.abandon();
         }
     }
 
@@ -291,10 +291,10 @@ abstract class Route {
      * @return the wait; null if {@code then} has been told already
      */
     final @Nullable Wait await(
-            int key, long deadlineNanos, AnswerTimes times, long permit, Then<ClientConnection> then) {
+            int key, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClientConnection> then) {
         Source<ClientConnection> source = new Source<>() {
             @Override
-            public Coming<ClientConnection> connect() {
+            public PendingConnection<ClientConnection> connect() {
                 return Route.this.connect(key);
             }
 
@@ -308,7 +308,7 @@ abstract class Route {
 
     /** The same on the classic wire. */
     final @Nullable Wait awaitClassic(
-            long deadlineNanos, AnswerTimes times, long permit, Then<ClassicClientConnection> then) {
+            long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClassicClientConnection> then) {
         return await(this::connectClassic, deadlineNanos, times, permit, then);
     }
 
@@ -316,7 +316,7 @@ abstract class Route {
     @FunctionalInterface
     private interface Source<C> {
         /** A connection that is established or being attempted. */
-        Coming<C> connect();
+        PendingConnection<C> connect();
 
         /** Connection for a call that has been told of {@code connected}; null if the call waits for one more. */
         default @Nullable C taken(C connected) {
@@ -325,11 +325,11 @@ abstract class Route {
     }
 
     private <C> @Nullable Wait await(
-            Source<C> source, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
+            Source<C> source, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<C> then) {
         // the call is counted as waiting only after this, so that whatever fails before leaves nothing counted
-        Coming<C> coming = source.connect();
-        Waiting<C> call = new Waiting<>(source, coming, deadlineNanos, times, permit, then);
-        call.waitFor(coming);
+        PendingConnection<C> pending = source.connect();
+        Waiting<C> call = new Waiting<>(source, pending, deadlineNanos, times, permit, then);
+        call.waitFor(pending);
         if (call.isOver()) {
             return null;
         }
@@ -361,19 +361,19 @@ abstract class Route {
     }
 
     /** A call that waits for a connection, until there is one, the call's time is over or the call is given up. */
-    private final class Waiting<C> implements Coming.Waiter<C>, Wait, Runnable {
+    private final class Waiting<C> implements PendingConnection.Waiter<C>, Wait, Runnable {
         private final Source<C> source;
         private final long deadlineNanos;
         private final long givenNanos;
         private final AnswerTimes times;
         private final long permit;
-        private volatile Coming<C> coming;
+        private volatile PendingConnection<C> pending;
 
         // guarded by this
         /**
          * Receiver of the result. Null once the wait is over, so that this object then keeps nothing of the call alive.
          */
-        private @Nullable Then<C> then;
+        private @Nullable ConnectionCallback<C> then;
 
         private @Nullable Future<?> timer;
         private boolean isOver;
@@ -381,9 +381,15 @@ abstract class Route {
         /** Whether the call is counted by {@link #waiting}. */
         private boolean hasPlace;
 
-        Waiting(Source<C> source, Coming<C> coming, long deadlineNanos, AnswerTimes times, long permit, Then<C> then) {
+        Waiting(
+                Source<C> source,
+                PendingConnection<C> pending,
+                long deadlineNanos,
+                AnswerTimes times,
+                long permit,
+                ConnectionCallback<C> then) {
             this.source = source;
-            this.coming = coming;
+            this.pending = pending;
             this.deadlineNanos = deadlineNanos;
             this.givenNanos = deadlineNanos - ticker().nanoTime();
             this.times = times;
@@ -392,8 +398,8 @@ abstract class Route {
         }
 
         /** Waits for {@code next}, unless that has ended already or the call is over. */
-        void waitFor(Coming<C> next) {
-            coming = next;
+        void waitFor(PendingConnection<C> next) {
+            pending = next;
             if (!next.add(this)) {
                 next.whenComplete(this::ended);
             } else if (isOver() && next.remove(this)) {
@@ -421,7 +427,7 @@ abstract class Route {
             RPCXException refused = RPCXException.refused(
                     RPCXException.Code.OVERLOADED,
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
-            leave(coming, this);
+            leave(pending, this);
             // this ends the wait also if the call is about to wait for another connection
             end(null, refused);
         }
@@ -443,8 +449,8 @@ abstract class Route {
             Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));
             if (started == null) {
                 // without a timer nobody would end the call in its time
-                if (coming.remove(this)) {
-                    coming.abandon();
+                if (pending.remove(this)) {
+                    pending.abandon();
                     ended(null, new IllegalStateException("the client is closed"));
                 }
                 return;
@@ -463,7 +469,7 @@ abstract class Route {
         @Override
         public void run() {
             RPCXException late = late();
-            leave(coming, this);
+            leave(pending, this);
             endFailed(late);
             leavePlace();
         }
@@ -474,7 +480,7 @@ abstract class Route {
         @Override
         public boolean giveUp() {
             boolean isFirst = over() != null;
-            leave(coming, this);
+            leave(pending, this);
             return isFirst;
         }
 
@@ -483,7 +489,7 @@ abstract class Route {
          */
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
-            C found = connected == null ? coming.instead() : connected;
+            C found = connected == null ? pending.instead() : connected;
             if (found == null) {
                 endFailed(unreachable(failure));
                 return;
@@ -498,28 +504,28 @@ abstract class Route {
 
         /** Ends the wait with a failure, which may count against the service if it is the first to end the wait. */
         private void endFailed(RPCXException failure) {
-            Then<C> told = over();
+            ConnectionCallback<C> told = over();
             if (told == null) {
                 return;
             }
             try {
-                counted(Health.Outcome.of(failure, times, givenNanos, 0), permit);
+                recordOutcome(Health.Outcome.of(failure, times, givenNanos, 0), permit);
             } finally {
                 told.ended(null, failure);
             }
         }
 
         private void end(@Nullable C connected, @Nullable RPCXException failure) {
-            Then<C> told = over();
+            ConnectionCallback<C> told = over();
             if (told != null) {
                 told.ended(connected, failure);
             }
         }
 
         /** @return the receiver, to the first caller that ends the wait; null to the others */
-        private @Nullable Then<C> over() {
+        private @Nullable ConnectionCallback<C> over() {
             Future<?> started;
-            Then<C> told;
+            ConnectionCallback<C> told;
             synchronized (this) {
                 isOver = true;
                 started = timer;
@@ -535,7 +541,7 @@ abstract class Route {
     }
 
     /** Told once how the wait for a connection has ended: with a connection or with an error. */
-    interface Then<C> {
+    interface ConnectionCallback<C> {
         void ended(@Nullable C connected, @Nullable RPCXException failure);
     }
 
@@ -558,7 +564,7 @@ abstract class Route {
             throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
         } catch (TimeoutException e) {
             call.cancel(true);
-            throw OwnEnd.told(ClientCall.withoutAWord());
+            throw LocalFailure.asPublicException(ClientCall.unheardError());
         } catch (InterruptedException e) {
             call.cancel(true);
             Thread.currentThread().interrupt();
@@ -571,7 +577,8 @@ abstract class Route {
     }
 
     static void refuseBlocking() {
-        LoopThread.refuse("a blocking call", "an asynchronous call, or a handler or callback that runs elsewhere");
+        LoopThread.refuseOnLoop(
+                "a blocking call", "an asynchronous call, or a handler or callback that runs elsewhere");
     }
 
     private RPCXException late() {
@@ -585,9 +592,9 @@ abstract class Route {
             // a caller has no use for how the connections and connection attempts have ended
             why = "the client is closed";
         }
-        if (OwnEnd.isNoRoom(cause)) {
+        if (LocalFailure.isNoRoom(cause)) {
             // this says nothing of the service: this side has no memory for what the service sends
-            return OwnEnd.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
+            return LocalFailure.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
                 RPCXException.Code.UNAVAILABLE,

@@ -6,7 +6,7 @@ import java.util.function.LongSupplier;
 /**
  * Handlers of one connection that run and are counted by their methods' limits, as its event loop knows them: in all,
  * and of each method, since a connection has a share of both. Handlers that run on when the connection is gone are in
- * the shares of those connections of its address that come later: see {@link LeftBehind}. Event loop only; after the
+ * the shares of those connections of its address that come later: see {@link OrphanedWork}. Event loop only; after the
  * loop's end, only with the connection's lock held.
  */
 final class RunningHandlers {
@@ -17,7 +17,7 @@ final class RunningHandlers {
 
     private final LongSupplier clock;
     private final Charge orphans;
-    private final LeftBehind behind;
+    private final OrphanedWork behind;
 
     /** Mark that says what part of {@link #behind} is in the share of this connection. */
     private long mark;
@@ -40,7 +40,7 @@ final class RunningHandlers {
     RunningHandlers(Account account, LongSupplier clock) {
         this.clock = clock;
         this.orphans = account.charge(Resource.ORPHANS);
-        this.behind = account.address == null ? new LeftBehind() : account.address.handlers;
+        this.behind = account.address == null ? new OrphanedWork() : account.address.handlers;
         this.mark = behind.mark();
     }
 
@@ -49,14 +49,14 @@ final class RunningHandlers {
      *
      * @return false if the connection's share, or the limit, has no room for it
      */
-    boolean enter(ServerMethod method, AdmissionLimit.Group limit) {
+    boolean admit(ServerMethod method, AdmissionLimit.Group limit) {
         int at = find(method);
         if (at == ofMethods.length) {
             ofMethods = Arrays.copyOf(ofMethods, 2 * at);
         }
         // the handlers of a connection that is gone are among what it has left behind
         long own = behind.runningOf(mark) + (isConnectionGone ? 0 : all);
-        if (!limit.enter((int) own, at < end ? ofMethods[at + 1] : 0)) {
+        if (!limit.admit((int) own, at < end ? ofMethods[at + 1] : 0)) {
             limit.refused(clock.getAsLong());
             return false;
         }
@@ -84,8 +84,8 @@ final class RunningHandlers {
         return at;
     }
 
-    /** Stops counting a handler that has entered. */
-    void left(ServerMethod method) {
+    /** Stops counting a handler that was admitted. */
+    void handlerEnded(ServerMethod method) {
         int at = find(method);
         all--;
         ofMethods[at + 1]--;
@@ -123,7 +123,7 @@ final class RunningHandlers {
         // there is no limit to handlers that are left behind: they run already
         orphans.add(all);
         behind.leave(all, 0);
-        mark = LeftBehind.ALL;
+        mark = OrphanedWork.ALL;
     }
 
     int all() {

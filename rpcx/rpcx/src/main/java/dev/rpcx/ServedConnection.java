@@ -3,7 +3,7 @@ package dev.rpcx;
 /** A connection as its server sees it, whichever wire it speaks. */
 interface ServedConnection {
     /** Asks the connection to end: what is under way is finished, then the connection closes. Any thread. */
-    void leave();
+    void drain();
 
     /** Gives back the places that the connection keeps and that no call has. Any thread. */
     void giveUpIdlePlaces();

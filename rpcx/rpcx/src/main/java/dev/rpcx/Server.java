@@ -117,7 +117,7 @@ public final class Server implements AutoCloseable {
 
     /** Settings of a server, each with a standard value. */
     public static final class Builder {
-        private static final int MOST_CONNECTIONS = 10_000;
+        private static final int MAX_CONNECTIONS = 10_000;
 
         /**
          * Bytes of heap for each connection in the standard limit of connections. A connection with TLS holds up to
@@ -130,7 +130,7 @@ public final class Server implements AutoCloseable {
         private static final int PART_OF_ADDRESS = 5;
 
         /** Smallest standard limit of one address: a few clients behind one address need as many connections. */
-        private static final int LEAST_OF_ADDRESS = 64;
+        private static final int MIN_OF_ADDRESS = 64;
 
         /**
          * Divisor of the heap for the standard limit of a message. With it every share of the heap has room for four of
@@ -192,7 +192,7 @@ public final class Server implements AutoCloseable {
         }
 
         static int standardConnections(long heapBytes) {
-            return (int) Math.min(MOST_CONNECTIONS, Math.max(1, heapBytes / HEAP_OF_CONNECTION));
+            return (int) Math.min(MAX_CONNECTIONS, Math.max(1, heapBytes / HEAP_OF_CONNECTION));
         }
 
         /**
@@ -217,7 +217,7 @@ public final class Server implements AutoCloseable {
         int connectionsOfAddress() {
             int most = maxConnectionsPerAddress > 0
                     ? maxConnectionsPerAddress
-                    : Math.max(LEAST_OF_ADDRESS, maxConnections / PART_OF_ADDRESS);
+                    : Math.max(MIN_OF_ADDRESS, maxConnections / PART_OF_ADDRESS);
             return Math.min(most, maxConnections);
         }
 
@@ -235,7 +235,7 @@ public final class Server implements AutoCloseable {
          * a heap of 256 MiB no more than 4 096 handlers run, whatever is set here.
          */
         public Builder maxRunning(int count) {
-            maxRunning = checked("maxRunning", count, AdmissionLimit.LEAST, 1_000_000);
+            maxRunning = checked("maxRunning", count, AdmissionLimit.MIN, 1_000_000);
             return this;
         }
 

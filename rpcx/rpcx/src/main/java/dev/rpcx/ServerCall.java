@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * ended; never while either is under way.
  */
 final class ServerCall extends Outbound
-        implements PoolShares.Task, VirtualWorkers.Timed, Memory, Awaited.Call, CallThreads.Call {
+        implements PoolShares.Task, VirtualWorkers.Timed, Memory, PendingResult.Call, CallThreads.Call {
     private final ServerConnection connection;
-    final OnLoop onLoop = new OnLoop();
+    final LoopState loopState = new LoopState();
 
     private static final VarHandle ENDED;
 
@@ -41,7 +41,7 @@ final class ServerCall extends Outbound
     private @Nullable Thread runner;
 
     /** Receives the result of a handler that has returned before it had one. It is written under this object's lock. */
-    private volatile @Nullable Awaited awaited;
+    private volatile @Nullable PendingResult pendingResult;
 
     /**
      * Whether the handler, or an interceptor before it, has started. A call whose time was over before that says
@@ -61,7 +61,7 @@ final class ServerCall extends Outbound
      * Whether the call goes back to the event loop, to wait until its caller has read what is sent to it. It is set on
      * the thread that would have run the handler.
      */
-    private boolean asksToWait;
+    private boolean postponeRequested;
 
     /** Whether the handler was started after the call had waited, while its caller still had much to read. */
     boolean resumed;
@@ -76,7 +76,7 @@ final class ServerCall extends Outbound
      * Id of the call which the thread that was about to end it could not end; 0 for none. A thread whose stack is at
      * its end stores it here, and then stores at the connection that there is such a call: see {@link LostCalls}.
      */
-    private int orphan;
+    private int lostId;
 
     /** Whether this call's place stays charged for a future that was given up. */
     boolean isPlaceLeft;
@@ -121,20 +121,20 @@ final class ServerCall extends Outbound
         context = new HandledContext(
                 now, deadline, given, connection.peer(), connection.loop().ticker());
         if (called.chain() != null) {
-            context.goesOnBy(connection.callThreads.stepsOf(this));
+            context.setSteps(connection.callThreads.stepsOf(this));
         }
-        onLoop.begin();
+        loopState.begin();
         handed = null;
-        waits = false;
+        holdUntilWritable = false;
         begun = false;
         // a release store is enough: the handler's thread is handed the call after it
         ENDED.setRelease(this, false);
         entered = false;
-        asksToWait = false;
+        postponeRequested = false;
         receiver = null;
         sender = null;
-        if (orphan != 0) {
-            orphan = 0;
+        if (lostId != 0) {
+            lostId = 0;
         }
         clearBody();
     }
@@ -143,7 +143,7 @@ final class ServerCall extends Outbound
      * Begins the time that counts for admission: the last part of the request is there, or a call that has waited is
      * admitted. How long its caller took to send or to read says nothing about how long handlers take.
      */
-    void isWhole(long now) {
+    void restartAdmissionClock(long now) {
         beganNanos = now;
     }
 
@@ -155,14 +155,14 @@ final class ServerCall extends Outbound
         metadata = Metadata.EMPTY;
         HandledContext its = context;
         if (its != null) {
-            its.goesNoFurther();
+            its.releaseReferences();
             context = null;
         }
         sender = null;
         receiver = null;
-        if (awaited != null) {
+        if (pendingResult != null) {
             synchronized (this) {
-                awaited = null;
+                pendingResult = null;
             }
         }
     }
@@ -290,8 +290,8 @@ final class ServerCall extends Outbound
     @Override
     public int unasked() {
         ServerMethod called = method();
-        return called.admission() == null || called.brings()
-                ? Uncharged.IDLE_OBJECT_BYTES
+        return called.admission() == null || called.returnsStream()
+                ? UnchargedAllowance.IDLE_OBJECT_BYTES
                 : connection.uncharged.objectBytes();
     }
 
@@ -321,7 +321,7 @@ final class ServerCall extends Outbound
         }
         CallCharges charged = charges;
         if (charged != null) {
-            long metadata = metadataCost > Uncharged.IDLE_METADATA_BYTES ? metadataCost : 0;
+            long metadata = metadataCost > UnchargedAllowance.IDLE_METADATA_BYTES ? metadataCost : 0;
             charged.request.set(Math.min(charged.request.held(), metadata));
         }
     }
@@ -377,9 +377,9 @@ final class ServerCall extends Outbound
             // this object serves another call, or other threads have begun
             return;
         }
-        if (onLoop.isOverButThreads) {
+        if (loopState.isOverButThreads) {
             connection.recycle(this);
-        } else if (waits) {
+        } else if (holdUntilWritable) {
             // its reply has not left yet
             releaseObjects();
             connection.threadsEnded(this);
@@ -413,15 +413,15 @@ final class ServerCall extends Outbound
         int own = id;
         try {
             if (connection.isCongested(method()) && mayWait()) {
-                leave();
-                asksToWait = true;
+                uncountHandler();
+                postponeRequested = true;
                 // the call goes the way of a reply: once it is in the outbox, no failure of this thread can lose it
                 connection.send(this);
             } else {
                 handle(body, nowNanos);
             }
         } catch (Throwable t) {
-            lose(own);
+            markLost(own);
             throw t;
         }
     }
@@ -432,7 +432,7 @@ final class ServerCall extends Outbound
         try {
             connection.noThread(this);
         } catch (Throwable t) {
-            lose(own);
+            markLost(own);
             throw t;
         }
     }
@@ -441,11 +441,11 @@ final class ServerCall extends Outbound
      * Leaves the call to the event loop, as the thread that was about to end it has failed. The event loop ends it, if
      * it has not been sent.
      */
-    void lose(int callId) {
-        orphan = callId;
+    void markLost(int callId) {
+        lostId = callId;
         connection.lost.isAny = true;
         try {
-            connection.lost.tell();
+            connection.lost.requestCheck();
         } catch (Throwable again) {
             // the call is found at the next check
         }
@@ -453,18 +453,18 @@ final class ServerCall extends Outbound
 
     /** Says whether nobody will end this call. Event loop only, after it has sent what was queued. */
     boolean isLost() {
-        if (onLoop.isOverButThreads) {
+        if (loopState.isOverButThreads) {
             return !hasThreads();
         }
-        if (!onLoop.handling) {
+        if (!loopState.handling) {
             return false;
         }
-        Awaited result;
+        PendingResult result;
         synchronized (this) {
-            result = awaited;
+            result = pendingResult;
         }
         // a result that is awaited comes, or is given up
-        return orphan == id && (result == null || !result.isOpen()) || result != null && result.isLost();
+        return lostId == id && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
     /**
@@ -481,7 +481,7 @@ final class ServerCall extends Outbound
         try {
             handle(request, connection.readNanos());
         } catch (Throwable t) {
-            lose(own);
+            markLost(own);
             throw t;
         } finally {
             // the interrupt flag may also come from constructors and accessors of the parameters' and the result's
@@ -535,10 +535,10 @@ final class ServerCall extends Outbound
             finish(null, failedHere(thrown));
             return;
         }
-        if (called.brings()) {
-            // leaveNow does not ask whether threads run, since some may deliver incoming items already: the handler
-            // counts no longer, and from here on only the stream uses the call's place
-            leaveNow(true);
+        if (called.returnsStream()) {
+            // releaseAdmission does not ask whether threads run, since some may deliver incoming items already: the
+            // handler counts no longer, and from here on only the stream uses the call's place
+            releaseAdmission(true);
             connection.stream(this, result);
         } else if (result instanceof CompletionStage<?> stage) {
             await(stage);
@@ -549,14 +549,14 @@ final class ServerCall extends Outbound
 
     /** Waits for a result that comes later, or never. When this method returns the object may serve another call. */
     private void await(CompletionStage<?> stage) {
-        Awaited result = new Awaited(this, stage, connection.lost);
+        PendingResult result = new PendingResult(this, stage, connection.lost);
         HandledContext its;
         boolean isGone;
         synchronized (this) {
             // read first: once the result is known to be awaited, the call may be given up and its object serve another
             // one
             its = context();
-            awaited = result;
+            pendingResult = result;
             isGone = its.isCancelled();
         }
         try {
@@ -569,7 +569,7 @@ final class ServerCall extends Outbound
             if (result.giveUp()) {
                 // set also where another stage has brought this one: what is thrown to that stage does not say that the
                 // call is lost
-                orphan = id;
+                lostId = id;
                 throw t;
             }
             // whoever has the result ends the call
@@ -578,7 +578,7 @@ final class ServerCall extends Outbound
     }
 
     @Override
-    public void brought(@Nullable Object value, @Nullable Throwable thrown) {
+    public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method().chain() != null) {
             // an interceptor has gone on when a stage ended, and has brought another stage, whose result is the call's
             await(method().brought(stage, context()));
@@ -589,9 +589,9 @@ final class ServerCall extends Outbound
 
     /** Says whether the handler has returned, so that it has no thread, and its result has not come. */
     boolean isAwaiting() {
-        Awaited result;
+        PendingResult result;
         synchronized (this) {
-            result = awaited;
+            result = pendingResult;
         }
         return result != null && result.isOpen();
     }
@@ -603,20 +603,20 @@ final class ServerCall extends Outbound
      * @return false if the result has come
      */
     boolean giveUp() {
-        Awaited result;
+        PendingResult result;
         synchronized (this) {
-            result = awaited;
+            result = pendingResult;
         }
         if (result == null || !result.giveUp()) {
             return false;
         }
-        onLoop.handling = false;
-        List<OwnStage> seen = List.of();
+        loopState.handling = false;
+        List<DetachableStage> seen = List.of();
         try {
             AdmissionLimit.Group counted = admitted;
             if (counted != null && leavesUnlessThreads(false)) {
                 admitted = null;
-                counted.leave();
+                counted.release();
             }
             seen = context().giveUp();
         } catch (Throwable noMemory) {
@@ -638,14 +638,14 @@ final class ServerCall extends Outbound
      */
     void leaveStages() {
         context().barHandler();
-        List<OwnStage> seen = context().giveUp();
+        List<DetachableStage> seen = context().giveUp();
         if (seen.isEmpty()) {
             return;
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceLeft = Awaited.leaveOwn(connection.account, seen, charged, uncharged, metadataCost);
-        connection.callThreads.tell(this, List.copyOf(seen));
+        isPlaceLeft = PendingResult.leaveOwn(connection.account, seen, charged, uncharged, metadataCost);
+        connection.callThreads.runCallbacks(this, List.copyOf(seen));
     }
 
     boolean isCancelled() {
@@ -760,33 +760,33 @@ final class ServerCall extends Outbound
     }
 
     /** Stops counting the handler, which has ended. A second time does nothing. */
-    void leave() {
-        leave(false);
+    void uncountHandler() {
+        uncountHandler(false);
     }
 
-    private void leave(boolean isDone) {
+    private void uncountHandler(boolean isDone) {
         if (!entered) {
             leaveUnbegun();
         } else if (leavesUnlessThreads(isDone)) {
-            leaveNow(isDone);
+            releaseAdmission(isDone);
         }
     }
 
     /**
      * Says whether no thread runs for the call on which its interceptors may have started the handler. Otherwise the
-     * last of these threads calls {@link #leaveNow}.
+     * last of these threads calls {@link #releaseAdmission}.
      */
     private boolean leavesUnlessThreads(boolean isDone) {
         return method().chain() == null || context().leavesUnlessThreads(isDone);
     }
 
     @Override
-    public void leaveNow(boolean isDone) {
+    public void releaseAdmission(boolean isDone) {
         AdmissionLimit.Group counted = admitted;
         if (counted != null) {
             long now = connection.nanoTime();
             admitted = null;
-            counted.leave(beganNanos, deadlineNanos, now, isDone);
+            counted.release(beganNanos, deadlineNanos, now, isDone);
         }
     }
 
@@ -809,7 +809,7 @@ final class ServerCall extends Outbound
         if (connection.threads.waitsForItsOwn(method().place(), waits)) {
             // a handler that waits because its own connection holds as many threads as it may says nothing of the
             // method's limit
-            counted.leave();
+            counted.release();
         } else {
             counted.leaveUnbegun(beganNanos, deadlineNanos, now);
         }
@@ -819,7 +819,7 @@ final class ServerCall extends Outbound
     void finish(@Nullable Object result, @Nullable RPCXException error) {
         // read here: once the call has been sent this object may serve another one
         ServerMethod failedNotice = error != null && notice ? method() : null;
-        leave(error == null);
+        uncountHandler(error == null);
         if (method().chain() == null) {
             releaseObjects();
         } else {
@@ -906,10 +906,10 @@ final class ServerCall extends Outbound
      */
     boolean cancel() {
         List<Runnable> told;
-        Awaited result;
+        PendingResult result;
         boolean hasEntered;
         synchronized (this) {
-            result = awaited;
+            result = pendingResult;
             hasEntered = entered;
             try {
                 told = context().cancel();
@@ -930,7 +930,7 @@ final class ServerCall extends Outbound
             told.add(0, () -> result.cancel(given));
         }
         if (!told.isEmpty()) {
-            connection.callThreads.tell(this, told);
+            connection.callThreads.runCallbacks(this, told);
         }
         return hasEntered;
     }
@@ -960,7 +960,7 @@ final class ServerCall extends Outbound
      *
      * @return false if it was taken before
      */
-    boolean end() {
+    boolean tryEnd() {
         return !ended && ENDED.compareAndSet(this, false, true);
     }
 
@@ -980,25 +980,25 @@ final class ServerCall extends Outbound
     }
 
     @Override
-    public boolean leavesHere() {
-        if (!end()) {
+    public boolean beforeDirectWrite() {
+        if (!tryEnd()) {
             return false;
         }
-        connection.leavesHere(this);
+        connection.beforeDirectWrite(this);
         return true;
     }
 
     @Override
-    boolean leaving() {
+    boolean beforeSend() {
         connection.handled(this);
-        if (onLoop.abandoned) {
+        if (loopState.abandoned) {
             connection.recycle(this);
             return false;
         }
-        if (asksToWait) {
-            asksToWait = false;
+        if (postponeRequested) {
+            postponeRequested = false;
             // its thread may have failed after it had queued the call: the call is here, and is not lost
-            orphan = 0;
+            lostId = 0;
             connection.postpone(this);
             return false;
         }
@@ -1017,7 +1017,7 @@ final class ServerCall extends Outbound
     }
 
     @Override
-    void left() {
+    void onSent() {
         // a write that fails ends the connection within it, and the connection's end has recycled the call
         if (!connection.isClosed()) {
             connection.replied(this);
@@ -1025,10 +1025,10 @@ final class ServerCall extends Outbound
     }
 
     @Override
-    void lost() {
+    void onDropped() {
         // a call whose reply had begun to leave was recycled when the connection ended
-        if (onLoop.handling) {
-            onLoop.handling = false;
+        if (loopState.handling) {
+            loopState.handling = false;
             connection.recycle(this);
         }
     }

@@ -69,10 +69,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Minimum delay of a check. Deadlines closer together than this share one check, since a client chooses them. */
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-    private static final long MIN_PASS_AWAY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long MIN_PASS_DETACHED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** A check that passes at most this many slots costs hardly more than the frame that has made it necessary. */
-    private static final int MOST_PASSED = 64;
+    private static final int MAX_PASSED = 64;
 
     /**
      * Maximum number of calls under way with which handlers' threads send their replies themselves. With more,
@@ -96,13 +96,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private final ServerCore server;
     final ConnectionThreads threads;
-    final Uncharged uncharged;
+    final UnchargedAllowance uncharged;
 
     /**
      * Calls whose replies were sent by their handlers' threads and which the event loop has not seen since; the last
      * one first, linked by {@link Outbound#next}.
      */
-    private final AtomicReference<@Nullable ServerCall> leftHere = new AtomicReference<>();
+    private final AtomicReference<@Nullable ServerCall> directReplies = new AtomicReference<>();
 
     /** Calls under way; the index is the slot. The array grows with the slots of the calls that were taken. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
@@ -158,13 +158,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * their handlers are given up, and calls that an interceptor has answered until the time of the handler that runs
      * on is over.
      */
-    private final CallList away = new CallList();
+    private final CallList detached = new CallList();
 
-    /** Time before which no call of {@link #away} is due. It means nothing while the list is empty. */
-    private long awayDueNanos;
+    /** Time before which no call of {@link #detached} is due. It means nothing while the list is empty. */
+    private long detachedDueNanos;
 
-    /** Earliest time at which all calls of {@link #away} are passed again where the list is long. */
-    private long mayPassAwayNanos;
+    /** Earliest time at which all calls of {@link #detached} are passed again where the list is long. */
+    private long mayPassDetachedNanos;
 
     /**
      * Calls without a slot whose handlers or other threads still run. Nobody waits for these calls; the end of their
@@ -183,8 +183,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final KeepAlive keepAlive;
     private @Nullable Principal peer;
     private final FloodGuard guard;
-    private volatile boolean leaving;
-    private volatile boolean clientLeft;
+    private volatile boolean draining;
+    private volatile boolean goAwayReceived;
 
     /** Whether the client has left and the task that closes the connection is on its way. Event loop only. */
     private boolean isCloseOrdered;
@@ -200,12 +200,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     private final ScheduledFuture<?> greeting;
     private final long stallNanos;
 
-    private final OwedTime owed;
+    private final ReadingClock readingClock;
 
     /** Value of {@link #reads} when the last pause in reading ended. */
     private int readsBeforeResume = -1;
 
-    /** Time, by the clock of {@link #owed}, at which a frame whose end is missing became large enough to be charged. */
+    /** Time, by {@link #readingClock}, at which a frame whose end is missing became large enough to be charged. */
     private long frameSinceNanos;
 
     private @Nullable ScheduledFuture<?> lookTimer;
@@ -236,12 +236,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         this.places = account.charge(Resource.CALLS);
         this.running = new RunningHandlers(account, this::nanoTime);
         this.slotBytes = account.charge(Resource.TABLE_BYTES);
-        account.watch(this::busy);
+        account.setCallCounter(this::busy);
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
         this.guard = new FloodGuard(loop().ticker());
         this.stallNanos = Sniffer.silentNanos(server);
-        this.owed = OwedTime.of(channel);
-        this.mayPassAwayNanos = takenNanos;
+        this.readingClock = ReadingClock.of(channel);
+        this.mayPassDetachedNanos = takenNanos;
         this.timers = account.charge(Resource.TIMERS);
         long left = takenNanos + stallNanos - nanoTime();
         greeting = loop().schedule(this::endUngreeted, Math.max(0, left), TimeUnit.NANOSECONDS);
@@ -251,7 +251,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Number of places with a call whose handler or reply is under way. Tests read it when all is quiet. */
     private long busy() {
         long count = places.held() - freePlaces;
-        for (Outbound call = leftHere.get(); call != null; call = call.next) {
+        for (Outbound call = directReplies.get(); call != null; call = call.next) {
             count--;
         }
         return count;
@@ -277,27 +277,27 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if the event loop has to send the reply
      */
     boolean replyHere(ServerCall call) {
-        return underWay.calls <= QUIET_CALLS && !leaving && !clientLeft && call.isSmall() && sendHere(call);
+        return underWay.calls <= QUIET_CALLS && !draining && !goAwayReceived && call.isSmall() && sendHere(call);
     }
 
     /**
      * Notes a reply that is about to leave from its handler's thread. The client may use the slot again once it has the
      * reply, so the event loop has to know of the reply before it sees the next request.
      */
-    void leavesHere(ServerCall call) {
+    void beforeDirectWrite(ServerCall call) {
         ServerCall last;
         do {
-            last = leftHere.get();
+            last = directReplies.get();
             call.next = last;
-        } while (!leftHere.compareAndSet(last, call));
-        if (leaving || clientLeft) {
+        } while (!directReplies.compareAndSet(last, call));
+        if (draining || goAwayReceived) {
             inLoopOrHere(this::beforeRead);
         }
     }
 
     /** Says whether calls of this method have to wait before they are begun. Any thread may ask. */
     boolean isCongested(ServerMethod method) {
-        if (!method.brings()) {
+        if (!method.returnsStream()) {
             return postponedCalls.isCongested();
         }
         // nothing reports that an item has been made, so the unread bytes are looked at here
@@ -341,7 +341,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     // ---- the event loop
 
     private PostponedCalls postponed(ServerCall call) {
-        return call.method().brings() ? postponedStreams : postponedCalls;
+        return call.method().returnsStream() ? postponedStreams : postponedCalls;
     }
 
     /**
@@ -354,7 +354,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         long now = nanoTime();
-        call.onLoop.waitsUntilNanos = now + 2 * ALLOWED_STALLS * stallNanos;
+        call.loopState.waitsUntilNanos = now + 2 * ALLOWED_STALLS * stallNanos;
         postponed(call).add(call);
         if (isPostponed(call)) {
             watchEarlier(call, now);
@@ -374,10 +374,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     boolean enterPostponed(ServerCall call) {
         AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
-        if (running.enter(call.method(), admission)) {
+        if (running.admit(call.method(), admission)) {
             entered(call, admission);
             // the time for which the call waited for its caller to read says nothing about handlers
-            call.isWhole(nanoTime());
+            call.restartAdmissionClock(nanoTime());
             return true;
         }
         if (running.all() > 0) {
@@ -400,10 +400,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void beforeRead() {
-        if (leftHere.get() == null) {
+        if (directReplies.get() == null) {
             return;
         }
-        ServerCall call = leftHere.getAndSet(null);
+        ServerCall call = directReplies.getAndSet(null);
         try {
             while (call != null) {
                 ServerCall replied = call;
@@ -414,21 +414,21 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } finally {
             if (call != null) {
                 // what was thrown ends the connection, whose end calls this method for the remaining replies
-                leftHereAgain(call);
+                restoreDirectReplies(call);
             }
         }
     }
 
-    private void leftHereAgain(ServerCall first) {
+    private void restoreDirectReplies(ServerCall first) {
         Outbound end = first;
         while (end.next != null) {
             end = end.next;
         }
         ServerCall last;
         do {
-            last = leftHere.get();
+            last = directReplies.get();
             end.next = last;
-        } while (!leftHere.compareAndSet(last, first));
+        } while (!directReplies.compareAndSet(last, first));
     }
 
     @Override
@@ -446,7 +446,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         peer = TlsEngine.peer(channel);
         keepAlive.start();
-        server.greeted(channel, this);
+        server.register(channel, this);
     }
 
     /** Ends the connection of a client that has begun its preface of eight bytes and has not ended it in time. */
@@ -476,7 +476,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 maxReplyBytes = client.maxMessageBytes();
             }
             case Wire.GOAWAY -> {
-                clientLeft = true;
+                goAwayReceived = true;
                 // a handler's thread that has just sent a reply either sees that the client has left, or its reply is
                 // seen here
                 beforeRead();
@@ -530,7 +530,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         Metadata metadata = (head & Wire.METADATA) != 0 ? MetadataFields.read(payload) : Metadata.EMPTY;
         int metadataCost =
                 metadata == Metadata.EMPTY ? 0 : MetadataFields.cost(metadata, before - payload.readableBytes());
-        if (clientLeft) {
+        if (goAwayReceived) {
             refuse(id, RPCXException.Code.UNAVAILABLE, "a request after the client's GOAWAY");
             return;
         }
@@ -538,7 +538,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
             return;
         }
-        if (notice && (method.brings() || method.items() != null)) {
+        if (notice && (method.returnsStream() || method.items() != null)) {
             refuse(id, RPCXException.Code.INVALID, "a notice of a method with a stream (expected: a request)");
             return;
         }
@@ -574,7 +574,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             lastIds[slot] = id;
             if (!more && admission != null) {
-                if (!running.enter(method, admission)) {
+                if (!running.admit(method, admission)) {
                     isPlaceUsed = true;
                     call.releaseCharges();
                     keep(call);
@@ -585,7 +585,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             // a time beyond what a clock can hold is as good as no limit
             long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
-            if (nanos > server.maxCallNanos() && !method.brings() && method.items() == null) {
+            if (nanos > server.maxCallNanos() && !method.returnsStream() && method.items() == null) {
                 nanos = server.maxCallNanos();
             }
             // the time of a request in parts begins now; that of a whole request, when its bytes were read
@@ -599,8 +599,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 call.releasePlace();
                 places.release(1);
                 if (entered != null) {
-                    running.left(method);
-                    entered.leave();
+                    running.handlerEnded(method);
+                    entered.release();
                 }
             }
         }
@@ -611,8 +611,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         calls[slot] = call;
         underWay.calls++;
         if (more) {
-            call.onLoop.receiving = true;
-            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now), now);
+            call.loopState.receiving = true;
+            call.loopState.unfinished = new UnfinishedMessage(readingClock.at(now), now);
             if (holdCounted(call, payload)) {
                 watchEarlier(call, now);
             }
@@ -623,8 +623,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** @param more whether the request is not whole yet, so that its call is not counted among those that run */
     private int unchargedMetadata(ServerMethod method, boolean more) {
-        return more || method.admission() == null || method.brings()
-                ? Uncharged.IDLE_METADATA_BYTES
+        return more || method.admission() == null || method.returnsStream()
+                ? UnchargedAllowance.IDLE_METADATA_BYTES
                 : uncharged.metadataBytes();
     }
 
@@ -697,7 +697,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         boolean isPlaced = places.add(1);
         if (!isPlaced || account.isHalfTaken(Resource.CALLS)) {
-            server.placesAreFew(nanoTime());
+            server.reclaimIdlePlaces(nanoTime());
         }
         return isPlaced ? newCall() : null;
     }
@@ -736,12 +736,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call == null || call.begun) {
             return;
         }
-        UnfinishedMessage unfinished = call.onLoop.unfinished;
+        UnfinishedMessage unfinished = call.loopState.unfinished;
         if (unfinished != null) {
             unfinished.newBytes += payload.readableBytes();
             unfinished.allBytes += payload.readableBytes();
             if ((head & Wire.MORE) == 0) {
-                call.onLoop.unfinished = null;
+                call.loopState.unfinished = null;
             }
         }
         StreamReceiver stream = call.receiver;
@@ -752,7 +752,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             return;
         }
-        if (!call.onLoop.receiving) {
+        if (!call.loopState.receiving) {
             throw new WireFault("a part of a message that has not begun");
         }
         if (call.body.readableBytes() + payload.readableBytes()
@@ -765,8 +765,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         if ((head & Wire.MORE) == 0) {
-            call.onLoop.receiving = false;
-            call.isWhole(nanoTime());
+            call.loopState.receiving = false;
+            call.restartAdmissionClock(nanoTime());
             dispatch(call, call.body);
         }
     }
@@ -807,29 +807,29 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             return;
         }
         int id = call.id;
-        call.onLoop.handling = true;
+        call.loopState.handling = true;
         try {
             call.handleInLoop(request);
         } finally {
             readAnew();
         }
         // most calls have ended by now; one whose result comes later is watched as others are
-        if (call(id) == call || away.contains(call)) {
+        if (call(id) == call || detached.contains(call)) {
             watch(call);
         }
     }
 
     /** Acknowledges a notice and frees its slot, whatever becomes of the call. */
     private void takeNotice(ServerCall call) {
-        call.onLoop.abandoned = true;
+        call.loopState.abandoned = true;
         try {
-            addAway(call, call.deadlineNanos());
+            addDetached(call, call.deadlineNanos());
             freeSlot(call);
             watch(call.deadlineNanos());
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
             // what was thrown ends the connection, which does not know of the call any more
-            call.leave();
+            call.uncountHandler();
             recycle(call);
             throw e;
         }
@@ -842,7 +842,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * @return false if the call has ended
      */
     boolean start(ServerCall call, PoolShares.Task run) {
-        call.onLoop.handling = true;
+        call.loopState.handling = true;
         call.handed = run;
         try {
             threads.run(call.method().place(), run);
@@ -862,9 +862,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void refuseStart(ServerCall call, String why) {
         int id = call.id;
-        call.leave();
+        call.uncountHandler();
         handled(call);
-        if (call.onLoop.abandoned) {
+        if (call.loopState.abandoned) {
             boolean isNotice = call.notice;
             ServerMethod method = call.method();
             recycle(call);
@@ -885,7 +885,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Admits a call whose request came in several frames and is whole. @return false if the call has been refused */
     private boolean admit(ServerCall call) {
         AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
-        if (running.enter(call.method(), admission)) {
+        if (running.admit(call.method(), admission)) {
             entered(call, admission);
             return true;
         }
@@ -907,12 +907,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void entered(ServerCall call, AdmissionLimit.Group admission) {
         call.admitted = admission;
-        call.onLoop.running = true;
+        call.loopState.running = true;
     }
 
     /** Notes that a call's handler has ended. A second time does nothing. Event loop only. */
     void handled(ServerCall call) {
-        call.onLoop.handling = false;
+        call.loopState.handling = false;
         uncount(call);
     }
 
@@ -937,9 +937,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void uncountNow(ServerCall call) {
-        if (call.onLoop.running) {
-            call.onLoop.running = false;
-            running.left(call.method());
+        if (call.loopState.running) {
+            call.loopState.running = false;
+            running.handlerEnded(call.method());
         }
     }
 
@@ -956,7 +956,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             endOverLargeItem(call);
         } else if (stream.isReceiving() && call.receiver == stream) {
             long now = nanoTime();
-            call.onLoop.unfinished = new UnfinishedMessage(owed.at(now), now);
+            call.loopState.unfinished = new UnfinishedMessage(readingClock.at(now), now);
             watchEarlier(call, now);
         }
     }
@@ -982,7 +982,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call == null || call.begun) {
             return;
         }
-        if (call.onLoop.receiving) {
+        if (call.loopState.receiving) {
             throw new WireFault("the end of a stream within a request");
         }
         StreamReceiver stream = call.receiver;
@@ -999,7 +999,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long items = Streams.credit(payload);
         StreamSender sender = call.sender;
         if (sender == null) {
-            call.onLoop.credit = Math.min(Long.MAX_VALUE - items, call.onLoop.credit) + items;
+            call.loopState.credit = Math.min(Long.MAX_VALUE - items, call.loopState.credit) + items;
         } else {
             sender.onCredit(items);
         }
@@ -1021,12 +1021,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
         @Override
         public void credit(long items) {
-            if (!Streams.isFirst(unsent, items)) {
+            if (!Streams.accumulateCredit(unsent, items)) {
                 return;
             }
             send(new Outbound.Control(Wire.CREDIT, id, Unpooled.buffer(10)) {
                 @Override
-                boolean leaving() {
+                boolean beforeSend() {
                     Varint.write(body, unsent.getAndSet(0));
                     // after the call's final frame another call may soon have its slot
                     ServerCall call = call(id);
@@ -1067,17 +1067,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
-        UnfinishedMessage unfinished = call.onLoop.unfinished;
+        UnfinishedMessage unfinished = call.loopState.unfinished;
         long left = call.deadlineNanos() - now;
-        if (unfinished != null && !call.begun && (call.onLoop.receiving || items != null && items.isReceiving())) {
-            left = Math.min(left, owed.left(unfinished.lookedNanos + stallNanos, now));
+        if (unfinished != null && !call.begun && (call.loopState.receiving || items != null && items.isReceiving())) {
+            left = Math.min(left, readingClock.remaining(unfinished.lookedNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
-            left = Math.min(left, owed.left(unfinished.sinceNanos + whole, now));
+            left = Math.min(left, readingClock.remaining(unfinished.sinceNanos + whole, now));
             // a peer that reads no replies causes pauses of reading, which give it at most the same time once more
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         if (isPostponed(call)) {
-            left = Math.min(left, call.onLoop.waitsUntilNanos - now);
+            left = Math.min(left, call.loopState.waitsUntilNanos - now);
         }
         return now + left;
     }
@@ -1089,13 +1089,13 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     @Override
     void frameWaits(long nowNanos) {
-        frameSinceNanos = owed.at(nowNanos);
+        frameSinceNanos = readingClock.at(nowNanos);
         watch(nowNanos + frameLeft(nowNanos), nowNanos);
     }
 
     /** Time left until a frame that has begun has to be whole, once it is large enough to be charged. */
     private long frameLeft(long now) {
-        return owed.left(frameSinceNanos + frameNanos(stallNanos), now);
+        return readingClock.remaining(frameSinceNanos + frameNanos(stallNanos), now);
     }
 
     /**
@@ -1130,7 +1130,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void watch(long due, long now) {
-        if (isClosed() && away.isEmpty() && dropped.isEmpty()) {
+        if (isClosed() && detached.isEmpty() && dropped.isEmpty()) {
             // the call's request has ended its own connection, and nothing is left to be checked
             return;
         }
@@ -1163,7 +1163,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private void lookFailed(Throwable thrown) {
         try {
-            broken(thrown);
+            failInternally(thrown);
         } finally {
             if (!loop().isShuttingDown()) {
                 watch(nanoTime() + LOST_LOOK_NANOS);
@@ -1180,7 +1180,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         timers.release(1);
         endLost();
         long now = nanoTime();
-        long next = lookAwayIfDue(now);
+        long next = checkDetachedIfDue(now);
         if (isClosed() && !dropped.isEmpty()) {
             next = Math.min(next, LOST_LOOK_NANOS);
         }
@@ -1195,7 +1195,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         long others = next;
         // the errors of all calls whose time is over leave in one write
         sendTogether(() -> {
-            long first = Math.min(others, soon.isKept(now) ? soon.look(now, this::endIfDue) : endDue(now));
+            long first = Math.min(others, soon.isComplete(now) ? soon.look(now, this::endIfDue) : endDue(now));
             if (first < Long.MAX_VALUE / 2) {
                 watch(now + first, now);
             }
@@ -1209,7 +1209,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private long endDue(long now) {
         long next = DueSoon.NEVER;
-        boolean isLarge = calls.length > MOST_PASSED;
+        boolean isLarge = calls.length > MAX_PASSED;
         if (isLarge) {
             soon.begin(now);
         } else {
@@ -1238,18 +1238,18 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** @return nanoseconds until the call is due; {@link DueSoon#NEVER} if it has ended */
     private long endIfDue(ServerCall call, long now) {
-        UnfinishedMessage unfinished = call.onLoop.unfinished;
+        UnfinishedMessage unfinished = call.loopState.unfinished;
         if (unfinished != null
-                && owed.at(now) - unfinished.lookedNanos >= stallNanos
+                && readingClock.at(now) - unfinished.lookedNanos >= stallNanos
                 && unfinished.newBytes >= MIN_BYTES_PER_LOOK) {
-            unfinished.lookedNanos = owed.at(now);
+            unfinished.lookedNanos = readingClock.at(now);
             unfinished.newBytes = 0;
         }
         long left = due(call, now) - now;
         if (left > 0) {
             return left;
         }
-        if (call.end()) {
+        if (call.tryEnd()) {
             int id = call.id;
             String why = whyOver(call, now);
             boolean hasBegun = drop(call);
@@ -1269,69 +1269,69 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     /** Says which limit of time a call that is {@link #due} has reached. */
     private String whyOver(ServerCall call, long now) {
-        UnfinishedMessage unfinished = call.onLoop.unfinished;
+        UnfinishedMessage unfinished = call.loopState.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
         if (unfinished == null && !isLate) {
             return "the call could not begin in time, behind replies that waited to be read (expected: within "
                     + TimeUnit.NANOSECONDS.toMillis(2 * ALLOWED_STALLS * stallNanos) + " ms)";
         }
-        if (unfinished == null || isLate && !call.onLoop.receiving) {
+        if (unfinished == null || isLate && !call.loopState.receiving) {
             return "the time of the call is over";
         }
-        String what = (call.onLoop.receiving ? "the request" : "an item") + " did not come to its end in time";
+        String what = (call.loopState.receiving ? "the request" : "an item") + " did not come to its end in time";
         if (isLate) {
             return what;
         }
-        return owed.at(now) - unfinished.lookedNanos >= stallNanos
+        return readingClock.at(now) - unfinished.lookedNanos >= stallNanos
                 ? what + " (expected: " + MIN_BYTES_PER_LOOK + " bytes of it in each "
                         + TimeUnit.NANOSECONDS.toMillis(stallNanos) + " ms)"
                 : what + " (expected: " + MIN_BYTES_PER_SECOND + " bytes of it a second)";
     }
 
     /**
-     * Checks the calls of {@link #away}. A long list is passed only if one of its calls is due, and at most ten times a
-     * second, since nobody waits for the ends of these calls.
+     * Checks the calls of {@link #detached}. A long list is passed only if one of its calls is due, and at most ten
+     * times a second, since nobody waits for the ends of these calls.
      *
      * @return nanoseconds until the list is due again
      */
-    private long lookAwayIfDue(long now) {
-        if (away.isEmpty()) {
+    private long checkDetachedIfDue(long now) {
+        if (detached.isEmpty()) {
             return DueSoon.NEVER;
         }
-        boolean isLarge = away.size() > MOST_PASSED;
-        long at = isLarge && mayPassAwayNanos - awayDueNanos > 0 ? mayPassAwayNanos : awayDueNanos;
+        boolean isLarge = detached.size() > MAX_PASSED;
+        long at = isLarge && mayPassDetachedNanos - detachedDueNanos > 0 ? mayPassDetachedNanos : detachedDueNanos;
         if (isLarge && at - now > 0) {
             return at - now;
         }
         // calls that are added while the list is passed set this time by themselves
-        awayDueNanos = now + DueSoon.NEVER;
+        detachedDueNanos = now + DueSoon.NEVER;
         long next = 0;
         try {
-            next = lookAway(now);
+            next = checkDetached(now);
         } finally {
             // if this pass has failed, the next check passes all calls again
-            if (now + next - awayDueNanos < 0) {
-                awayDueNanos = now + next;
+            if (now + next - detachedDueNanos < 0) {
+                detachedDueNanos = now + next;
             }
         }
-        next = awayDueNanos - now;
-        mayPassAwayNanos = now + MIN_PASS_AWAY_NANOS;
-        return away.size() > MOST_PASSED ? Math.max(next, MIN_PASS_AWAY_NANOS) : next;
+        next = detachedDueNanos - now;
+        mayPassDetachedNanos = now + MIN_PASS_DETACHED_NANOS;
+        return detached.size() > MAX_PASSED ? Math.max(next, MIN_PASS_DETACHED_NANOS) : next;
     }
 
     /**
-     * Cancels calls of {@link #away} whose time is over, and gives up those that were cancelled before and whose
+     * Cancels calls of {@link #detached} whose time is over, and gives up those that were cancelled before and whose
      * results have not come.
      *
      * @return nanoseconds until the next call is due
      */
-    private long lookAway(long now) {
+    private long checkDetached(long now) {
         long next = Long.MAX_VALUE / 2;
-        ServerCall call = away.first();
+        ServerCall call = detached.first();
         while (call != null) {
-            ServerCall following = call.onLoop.following;
-            long addition = following == null ? 0 : following.onLoop.addition;
-            long left = call.onLoop.awayUntilNanos - now;
+            ServerCall following = call.loopState.following;
+            long addition = following == null ? 0 : following.loopState.addition;
+            long left = call.loopState.detachedUntilNanos - now;
             if (left > 0) {
                 next = Math.min(next, left);
             } else if (call.isCancelled()) {
@@ -1339,10 +1339,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             } else {
                 cancel(call);
                 if (!isWithdrawn(call, RPCXException.Code.DEADLINE_EXCEEDED, "no thread was free in its time")) {
-                    away.remove(call);
+                    detached.remove(call);
                     if (call.isAwaiting()) {
-                        addAway(call, now + Awaited.GRACE_NANOS);
-                        next = Math.min(next, Awaited.GRACE_NANOS);
+                        addDetached(call, now + PendingResult.GRACE_NANOS);
+                        next = Math.min(next, PendingResult.GRACE_NANOS);
                     } else {
                         dropped(call);
                     }
@@ -1350,7 +1350,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             // the end of one call may end the connection, and other calls with it, or move others to the end of the
             // list
-            call = following == null || away.hasKept(following, addition) ? following : away.first();
+            call = following == null || detached.hasKept(following, addition) ? following : detached.first();
         }
         return next;
     }
@@ -1378,14 +1378,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         return true;
     }
 
-    private void addAway(ServerCall call, long until) {
-        call.onLoop.awayUntilNanos = until;
-        if (away.isEmpty() || until - awayDueNanos < 0) {
-            awayDueNanos = until;
+    private void addDetached(ServerCall call, long until) {
+        call.loopState.detachedUntilNanos = until;
+        if (detached.isEmpty() || until - detachedDueNanos < 0) {
+            detachedDueNanos = until;
         }
-        if (!away.contains(call)) {
+        if (!detached.contains(call)) {
             dropped.remove(call);
-            away.add(call);
+            detached.add(call);
         }
     }
 
@@ -1393,7 +1393,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * Adds a call that nobody waits for to {@code dropped}, if its handler or other threads still run and will end it.
      */
     private void dropped(ServerCall call) {
-        if ((call.onLoop.handling || call.onLoop.isOverButThreads) && call.onLoop.list == null) {
+        if ((call.loopState.handling || call.loopState.isOverButThreads) && call.loopState.list == null) {
             dropped.add(call);
         }
     }
@@ -1403,7 +1403,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         try {
             cancel(call);
         } finally {
-            away.remove(call);
+            detached.remove(call);
             dropped(call);
         }
     }
@@ -1417,9 +1417,9 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             endLost();
             int unbegun = 0;
             int interrupted = 0;
-            for (ServerCall call = away.first(); call != null; call = away.first()) {
+            for (ServerCall call = detached.first(); call != null; call = detached.first()) {
                 try {
-                    if (call.onLoop.isOverButThreads) {
+                    if (call.loopState.isOverButThreads) {
                         cancelBehind(call);
                         continue;
                     }
@@ -1455,7 +1455,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         // the check for lost calls first sends what is queued, so it does not find the call of this message
         lost.isAny = true;
         try {
-            lost.tell();
+            lost.requestCheck();
         } catch (Throwable again) {
             // the next check of the calls' times looks for lost calls too
         }
@@ -1482,7 +1482,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                 endLost(call);
             }
         }
-        endLost(away);
+        endLost(detached);
         endLost(dropped);
         return true;
     }
@@ -1494,12 +1494,12 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (isLost) {
                 endLost(call);
             }
-            call = isLost ? list.first() : call.onLoop.following;
+            call = isLost ? list.first() : call.loopState.following;
         }
     }
 
     private void endLost(ServerCall call) {
-        if (call.onLoop.isOverButThreads) {
+        if (call.loopState.isOverButThreads) {
             recycle(call);
             return;
         }
@@ -1507,14 +1507,14 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         boolean isExecuted = call.isExecuted();
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
-        if (call.onLoop.abandoned) {
+        if (call.loopState.abandoned) {
             // if this fails the call is still lost, and is found again
-            call.leave();
+            call.uncountHandler();
             recycle(call);
             return;
         }
         handled(call);
-        call.end();
+        call.tryEnd();
         drop(call);
         RPCXException.Executed unsure = hasBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
         refuse(
@@ -1528,7 +1528,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (call.giveUp()) {
             recycle(call);
         } else {
-            away.remove(call);
+            detached.remove(call);
             dropped(call);
         }
     }
@@ -1536,11 +1536,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Gives the handler's future some time to end. */
     private void linger(ServerCall call) {
         long now = nanoTime();
-        addAway(call, now + Awaited.GRACE_NANOS);
-        if (leaving || loop().isShuttingDown()) {
+        addDetached(call, now + PendingResult.GRACE_NANOS);
+        if (draining || loop().isShuttingDown()) {
             giveUp(call);
         } else {
-            watch(now + Awaited.GRACE_NANOS, now);
+            watch(now + PendingResult.GRACE_NANOS, now);
         }
     }
 
@@ -1611,11 +1611,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void startStream(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
-        call.onLoop.handling = false;
+        call.loopState.handling = false;
         if (call.resumed) {
             postponedStreams.resumedHasEnded(call);
         }
-        if (call.onLoop.abandoned || isClosed()) {
+        if (call.loopState.abandoned || isClosed()) {
             begins.opened();
             if (publisher instanceof WatchedStream watched) {
                 // the watcher may write a log, which may block
@@ -1630,8 +1630,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         } catch (Throwable t) {
             if (call(id) == call) {
                 // nothing else would end the call
-                call.onLoop.handling = true;
-                call.lose(id);
+                call.loopState.handling = true;
+                call.markLost(id);
             }
             begins.opened();
             throw t;
@@ -1661,8 +1661,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         self.set(sender);
         call.sender = sender;
         call.giveUpBody();
-        if (call.onLoop.credit > 0) {
-            sender.onCredit(call.onLoop.credit);
+        if (call.loopState.credit > 0) {
+            sender.onCredit(call.loopState.credit);
         }
         sender.subscribeTo(publisher, begins::opened);
     }
@@ -1700,7 +1700,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private void onCancel(int id) {
         ServerCall call = call(id);
-        if (call != null && call.end()) {
+        if (call != null && call.tryEnd()) {
             boolean hasBegun = drop(call);
             refuse(
                     id,
@@ -1722,7 +1722,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         try {
             freeSlot(call);
         } finally {
-            call.onLoop.abandoned = true;
+            call.loopState.abandoned = true;
             isExecuted = abandon(call);
         }
         return isExecuted;
@@ -1752,19 +1752,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * call, or its handler ends it, or it ends here.
      */
     private void keepInSight(ServerCall call) {
-        if (call.onLoop.isRecycled) {
+        if (call.loopState.isRecycled) {
             return;
         }
-        if (!call.onLoop.handling && !call.onLoop.isOverButThreads) {
+        if (!call.loopState.handling && !call.loopState.isOverButThreads) {
             // neither its handler nor another thread of the call would end it
             try {
-                call.leave();
+                call.uncountHandler();
             } finally {
                 recycle(call);
             }
             return;
         }
-        if (call.onLoop.list != null) {
+        if (call.loopState.list != null) {
             return;
         }
         if (!call.isAwaiting()) {
@@ -1780,17 +1780,17 @@ final class ServerConnection extends WireConnection implements ServedConnection 
 
     private boolean abandonHere(ServerCall call) {
         // this is read before the stream ends: the stream's end may end the handler within it, and recycle the call
-        boolean handled = call.onLoop.handling;
+        boolean handled = call.loopState.handling;
         boolean hasBegun;
         try {
             hasBegun = handled ? cancel(call) : call.hasBegun();
             if (handled && withdraw(call)) {
                 // only the thread for which the call has waited would have ended it
                 handled = false;
-                call.onLoop.handling = false;
+                call.loopState.handling = false;
             } else if (!handled
                     && hasBegun
-                    && (call.method().brings() || call.context().isHandlerBehind())) {
+                    && (call.method().returnsStream() || call.context().isHandlerBehind())) {
                 // either the handler has ended, and what it registered for a cancel concerns its stream; or the handler
                 // runs on after an interceptor's answer that has not left
                 call.cancel();
@@ -1800,11 +1800,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             // ends them
             endStreams(call);
         }
-        if (call.onLoop.isRecycled) {
+        if (call.loopState.isRecycled) {
             return hasBegun;
         }
         if (!handled) {
-            call.leave();
+            call.uncountHandler();
             recycle(call);
         } else if (call.isAwaiting()) {
             linger(call);
@@ -1862,7 +1862,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void refuseOverloaded(int id) {
-        if (isBehind()) {
+        if (isBacklogged()) {
             refuse(id, RPCXException.Code.OVERLOADED, "");
         } else {
             sendNow(new Outbound.Control(Wire.ERROR, id, OVERLOADED.duplicate()));
@@ -1875,7 +1875,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
-        WireError.write(body, new RPCXException(code, isBehind() ? "" : text, executed, null));
+        WireError.write(body, new RPCXException(code, isBacklogged() ? "" : text, executed, null));
         sendNow(new Outbound.Control(Wire.ERROR, id, body));
     }
 
@@ -1894,7 +1894,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         if (receiver != null) {
             receiver.end(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
         }
-        if (!call.onLoop.isRecycled) {
+        if (!call.loopState.isRecycled) {
             try {
                 freeSlot(call);
             } finally {
@@ -1915,7 +1915,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
         }
         call.giveUpRequest(!reads);
         if (call.charges().reply.set(call.replyBytes())) {
-            call.waits = true;
+            call.holdUntilWritable = true;
             replyHeld();
         } else {
             call.refuseReply();
@@ -1928,20 +1928,20 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * turn.
      */
     void recycle(ServerCall call) {
-        if (call.onLoop.isRecycled) {
+        if (call.loopState.isRecycled) {
             return;
         }
         handled(call);
         // done before the call leaves its list: if this throws, the call is still found there
-        call.onLoop.isOverButThreads = !call.endUnlessThreads();
-        CallList in = call.onLoop.list;
+        call.loopState.isOverButThreads = !call.endUnlessThreads();
+        CallList in = call.loopState.list;
         if (in != null) {
             in.remove(call);
         }
         if (call.resumed) {
             postponed(call).resumedHasEnded(call);
         }
-        if (call.onLoop.isOverButThreads) {
+        if (call.loopState.isOverButThreads) {
             // the reply has left, or nobody will get it, so no reply waits to be read while those threads run
             call.giveUpReply();
             lendPlace(call);
@@ -1951,11 +1951,11 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             }
             return;
         }
-        if (call.onLoop.isPlaceLent) {
-            call.onLoop.isPlaceLent = false;
+        if (call.loopState.isPlaceLent) {
+            call.loopState.isPlaceLent = false;
             lentPlaces--;
         }
-        call.onLoop.isRecycled = true;
+        call.loopState.isRecycled = true;
         // the last of the call's threads may have ended since they were looked at
         uncountNow(call);
         endStreams(call);
@@ -1990,7 +1990,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             dropped.add(call);
             call.cancel();
         } else {
-            addAway(call, call.deadlineNanos());
+            addDetached(call, call.deadlineNanos());
             watch(call.deadlineNanos());
         }
     }
@@ -2001,15 +2001,15 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      */
     private void lendPlace(ServerCall call) {
         if (!call.isCancelled()
-                && !call.onLoop.isPlaceLent
+                && !call.loopState.isPlaceLent
                 && lentPlaces < server.settings().maxCalls()) {
-            call.onLoop.isPlaceLent = true;
+            call.loopState.isPlaceLent = true;
             lentPlaces++;
         }
     }
 
     private void endIfOver() {
-        if (isOver && away.isEmpty() && dropped.isEmpty()) {
+        if (isOver && detached.isEmpty() && dropped.isEmpty()) {
             stopLooking();
             server.ended(channel);
         }
@@ -2036,10 +2036,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     @Override
-    public void leave() {
+    public void drain() {
         loop().execute(() -> {
-            if (!leaving) {
-                leaving = true;
+            if (!draining) {
+                draining = true;
                 beforeRead();
                 sendNow(Wire.GOAWAY, 0);
             }
@@ -2047,7 +2047,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     }
 
     private void closeIfLeft() {
-        if (clientLeft && underWay.calls == 0 && !isCloseOrdered) {
+        if (goAwayReceived && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
             // set after the task is queued, which may fail; set at all since a client may send GOAWAY in each frame of
             // a read
@@ -2085,19 +2085,19 @@ final class ServerConnection extends WireConnection implements ServedConnection 
             if (!channel.config().isAutoRead()) {
                 // what the peer has sent meanwhile, such as the answer to a PING, is still unread, and must not count
                 // as silence
-                hear();
+                recordActivity();
                 readsBeforeResume = reads();
-                owed.setReading(true);
+                readingClock.setReading(true);
             }
         } else if (reads() != readsBeforeResume && channel.config().isAutoRead()) {
-            owed.setReading(false);
+            readingClock.setReading(false);
         }
     }
 
     /** Gives up places and slots that no call has, after a while in which nothing has been heard. */
     @Override
-    void rest() {
-        super.rest();
+    void trimIdle() {
+        super.trimIdle();
         cutTables();
         giveUpPlaces(freePlaces);
     }
@@ -2108,8 +2108,8 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * so calls pay nothing for that.
      */
     @Override
-    void shed() {
-        super.shed();
+    void trimActive() {
+        super.trimActive();
         cutTables();
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
@@ -2168,7 +2168,7 @@ final class ServerConnection extends WireConnection implements ServedConnection 
      * others from ending.
      */
     private void abandonSafely(ServerCall call) {
-        if (call.onLoop.isRecycled) {
+        if (call.loopState.isRecycled) {
             // the end of an earlier call has ended this one
             return;
         }
@@ -2203,10 +2203,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
                     abandonSafely(call);
                 }
             }
-            ServerCall call = away.first();
+            ServerCall call = detached.first();
             while (call != null) {
-                ServerCall following = call.onLoop.following;
-                if (call.onLoop.isOverButThreads) {
+                ServerCall following = call.loopState.following;
+                if (call.loopState.isOverButThreads) {
                     try {
                         cancelBehind(call);
                     } catch (Throwable t) {
@@ -2248,10 +2248,10 @@ final class ServerConnection extends WireConnection implements ServedConnection 
     /** Sets the timer by which calls that outlast the connection are checked. */
     private void watchLeft() {
         try {
-            for (ServerCall call = away.first();
+            for (ServerCall call = detached.first();
                     call != null && !loop().isShuttingDown();
-                    call = call.onLoop.following) {
-                watch(call.onLoop.awayUntilNanos);
+                    call = call.loopState.following) {
+                watch(call.loopState.detachedUntilNanos);
             }
             if (!dropped.isEmpty() && !loop().isShuttingDown()) {
                 watch(nanoTime() + LOST_LOOK_NANOS);

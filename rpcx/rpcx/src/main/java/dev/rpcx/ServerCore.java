@@ -37,13 +37,13 @@ final class ServerCore {
     private static final String LOGGER = "dev.rpcx.Server";
 
     /** Maximum time of a stop, in days. A stop that is given more has this time. */
-    private static final int MOST_STOP_DAYS = 365;
+    private static final int MAX_STOP_DAYS = 365;
 
     /**
      * Time that handlers have, after the time of a stop, to heed their interrupts. The pool's threads have as long to
      * end.
      */
-    private static final long HEED_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long INTERRUPT_GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** Time that event loops have to end; a handler on one of them may keep it from ending. */
     private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
@@ -111,7 +111,7 @@ final class ServerCore {
     private final AtomicInteger unbegunNotices = new AtomicInteger();
     private final AtomicInteger interruptedNotices = new AtomicInteger();
     private final CountDownLatch stopped = new CountDownLatch(1);
-    private final Complaint notices = new Complaint(System.getLogger(LOGGER), InstantSource.system());
+    private final RateLimitedLog notices = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
     /** Makes the published methods from what the server has made before. */
     interface MethodFactory {
@@ -242,7 +242,7 @@ final class ServerCore {
         }
         // done first: whatever fails after this closes the channel, and so ends the account
         closeWith(channel, account);
-        HalfClose.allow(channel, this::lastWordsNanos);
+        HalfClose.allow(channel, this::lingerNanos);
         if (stopping) {
             // the stop may have gone through all channels before this one was among them
             closeUngreeted(channel);
@@ -277,12 +277,12 @@ final class ServerCore {
      * Time that the last bytes written to a connection that has ended have to leave. A stop has a time of its own
      * instead.
      */
-    private long lastWordsNanos() {
+    private long lingerNanos() {
         return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
     }
 
     /** Registers a connection of which it is known now which wire it speaks. */
-    void greeted(Channel channel, ServedConnection connection) {
+    void register(Channel channel, ServedConnection connection) {
         served.put(channel, connection);
         connections.put(channel, connection);
         if (channel.closeFuture().isDone()) {
@@ -292,7 +292,7 @@ final class ServerCore {
             ended(channel);
         }
         if (stopping) {
-            connection.leave();
+            connection.drain();
         }
     }
 
@@ -306,7 +306,7 @@ final class ServerCore {
 
     /** Carries out {@code Server.stop}. */
     void stop(Duration time) {
-        LoopThread.refuse("Server.stop", "another thread");
+        LoopThread.refuseOnLoop("Server.stop", "another thread");
         end(nanos(time));
     }
 
@@ -324,12 +324,12 @@ final class ServerCore {
     }
 
     private void endAll(long nanos) {
-        Loops group = leave();
+        Loops group = startDrain();
         if (group != null) {
             if (!hasEnded(drained, nanos)) {
                 cutOff();
             }
-            boolean isQuiet = hasEnded(quiet, HEED_NANOS);
+            boolean isQuiet = hasEnded(quiet, INTERRUPT_GRACE_NANOS);
             // whatever comes from here on finds that it comes too late
             cutOff = true;
             group.close(LOOPS_END_NANOS);
@@ -338,7 +338,7 @@ final class ServerCore {
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
-                threads.awaitEnd(HEED_NANOS);
+                threads.awaitEnd(INTERRUPT_GRACE_NANOS);
             }
         }
     }
@@ -372,7 +372,7 @@ final class ServerCore {
      */
     CompletableFuture<Void> drain(Duration time) {
         long nanos = nanos(time);
-        Loops group = leave();
+        Loops group = startDrain();
         if (group != null && !drained.isDone()) {
             Future<?> timer = group.group.schedule(this::cutOff, nanos, TimeUnit.NANOSECONDS);
             drained.whenComplete((done, failure) -> timer.cancel(false));
@@ -383,7 +383,7 @@ final class ServerCore {
     /** Given time in nanoseconds: no more than a timer takes, and 0 where the time is negative. */
     private static long nanos(Duration given) {
         Duration time = Given.notNull(given, "time", "from 0");
-        long most = TimeUnit.DAYS.toNanos(MOST_STOP_DAYS);
+        long most = TimeUnit.DAYS.toNanos(MAX_STOP_DAYS);
         return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(most)) > 0 ? most : time.toNanos();
     }
 
@@ -392,7 +392,7 @@ final class ServerCore {
      *
      * @return loops of the server; null if there is nothing to be ended, since the server was not started
      */
-    private @Nullable Loops leave() {
+    private @Nullable Loops startDrain() {
         Loops group;
         Channel listener;
         synchronized (this) {
@@ -409,22 +409,22 @@ final class ServerCore {
         }
         // done before the listener is closed: a loop that a handler blocks closes it late, and must not keep the
         // connections of other loops from their end
-        askToLeave();
+        drainConnections();
         listener.close().addListener(ended -> {
             // connections that have come meanwhile
-            askToLeave();
+            drainConnections();
             isListenerClosed = true;
             lookWhetherQuiet();
         });
         return group;
     }
 
-    private void askToLeave() {
+    private void drainConnections() {
         for (Channel channel : channels) {
             ServedConnection connection = connections.get(channel);
             inAnyCase(() -> {
                 if (connection != null) {
-                    connection.leave();
+                    connection.drain();
                 } else {
                     closeUngreeted(channel);
                 }
@@ -477,7 +477,7 @@ final class ServerCore {
         int unbegun = unbegunNotices.getAndSet(0);
         int interrupted = interruptedNotices.getAndSet(0);
         if (unbegun > 0 || interrupted > 0) {
-            Complaint.warn(
+            RateLimitedLog.warn(
                     System.getLogger(LOGGER),
                     "the time for stopping was over before all one-way calls that had been acknowledged were done: "
                             + unbegun + " were not executed, " + interrupted + " were interrupted",
@@ -529,7 +529,7 @@ final class ServerCore {
      * and not for what is left of past ones. Called before no place is left, since the connections of other event loops
      * take a moment to give places back. Any thread.
      */
-    void placesAreFew(long nowNanos) {
+    void reclaimIdlePlaces(long nowNanos) {
         long last = reclaimedNanos.get();
         if (nowNanos - last >= MIN_RECLAIM_NANOS && reclaimedNanos.compareAndSet(last, nowNanos)) {
             connections.values().forEach(ServedConnection::giveUpIdlePlaces);

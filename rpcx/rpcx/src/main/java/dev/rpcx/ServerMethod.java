@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param shape shape of the method by {@link MethodShape}, for clients to compare
  * @param arguments the single parameters, as classic requests carry them
  * @param handle takes the arguments as an array, returns the result
- * @param brings whether the method brings a stream; the codec of the result is then that of the stream's items
+ * @param returnsStream whether the method returns a stream; the codec of the result is then that of the stream's
+ *     items
  * @param items codec of the items of the stream that the method takes; null if it takes none
  * @param chain the interceptors and then the handle; null where there are no interceptors
  * @param admission limit of the handlers that run at once; null on the event loop
@@ -32,7 +33,7 @@ record ServerMethod(
         Codec<Object[]> parameters,
         List<ClassicParameter> arguments,
         Codec<Object> result,
-        boolean brings,
+        boolean returnsStream,
         @Nullable Codec<Object> items,
         MethodHandle handle,
         Interceptor.@Nullable Next chain,
@@ -49,7 +50,7 @@ record ServerMethod(
         // A stage of another class than those of Stages.isPassive may do its work when a dependent is attached, on the
         // thread that attaches it. Such work is the handler's, or an interceptor's, and a cancel interrupts it; so the
         // dependent is attached here. A publisher may be a stage as well, but is not taken for one.
-        return !brings && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
+        return !returnsStream && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
                 ? call.own(stage)
                 : result;
     }
@@ -76,23 +77,23 @@ record ServerMethod(
      *
      * @param parameters types of the method's parameters; arguments of an interceptor's own that do not fit them fail
      *     before the handler starts
-     * @param brings whether the method brings a stream
+     * @param returnsStream whether the method returns a stream
      * @param codec codec of the method's result
      */
     static Interceptor.Next entering(
-            MethodHandle handle, List<Class<?>> parameters, boolean brings, Codec<Object> codec) {
-        String nullRefused = brings ? null : nullRefused(codec);
+            MethodHandle handle, List<Class<?>> parameters, boolean returnsStream, Codec<Object> codec) {
+        String nullRefused = returnsStream ? null : nullRefused(codec);
         Interceptor.Next handler = call -> {
             HandledContext handled = handled(call);
             try {
                 Object result = (Object) handle.invokeExact(call.arguments());
-                if (brings && !(result instanceof Flow.Publisher<?>)) {
+                if (returnsStream && !(result instanceof Flow.Publisher<?>)) {
                     throw new IllegalStateException(NO_STREAM);
                 }
                 if (result == null && nullRefused != null) {
                     throw new IllegalStateException(nullRefused);
                 }
-                return !brings && handled != null && result instanceof CompletionStage<?> stage
+                return !returnsStream && handled != null && result instanceof CompletionStage<?> stage
                         ? handled.own(stage, nullRefused)
                         : result;
             } catch (RPCXException e) {

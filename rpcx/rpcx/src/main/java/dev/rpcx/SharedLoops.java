@@ -15,7 +15,7 @@ final class SharedLoops {
     /** Loops of in-process clients. */
     static final SharedLoops IN_PROCESS = new SharedLoops(true);
 
-    private static final int MOST = 4;
+    private static final int MAX = 4;
 
     /** Time for which unused loops are kept. Source: grpc-java keeps its shared event loops as long. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -34,10 +34,10 @@ final class SharedLoops {
         this.inProcess = inProcess;
     }
 
-    synchronized Loops take() {
+    synchronized Loops borrow() {
         Loops loops = held;
         if (loops == null) {
-            loops = new Loops(Math.min(MOST, Runtime.getRuntime().availableProcessors()), Loops.CLIENT, inProcess);
+            loops = new Loops(Math.min(MAX, Runtime.getRuntime().availableProcessors()), Loops.CLIENT, inProcess);
             held = loops;
         }
         users++;
@@ -45,7 +45,7 @@ final class SharedLoops {
     }
 
     /**
-     * Gives the loops back. Called once for each {@code take}, by a borrower that has no connection on them any more.
+     * Gives the loops back. Called once for each {@code borrow}, by a borrower that has no connection on them any more.
      */
     synchronized void giveBack() {
         users--;

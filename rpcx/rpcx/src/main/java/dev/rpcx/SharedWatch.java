@@ -37,7 +37,7 @@ final class SharedWatch implements Endpoints.Listener {
     private volatile Endpoints.@Nullable Watch watch;
 
     // guarded by this
-    private final List<Told> listeners = new ArrayList<>();
+    private final List<ListenerEntry> listeners = new ArrayList<>();
     private News news = new News(0, 0, null, null);
 
     /**
@@ -57,7 +57,7 @@ final class SharedWatch implements Endpoints.Listener {
     /**
      * One listener. It hears one piece of news at a time, in order, and does not hear news that is out of date by then.
      */
-    private static final class Told {
+    private static final class ListenerEntry {
         private final Endpoints.Listener listener;
 
         /** Number of the news that the listener has heard last. Guarded by {@code this}. */
@@ -65,7 +65,7 @@ final class SharedWatch implements Endpoints.Listener {
 
         private volatile boolean isOver;
 
-        Told(Endpoints.Listener listener) {
+        ListenerEntry(Endpoints.Listener listener) {
             this.listener = listener;
         }
 
@@ -109,15 +109,15 @@ final class SharedWatch implements Endpoints.Listener {
             return endpoints.watch(listener);
         }
         SharedWatch shared = join(endpoints);
-        Told told = new Told(listener);
+        ListenerEntry entry = new ListenerEntry(listener);
         AtomicBoolean closed = new AtomicBoolean();
         Endpoints.Watch own = () -> {
             if (closed.compareAndSet(false, true)) {
-                shared.end(told);
+                shared.end(entry);
             }
         };
         try {
-            shared.add(told);
+            shared.add(entry);
             shared.begin();
             return own;
         } catch (Throwable e) {
@@ -169,13 +169,13 @@ final class SharedWatch implements Endpoints.Listener {
         return underWay().size();
     }
 
-    private void add(Told told) {
+    private void add(ListenerEntry entry) {
         News last;
         synchronized (this) {
-            listeners.add(told);
+            listeners.add(entry);
             last = news;
         }
-        told.tell(last);
+        entry.tell(last);
     }
 
     /**
@@ -193,7 +193,7 @@ final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    private void end(Told told) {
+    private void end(ListenerEntry entry) {
         boolean isLast;
         synchronized (ALL) {
             isLast = users == 1;
@@ -205,9 +205,9 @@ final class SharedWatch implements Endpoints.Listener {
             }
             users--;
         }
-        told.isOver = true;
+        entry.isOver = true;
         synchronized (this) {
-            listeners.remove(told);
+            listeners.remove(entry);
         }
         // no watch is about to begin if this was the last user, since whoever begins a watch is a user
         Endpoints.Watch over = watch;
@@ -220,7 +220,7 @@ final class SharedWatch implements Endpoints.Listener {
     public void found(List<Endpoint> all) {
         List<Endpoint> copy = Given.noneNull(all, "found", "instances, or an empty list");
         News now;
-        List<Told> told;
+        List<ListenerEntry> entries;
         synchronized (this) {
             long number = news.number + 1;
             // an empty answer changes nothing, also for listeners that come later
@@ -228,21 +228,21 @@ final class SharedWatch implements Endpoints.Listener {
                     ? new News(number, news.foundAs, news.found, null)
                     : new News(number, number, copy, null);
             news = now;
-            told = List.copyOf(listeners);
+            entries = List.copyOf(listeners);
         }
-        told.forEach(each -> each.tell(now));
+        entries.forEach(each -> each.tell(now));
     }
 
     @Override
     public void failed(Throwable why) {
         Given.notNull(why, "failed", "why the registry could not be asked");
         News now;
-        List<Told> told;
+        List<ListenerEntry> entries;
         synchronized (this) {
             now = new News(news.number + 1, news.foundAs, news.found, why);
             news = now;
-            told = List.copyOf(listeners);
+            entries = List.copyOf(listeners);
         }
-        told.forEach(each -> each.tell(now));
+        entries.forEach(each -> each.tell(now));
     }
 }

@@ -38,13 +38,13 @@ final class SocketQueue {
     private final Runnable unread;
 
     /** True once the connection has been pushed out: its queue grows no more. */
-    private boolean isCut;
+    private boolean isEvicted;
 
     /**
      * True once a task is due that pushes the connection out. From then on the queue asks for no more room, since each
      * time costs a walk over all claims.
      */
-    private boolean isCutDue;
+    private boolean isEvictionDue;
 
     /** True once the connection is over: replies that are still charged do not wait for the peer any more. */
     private boolean isDropped;
@@ -55,7 +55,7 @@ final class SocketQueue {
     private long marksLeft;
 
     /**
-     * State at the last call of {@code isStandingStill}: marks that had left, then the queue's first message and the
+     * State at the last call of {@code isStalled}: marks that had left, then the queue's first message and the
      * bytes that were left of that.
      */
     private long marksSeen;
@@ -78,8 +78,8 @@ final class SocketQueue {
             Runnable unread) {
         this.channel = channel;
         this.loop = channel.eventLoop();
-        this.claim = new Claim(account, Resource.QUEUE_BYTES, loop, this::cut);
-        this.replies = new Claim(account, Resource.UNREAD_REPLY_BYTES, loop, this::cut);
+        this.claim = new Claim(account, Resource.QUEUE_BYTES, loop, this::evict);
+        this.replies = new Claim(account, Resource.UNREAD_REPLY_BYTES, loop, this::evict);
         this.replyBytes = replyBytes;
         this.gatheredBytes = gatheredBytes;
         this.changed = changed;
@@ -97,24 +97,25 @@ final class SocketQueue {
     }
 
     /**
-     * Called when the queue may have become shorter or longer. A queue above {@code Uncharged.SMALL_BYTES} is charged.
-     * If there is no room for that, this connection ends, unless the end of connections that hold more makes room.
+     * Called when the queue may have become shorter or longer. A queue above {@code UnchargedAllowance.SMALL_BYTES} is
+     * charged. If there is no room for that, this connection ends, unless the end of connections that hold more makes
+     * room.
      */
-    void look() {
+    void updateClaims() {
         lookAtReplies();
-        if (isCutDue) {
+        if (isEvictionDue) {
             return;
         }
         long bytes = bytes();
-        if (bytes <= Uncharged.SMALL_BYTES) {
+        if (bytes <= UnchargedAllowance.SMALL_BYTES) {
             claim.release();
             if (bytes == 0) {
                 return;
             }
-        } else if (isCut) {
+        } else if (isEvicted) {
             return;
         } else if (bytes != claim.bytes() && !claim.set(bytes, loop.ticker().nanoTime())) {
-            cutSoon();
+            evictSoon();
             return;
         }
         if (!isMarked) {
@@ -133,19 +134,19 @@ final class SocketQueue {
      * it was made.
      */
     private void lookAtReplies() {
-        if (isCutDue) {
+        if (isEvictionDue) {
             return;
         }
-        long waiting = isCut || isDropped || channel.isWritable() ? 0 : replyBytes.getAsLong();
+        long waiting = isEvicted || isDropped || channel.isWritable() ? 0 : replyBytes.getAsLong();
         if (waiting != replies.bytes() && !replies.set(waiting, loop.ticker().nanoTime())) {
-            cutSoon();
+            evictSoon();
         }
     }
 
     /** Called when the queue has become shorter. */
     void shortened() {
         long bytes = bytes();
-        if (bytes <= Uncharged.SMALL_BYTES) {
+        if (bytes <= UnchargedAllowance.SMALL_BYTES) {
             claim.release();
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());
@@ -173,7 +174,7 @@ final class SocketQueue {
                 marksLeft++;
                 claim.renew(loop.ticker().nanoTime());
                 replies.renew(loop.ticker().nanoTime());
-                look();
+                updateClaims();
                 changed.run();
             });
         } catch (RejectedExecutionException ended) {
@@ -181,23 +182,26 @@ final class SocketQueue {
         }
     }
 
-    /** Pushes the connection out in a task of its own, since the caller of {@code look} is in the midst of writing. */
-    private void cutSoon() {
-        isCutDue = true;
+    /**
+     * Pushes the connection out in a task of its own, since the caller of {@code updateClaims} is in the midst of
+     * writing.
+     */
+    private void evictSoon() {
+        isEvictionDue = true;
         boolean isTold = false;
         try {
-            loop.execute(this::cut);
+            loop.execute(this::evict);
             isTold = true;
         } finally {
             if (!isTold) {
-                // no task is due, and isCutDue keeps this class from asking again
+                // no task is due, and isEvictionDue keeps this class from asking again
                 closeNow(channel);
             }
         }
     }
 
-    private void cut() {
-        isCut = true;
+    private void evict() {
+        isEvicted = true;
         try {
             unread.run();
         } finally {
@@ -218,7 +222,7 @@ final class SocketQueue {
      * have come to the queue meanwhile make no difference. Only one user may call this method, since it keeps what it
      * has seen.
      */
-    boolean isStandingStill() {
+    boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
         // what stands before a mark is never behind it again: while no mark has left, the same object is still the same

@@ -314,18 +314,18 @@ final class Stages {
      */
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
-        private @Nullable Leftover leftover;
+        private @Nullable LingeringCharge lingeringCharge;
         private boolean isOver;
 
         private Hook(Entry entry) {
             this.entry = entry;
         }
 
-        /** Keeps the leftover charged until the stage ends, or gives it back where the stage has ended meanwhile. */
-        void leave(Leftover left) {
+        /** Keeps the charge until the stage ends, or gives it back where the stage has ended meanwhile. */
+        void leave(LingeringCharge left) {
             synchronized (this) {
                 if (!isOver) {
-                    leftover = left;
+                    lingeringCharge = left;
                     return;
                 }
             }
@@ -343,11 +343,11 @@ final class Stages {
                     ThreadTools.report(e);
                 }
             }
-            Leftover left;
+            LingeringCharge left;
             synchronized (this) {
                 isOver = true;
-                left = leftover;
-                leftover = null;
+                left = lingeringCharge;
+                lingeringCharge = null;
             }
             if (left != null) {
                 left.end();

@@ -18,12 +18,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
     /** Takes the credit that goes to the peer. Any thread. */
-    interface Way {
+    interface CreditSink {
         void credit(long items);
     }
 
     /** The way back to the peer. Any thread. */
-    interface Peer extends Way {
+    interface Peer extends CreditSink {
         void cancel();
 
         /** Too many bytes of items wait: the call has to end. Event loop only. */
@@ -52,7 +52,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     private final Peer peer;
 
     /** Runs the subscriber's signals; null if they are given on the event loop at once. */
-    private final @Nullable Serial signals;
+    private final @Nullable SerialExecutor signals;
 
     /**
      * Charge for the buffer of {@link #parts} and for {@link #items}; null at a client, where the call is charged for
@@ -103,10 +103,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      * Takes the credit for the peer. It is null until {@code open}, after {@code takeBack} until the next {@code open},
      * from the last signal on, and once a cancelled stream has ended.
      */
-    private @Nullable Way way;
+    private @Nullable CreditSink creditSink;
 
     /** Items that the subscriber has requested and for which no peer has been given credit. */
-    private long wanted;
+    private long demand;
 
     /** Credit that the peer has and has not used. */
     private long granted;
@@ -114,7 +114,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     /** True once {@code end} has been called: no more items come from the peer. */
     private boolean ended;
 
-    private boolean told;
+    private boolean terminated;
 
     /**
      * Error with which the stream ends; null for none. It comes from the peer, or from this side, which may fail over
@@ -148,7 +148,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         this.context = context;
         this.codec = codec;
         this.peer = peer;
-        this.signals = place == null ? null : new Serial(place);
+        this.signals = place == null ? null : new SerialExecutor(place);
         this.bytes = account.charge(Resource.ITEM_BYTES_IN);
         this.objects = account.charge(Resource.OBJECT_BYTES);
         this.stream = account.charge(Resource.STREAMS);
@@ -188,14 +188,14 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
     }
 
     /** Lets credit go to the peer, and signals to the subscriber. */
-    void open(Way to) {
+    void open(CreditSink to) {
         long credit;
         synchronized (this) {
-            way = to;
-            credit = wanted;
+            creditSink = to;
+            credit = demand;
             // an earlier open may have failed after this block: the credit that it granted stays granted
             granted = Streams.sum(granted, credit);
-            wanted = 0;
+            demand = 0;
         }
         if (credit > 0) {
             to.credit(credit);
@@ -212,8 +212,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      * requested is requested there. Called before anything of the stream has arrived.
      */
     synchronized void takeBack() {
-        way = null;
-        wanted = Streams.sum(wanted, granted);
+        creditSink = null;
+        demand = Streams.sum(demand, granted);
         granted = 0;
     }
 
@@ -223,11 +223,11 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             refuse(new IllegalArgumentException("request of " + items + " items (expected: > 0)"));
             return;
         }
-        Way to;
+        CreditSink to;
         synchronized (this) {
-            to = way;
+            to = creditSink;
             if (to == null) {
-                wanted = Streams.sum(wanted, items);
+                demand = Streams.sum(demand, items);
                 return;
             }
             granted = Streams.sum(granted, items);
@@ -244,7 +244,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         breakOff(why);
         synchronized (this) {
             // the cancel below ends a client's call, and with it the stream, on the event loop
-            endsByPeer = way != null && signals == null && bytes == null;
+            endsByPeer = creditSink != null && signals == null && bytes == null;
         }
         if (!endsByPeer) {
             if (signals == null) {
@@ -261,7 +261,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      * items.
      */
     synchronized void breakOff(Throwable why) {
-        if (!told && failure == null) {
+        if (!terminated && failure == null) {
             failure = why;
             dropItems();
         }
@@ -269,13 +269,13 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
 
     /** The caller holds the lock. */
     private boolean takesNoMore() {
-        return ended || told || failure != null;
+        return ended || terminated || failure != null;
     }
 
     @Override
     public void cancel() {
         synchronized (this) {
-            told = true;
+            terminated = true;
             dropItems();
         }
         peer.cancel();
@@ -309,7 +309,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             receiving = true;
             addPart(payload);
         } else {
-            tell(payload);
+            deliver(payload);
         }
         return true;
     }
@@ -356,7 +356,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
             receiving = false;
             ByteBuf whole = takeParts();
             if (whole != null) {
-                tell(whole);
+                deliver(whole);
             }
         }
         return true;
@@ -459,10 +459,10 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         mostItems = 0;
     }
 
-    private void tell(ByteBuf item) {
-        Serial elsewhere = signals;
+    private void deliver(ByteBuf item) {
+        SerialExecutor elsewhere = signals;
         if (elsewhere == null) {
-            give(item);
+            emit(item);
             return;
         }
         boolean fits;
@@ -491,7 +491,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         return HeapArray.taken(item.readableBytes()) + ITEM_BYTES;
     }
 
-    private void giveLater(Serial elsewhere) {
+    private void giveLater(SerialExecutor elsewhere) {
         try {
             elsewhere.execute(() -> giveNext(elsewhere));
         } catch (Throwable noThread) {
@@ -506,7 +506,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      * Gives the next item, where the subscriber's signals run. The charge of an item is released when the subscriber
      * has dealt with the item.
      */
-    private void giveNext(Serial here) {
+    private void giveNext(SerialExecutor here) {
         while (!giveOne()) {
             try {
                 here.execute(() -> giveNext(here));
@@ -533,17 +533,17 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         }
         if (item != null) {
             long cost = cost(item);
-            give(item);
+            emit(item);
             discharge(cost);
         }
         return isLast;
     }
 
-    private void give(ByteBuf item) {
+    private void emit(ByteBuf item) {
         Flow.Subscriber<? super Object> to;
         TimedContext own;
         synchronized (this) {
-            to = told || failure != null ? null : subscriber;
+            to = terminated || failure != null ? null : subscriber;
             own = context;
         }
         if (to == null) {
@@ -600,7 +600,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                 dropParts();
             }
         }
-        Serial elsewhere = signals;
+        SerialExecutor elsewhere = signals;
         try {
             if (elsewhere == null) {
                 tellEnd();
@@ -608,7 +608,7 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
                 elsewhere.execute(this::tellEnd);
             }
         } finally {
-            letGo();
+            releaseStreamCharge();
         }
     }
 
@@ -616,8 +616,8 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
      * Releases the charge of the stream once no signal runs or waits: a subscriber that was given an item may keep its
      * thread for long.
      */
-    private void letGo() {
-        Serial elsewhere = signals;
+    private void releaseStreamCharge() {
+        SerialExecutor elsewhere = signals;
         Charge counted = stream;
         if (counted == null) {
             return;
@@ -639,19 +639,19 @@ final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription 
         TimedContext own;
         synchronized (this) {
             to = subscriber;
-            if (ended && told) {
+            if (ended && terminated) {
                 // the subscriber has cancelled, or has had its last signal: whoever keeps the subscription keeps
                 // nothing of the call's connection
-                way = null;
+                creditSink = null;
                 context = null;
                 return;
             }
             // while items wait, the last signal comes behind them: giveNext calls this method again after the last item
-            if (!ended || way == null || to == null || !items.isEmpty()) {
+            if (!ended || creditSink == null || to == null || !items.isEmpty()) {
                 return;
             }
-            told = true;
-            way = null;
+            terminated = true;
+            creditSink = null;
             own = context;
             context = null;
         }

@@ -32,11 +32,11 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     @FunctionalInterface
     interface Failed {
         /** The publisher has failed or broken a rule, the codec has thrown, or an item found no room. */
-        void because(Throwable thrown);
+        void onFailure(Throwable thrown);
 
         /** An item is larger than a message may be, here or at the peer. */
         default void tooLarge(RPCXException why) {
-            because(why);
+            onFailure(why);
         }
     }
 
@@ -59,8 +59,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     private final Codec<Object> codec;
     private final int lastHead;
     private final Failed failed;
-    private final Runnable lastLeft;
-    private final Serial signals;
+    private final Runnable onLastSent;
+    private final SerialExecutor signals;
 
     // guarded by this
     private final Queue<Message> messages = new ArrayDeque<>();
@@ -111,12 +111,12 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     private boolean hasPublisher;
 
     /** Task that the first credit runs, on the event loop; null if there is none, and once it has been run. */
-    private @Nullable Runnable whenTaken;
+    private @Nullable Runnable onFirstCredit;
 
     /**
      * @param lastHead type of the frame that says that no more items come
      * @param failed takes the reason why no more items come; it may add an error as the last message
-     * @param lastLeft run on the event loop when the last message has left
+     * @param onLastSent run on the event loop when the last message has left
      * @param place runs the subscription to the publisher, the requests to it and its cancel; null for the thread that
      *     finds out that one of these is due, or for the event loop where that happens many times in a row
      */
@@ -126,15 +126,15 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             Codec<Object> codec,
             int lastHead,
             Failed failed,
-            Runnable lastLeft,
+            Runnable onLastSent,
             @Nullable Executor place) {
         this.connection = connection;
         this.id = callId;
         this.codec = codec;
         this.lastHead = lastHead;
         this.failed = failed;
-        this.lastLeft = lastLeft;
-        this.signals = new Serial(place, place == null ? connection.loop() : place);
+        this.onLastSent = onLastSent;
+        this.signals = new SerialExecutor(place, place == null ? connection.loop() : place);
         this.bytes = connection.account.charge(Resource.ITEM_BYTES_OUT);
         this.stream = connection.account.charge(Resource.STREAMS);
     }
@@ -214,14 +214,14 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     }
 
     /** Sets the task that the first credit runs. Called before anything of the call is sent. */
-    void whenTaken(Runnable told) {
-        whenTaken = told;
+    void onFirstCredit(Runnable told) {
+        onFirstCredit = told;
     }
 
     void onCredit(long items) {
-        Runnable told = whenTaken;
+        Runnable told = onFirstCredit;
         if (told != null) {
-            whenTaken = null;
+            onFirstCredit = null;
             told.run();
         }
         synchronized (this) {
@@ -275,7 +275,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
                 signals.execute(to::cancel);
             }
         } finally {
-            letGo();
+            releaseStreamCharge();
         }
         shrinkBody();
     }
@@ -293,7 +293,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
      * Releases the charge of the stream once no signal runs or waits: a publisher that has been asked for more may keep
      * its thread for long.
      */
-    private void letGo() {
+    private void releaseStreamCharge() {
         signals.atEnd(() -> {
             synchronized (this) {
                 stream.release();
@@ -310,7 +310,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     // ---- on the event loop
 
     @Override
-    boolean leaving() {
+    boolean beforeSend() {
         synchronized (this) {
             Message next = over ? null : messages.poll();
             if (next == null) {
@@ -330,12 +330,12 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         }
         // while the socket is busy the message stays on the heap, behind what the peer has not read yet and behind the
         // messages that wait for the peer to read
-        waits = connection.isSocketBusy();
+        holdUntilWritable = connection.isSocketBusy();
         return true;
     }
 
     @Override
-    void left() {
+    void onSent() {
         boolean wasLast = head != Wire.ITEM;
         boolean more;
         synchronized (this) {
@@ -357,8 +357,8 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
             }
         }
         if (wasLast) {
-            letGo();
-            lastLeft.run();
+            releaseStreamCharge();
+            onLastSent.run();
         } else if (more) {
             connection.send(this);
         }
@@ -366,7 +366,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     }
 
     @Override
-    void lost() {
+    void onDropped() {
         cancel();
     }
 
@@ -457,7 +457,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
         try {
             cancelPublisher(why);
         } finally {
-            failed.because(why);
+            failed.onFailure(why);
         }
     }
 
@@ -486,7 +486,7 @@ final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     @Override
     public void onError(Throwable thrown) {
         if (!isFailing()) {
-            failed.because(thrown);
+            failed.onFailure(thrown);
         }
     }
 

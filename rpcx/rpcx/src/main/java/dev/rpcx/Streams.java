@@ -25,7 +25,7 @@ final class Streams {
 
     private Streams() {}
 
-    static boolean brings(Method method) {
+    static boolean returnsStream(Method method) {
         return method.getReturnType() == Flow.Publisher.class;
     }
 
@@ -49,7 +49,7 @@ final class Streams {
             throw new IllegalArgumentException(
                     method + ": a stream beside other parameters (expected: the stream alone)");
         }
-        if ((taken != null || brings(method)) && method.isAnnotationPresent(OneWay.class)) {
+        if ((taken != null || returnsStream(method)) && method.isAnnotationPresent(OneWay.class)) {
             throw new IllegalArgumentException(method + ": a stream of a one-way method (expected: not one-way)");
         }
         return taken;
@@ -70,7 +70,7 @@ final class Streams {
      * @param unsent credit that waits; whoever makes the frame takes all of it when the frame leaves
      * @return whether a frame has to be made for it
      */
-    static boolean isFirst(AtomicLong unsent, long items) {
+    static boolean accumulateCredit(AtomicLong unsent, long items) {
         return unsent.getAndAccumulate(items, Streams::sum) == 0;
     }
 

@@ -15,7 +15,7 @@ class Threads {
      * be signalled now has one, so no such thread waits for another one. This number is no limit for honest callers;
      * the number of streams is.
      */
-    private static final int MOST_SIGNALS = 10_000;
+    private static final int MAX_SIGNALS = 10_000;
 
     private static final long IDLE_MILLIS = 10_000;
 
@@ -46,9 +46,9 @@ class Threads {
     Threads(int poolSize, long idleMillis) {
         loader = Thread.currentThread().getContextClassLoader();
         pool = new WorkerPool("rpcx-handler-", loader, TimeUnit.MILLISECONDS.toNanos(idleMillis));
-        PoolShares.Pool begin = (loop, turn) -> run(loop, RunOn.Place.POOL, turn);
+        PoolShares.Pool begin = (loop, task) -> run(loop, RunOn.Place.POOL, task);
         handlers = new PoolShares(poolSize, begin, address -> address.handlerThreads);
-        signals = PoolShares.patient(MOST_SIGNALS, begin, address -> address.signalThreads);
+        signals = PoolShares.patient(MAX_SIGNALS, begin, address -> address.signalThreads);
     }
 
     /** Makes a connection's share of the pool for its handlers. */
@@ -63,7 +63,7 @@ class Threads {
 
     /** Whether handlers of this place run on the pool. Without virtual threads, all but those of event loops do. */
     static boolean isPool(RunOn.Place place) {
-        return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !OwnThreads.hasVirtual();
+        return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !ThreadFactories.hasVirtual();
     }
 
     /**
@@ -98,12 +98,12 @@ class Threads {
     }
 
     private void startVirtual(Runnable worker) {
-        OwnThreads.virtual(worker, loader).start();
+        ThreadFactories.virtual(worker, loader).start();
     }
 
-    /** Runs one task of several that share this thread; see {@link Shared}. */
+    /** Runs one task of several that share this thread; see {@link SavedThreadState}. */
     static void runShared(Runnable task) {
-        Shared here = new Shared();
+        SavedThreadState here = new SavedThreadState();
         here.begin();
         here.run(task);
     }
@@ -115,7 +115,7 @@ class Threads {
      * task throws ends the thread. Thread-locals stay: there is no way to clear those of other code, so {@link RunOn}
      * leaves them to the handler.
      */
-    static final class Shared {
+    static final class SavedThreadState {
         private Thread thread = Thread.currentThread();
         private @Nullable ClassLoader loader;
         private String name = "";

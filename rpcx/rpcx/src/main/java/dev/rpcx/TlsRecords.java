@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Two handlers around the TLS engine of a connection, at a client and at a server. The handler before the engine hands
  * over whole records, one by one, and keeps the beginning of a record whose end has not come. A kept beginning of more
- * than {@code Uncharged.SMALL_BYTES} is charged before it is kept, as the beginning of a frame is, and the record has
- * as long to become whole as a frame has. The handler behind the engine, {@link #opened}, sees whether a record has
- * brought data, and ends the connection at the end of the peer's TLS stream.
+ * than {@code UnchargedAllowance.SMALL_BYTES} is charged before it is kept, as the beginning of a frame is, and the
+ * record has as long to become whole as a frame has. The handler behind the engine, {@link #opened}, sees whether a
+ * record has brought data, and ends the connection at the end of the peer's TLS stream.
  *
  * <p>The engine may keep a record that brings no data: the beginning of a message that goes on over several records, or
  * all that comes behind a close_notify. So such records are charged too, until data shows that the engine has kept
@@ -79,15 +79,15 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     private static final int MAJOR_VERSION = 3;
 
     private final Channel channel;
-    private final OwedTime owed;
+    private final ReadingClock readingClock;
 
-    /** Claim for the bytes that {@link #begin} may grow to, and for those that the engine may have kept. */
+    /** Claim for the bytes that {@link #partialRecord} may grow to, and for those that the engine may have kept. */
     private final Claim claim;
 
     private final Charge timers;
     private final long recordNanos;
     private final int maxSilent;
-    private ByteBuf begin = Unpooled.EMPTY_BUFFER;
+    private ByteBuf partialRecord = Unpooled.EMPTY_BUFFER;
     private @Nullable ChannelHandlerContext context;
 
     /** Bytes of the records since the last record that brought data. */
@@ -105,7 +105,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** True if the record that was last handed to the engine has brought data. */
     private boolean hasOpened;
 
-    /** Start of the record of which a part is kept, on the clock of {@link #owed}. */
+    /** Start of the record of which a part is kept, by {@link #readingClock}. */
     private long sinceNanos;
 
     /** True if a part of a record has come since the last {@code tellPart}. */
@@ -115,13 +115,13 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     private boolean isOver;
 
     /**
-     * @param recordNanos longest time in which a record of which more than {@code Uncharged.SMALL_BYTES} have come
-     *     becomes whole; time in which this side does not read is not counted
+     * @param recordNanos longest time in which a record of which more than {@code UnchargedAllowance.SMALL_BYTES} have
+     *     come becomes whole; time in which this side does not read is not counted
      * @param maxSilent the limit for the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
      */
     TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
         this.channel = channel;
-        this.owed = OwedTime.of(channel);
+        this.readingClock = ReadingClock.of(channel);
         this.recordNanos = recordNanos;
         this.maxSilent = maxSilent;
         this.claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::closeForRoom);
@@ -177,7 +177,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
         ByteBuf in = (ByteBuf) message;
         try {
             while (in.isReadable() && !isOver) {
-                if (begin.isReadable()) {
+                if (partialRecord.isReadable()) {
                     complete(ctx, in);
                 } else {
                     passOne(ctx, in);
@@ -205,18 +205,18 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /** Takes as many bytes as the record that has begun still needs, and not one more. */
     private void complete(ChannelHandlerContext ctx, ByteBuf in) {
-        if (begin.readableBytes() < HEADER_BYTES) {
-            keep(in, Math.min(HEADER_BYTES - begin.readableBytes(), in.readableBytes()));
-            if (begin.readableBytes() == HEADER_BYTES && length(begin, 0) < 0) {
+        if (partialRecord.readableBytes() < HEADER_BYTES) {
+            keep(in, Math.min(HEADER_BYTES - partialRecord.readableBytes(), in.readableBytes()));
+            if (partialRecord.readableBytes() == HEADER_BYTES && length(partialRecord, 0) < 0) {
                 notARecord(ctx);
             }
             return;
         }
-        int wanted = length(begin, 0) - begin.readableBytes();
+        int wanted = length(partialRecord, 0) - partialRecord.readableBytes();
         keep(in, Math.min(wanted, in.readableBytes()));
-        if (!isOver && begin.readableBytes() == length(begin, 0)) {
-            ByteBuf record = begin;
-            begin = Unpooled.EMPTY_BUFFER;
+        if (!isOver && partialRecord.readableBytes() == length(partialRecord, 0)) {
+            ByteBuf record = partialRecord;
+            partialRecord = Unpooled.EMPTY_BUFFER;
             pass(ctx, record);
         }
     }
@@ -288,18 +288,18 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     private void keep(ByteBuf in, int bytes) {
-        int before = begin.readableBytes();
+        int before = partialRecord.readableBytes();
         int kept = before + bytes;
-        int room = before >= HEADER_BYTES ? length(begin, 0) : 0;
+        int room = before >= HEADER_BYTES ? length(partialRecord, 0) : 0;
         if (before == 0 && bytes >= HEADER_BYTES) {
             room = length(in, in.readerIndex());
         }
         hasPart = true;
         if (before == 0) {
-            sinceNanos = owed.at(nanoTime());
+            sinceNanos = readingClock.at(nanoTime());
         }
-        if (kept > Uncharged.SMALL_BYTES) {
-            if (before <= Uncharged.SMALL_BYTES) {
+        if (kept > UnchargedAllowance.SMALL_BYTES) {
+            if (before <= UnchargedAllowance.SMALL_BYTES) {
                 claim.renew(nanoTime());
             }
             if (!charge(room)) {
@@ -307,18 +307,18 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
             }
             watch(recordNanos);
         } else {
-            room = Math.max(kept, Math.min(Uncharged.SMALL_BYTES, 2 * kept));
+            room = Math.max(kept, Math.min(UnchargedAllowance.SMALL_BYTES, 2 * kept));
         }
-        if (kept > begin.capacity()) {
+        if (kept > partialRecord.capacity()) {
             ByteBuf larger = Unpooled.buffer(Math.max(room, kept), HEADER_BYTES + MAX_LENGTH);
-            begin = larger.writeBytes(begin);
+            partialRecord = larger.writeBytes(partialRecord);
         }
-        begin.writeBytes(in, bytes);
+        partialRecord.writeBytes(in, bytes);
     }
 
     /** @return false if there is no room; the connection has been closed then */
     private boolean charge(int recordBytes) {
-        long silent = silentBytes > Uncharged.SMALL_BYTES ? silentBytes : 0;
+        long silent = silentBytes > UnchargedAllowance.SMALL_BYTES ? silentBytes : 0;
         if (claim.set(silent + recordBytes, nanoTime())) {
             return true;
         }
@@ -337,9 +337,9 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         if (!isOver) {
-            boolean isCut = begin.readableBytes() > Uncharged.SMALL_BYTES;
-            if (isCut || silentBytes > Uncharged.SMALL_BYTES) {
-                charge(isCut ? length(begin, 0) : 0);
+            boolean isCut = partialRecord.readableBytes() > UnchargedAllowance.SMALL_BYTES;
+            if (isCut || silentBytes > UnchargedAllowance.SMALL_BYTES) {
+                charge(isCut ? length(partialRecord, 0) : 0);
             } else {
                 claim.release();
             }
@@ -354,7 +354,9 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
      * would count as alive for ever.
      */
     private void tellPart(ChannelHandlerContext ctx) {
-        boolean isTold = hasPart && begin.isReadable() && owed.left(sinceNanos + recordNanos, nanoTime()) > 0;
+        boolean isTold = hasPart
+                && partialRecord.isReadable()
+                && readingClock.remaining(sinceNanos + recordNanos, nanoTime()) > 0;
         hasPart = false;
         if (isTold) {
             ctx.fireUserEventTriggered(SocketQueue.PART);
@@ -376,10 +378,10 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
     private void look() {
         timer = null;
         timers.release();
-        if (begin.readableBytes() <= Uncharged.SMALL_BYTES) {
+        if (partialRecord.readableBytes() <= UnchargedAllowance.SMALL_BYTES) {
             return;
         }
-        long left = owed.left(sinceNanos + recordNanos, nanoTime());
+        long left = readingClock.remaining(sinceNanos + recordNanos, nanoTime());
         if (left > 0) {
             watch(left);
         } else {
@@ -400,7 +402,7 @@ final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     private void over() {
         isOver = true;
-        begin = Unpooled.EMPTY_BUFFER;
+        partialRecord = Unpooled.EMPTY_BUFFER;
         claim.close();
         if (timer != null) {
             timer.cancel(false);

@@ -45,7 +45,7 @@ public final class Tokens {
     private static final SecureRandom RANDOM = new SecureRandom();
 
     /** Random key that stands in for the key of an unknown principal, and that nobody has. */
-    private static final SecretKeySpec NOBODYS = Token.key(random(32));
+    private static final SecretKeySpec DUMMY_KEY = Token.key(random(32));
 
     private Tokens() {}
 
@@ -325,8 +325,8 @@ public final class Tokens {
         private final Duration keptBeyond;
 
         private final InstantSource clock;
-        private final Complaint secretsFail;
-        private final Complaint usedFail;
+        private final RateLimitedLog secretsFail;
+        private final RateLimitedLog usedFail;
 
         Verifier(
                 Function<String, byte @Nullable []> secrets,
@@ -338,8 +338,8 @@ public final class Tokens {
             this.used = used;
             this.keptBeyond = used instanceof InMemory ? SKEW : SKEW.multipliedBy(2);
             this.clock = clock;
-            this.secretsFail = new Complaint(LOGGER, clock);
-            this.usedFail = new Complaint(LOGGER, clock);
+            this.secretsFail = new RateLimitedLog(LOGGER, clock);
+            this.usedFail = new RateLimitedLog(LOGGER, clock);
         }
 
         @Nullable
@@ -351,7 +351,7 @@ public final class Tokens {
             Token token = received.token();
             SecretKeySpec known = known(token.signer());
             // a signature is checked for an unknown name too, so that it takes as long as a known one
-            boolean isSigned = received.isSignedBy(known == null ? NOBODYS : known, call.service(), call.method());
+            boolean isSigned = received.isSignedBy(known == null ? DUMMY_KEY : known, call.service(), call.method());
             long now = clock.millis();
             long ageMillis = TimeUnit.NANOSECONDS.toMillis(Chain.given(call).ageNanos());
             if (known == null

@@ -4,13 +4,13 @@ package dev.rpcx;
  * Progress of a request or an item that is not whole yet. Event loop only.
  */
 final class UnfinishedMessage {
-    /** Time at which the message began, by the clock of {@link OwedTime}. */
+    /** Time at which the message began, by the {@link ReadingClock}. */
     final long sinceNanos;
 
     /** Time at which the message began, by the event loop's clock. */
     final long beganNanos;
 
-    /** Time at which the message's bytes were last checked, by the clock of {@link OwedTime}. */
+    /** Time at which the message's bytes were last checked, by the {@link ReadingClock}. */
     long lookedNanos;
 
     /** Number of bytes that have come since {@code lookedNanos}. */

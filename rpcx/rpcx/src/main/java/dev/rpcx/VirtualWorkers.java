@@ -174,7 +174,7 @@ final class VirtualWorkers {
          * Made with the worker: nothing may fail between the worker's start and its first task, as the worker holds the
          * mark.
          */
-        private final Threads.Shared shared = new Threads.Shared();
+        private final Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
         Worker(@Nullable Runnable first) {
             this.first = first;
@@ -185,7 +185,7 @@ final class VirtualWorkers {
             thread = Thread.currentThread();
             shared.begin();
             for (long wake = FIRST_WAKE; WAKES.compareAndSet(this, wake, wake + 1); wake += 2) {
-                turn();
+                runTasks();
                 if (idleCount.incrementAndGet() > MAX_IDLE || closed) {
                     idleCount.decrementAndGet();
                     return;
@@ -204,22 +204,22 @@ final class VirtualWorkers {
         }
 
         /** Runs tasks, as long as one worker may. The worker holds the mark at the beginning, and passes it on. */
-        private void turn() {
+        private void runTasks() {
             Runnable task = first == null ? queued.poll() : first;
             first = null;
-            long turn = TURN_NANOS;
+            long nanos = TURN_NANOS;
             try {
                 handOn();
             } catch (RuntimeException | Error e) {
                 // No other worker can be started, and no one else is on its way to the queued tasks.
-                turn = UNTIL_NOTHING_IS_QUEUED;
+                nanos = UNTIL_NOTHING_IS_QUEUED;
                 if (task == null) {
                     task = queued.poll();
                 }
                 ThreadTools.report(e);
             }
             if (task != null) {
-                runFor(turn, task);
+                runFor(nanos, task);
             }
         }
 

@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Outgoing: {@link #send} queues a message from any thread, and wakes the event loop unless another thread has done
  * so. The event loop gathers all queued messages and writes them together. A message larger than one frame waits in
- * {@link #turns} and leaves one fragment at a time, behind the small messages. A request, reply or stream item of any
- * size also waits there while the peer does not read.
+ * {@link #scheduler} and leaves one fragment at a time, behind the small messages. A request, reply or stream item of
+ * any size also waits there while the peer does not read.
  *
  * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
  * together on the event loop, and no other class may touch them.
@@ -54,13 +54,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Most bytes that one connection writes before the other connections of its event loop are served. */
     private static final int AT_ONCE_BYTES = 512 * 1024;
 
-    /** Most bytes of newly queued messages that leave between two frames of the messages in {@code turns}. */
+    /** Most bytes of newly queued messages that leave between two frames of the messages in {@code scheduler}. */
     private static final int SHARE_BYTES = 32 * 1024;
 
     /** Fixed cost of a message, counted in addition to its bytes against a limit such as {@code AT_ONCE_BYTES}. */
     private static final int MESSAGE_BYTES = 256;
 
-    /** Bytes gathered, or sent during the current read, above which {@link #isBehind} holds. */
+    /** Bytes gathered, or sent during the current read, above which {@link #isBacklogged} holds. */
     private static final int SHORT_BYTES = 16 * 1024;
 
     /** A body larger than this is copied straight into {@code batch}; smaller ones are gathered on the heap first. */
@@ -102,12 +102,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private final EventLoop loop;
     private final Ticker ticker;
     private final Outbox outbox = new Outbox();
-    private final Runnable drain = this::drain;
+    private final Runnable flushTask = this::flushQueued;
 
     private volatile boolean scheduled;
 
     /** Messages of more than one frame, and those that wait for the socket. */
-    private final Turns turns = new Turns();
+    private final FrameScheduler scheduler = new FrameScheduler();
 
     /** Small frames gathered for the next write, on the heap, where writing a byte costs nothing beyond the store. */
     private final Gathered gathered = new Gathered();
@@ -119,15 +119,15 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private @Nullable ByteBuf batch;
 
     /** Beginning of a frame whose end has not arrived. */
-    private final ByteBuf cut = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
+    private final ByteBuf partialFrame = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
     private final SocketQueue unsent;
 
-    /** Charge for the buffers of {@link #gathered} and {@link #cut} once they have grown. */
+    /** Charge for the buffers of {@link #gathered} and {@link #partialFrame} once they have grown. */
     private final Charge kept;
 
     /**
-     * Claim for the capacity that {@link #cut} may grow to. It is held from the moment at which more than
+     * Claim for the capacity that {@link #partialFrame} may grow to. It is held from the moment at which more than
      * {@code Outbound.SMALL_BYTES} of an incomplete frame have come until the end of that frame has come.
      */
     private final Claim frame;
@@ -174,12 +174,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private int roomMeanwhile = AT_ONCE_BYTES;
 
     /**
-     * True if a full batch has been written and {@link SocketQueue#look} has not run since. The channel may not have
-     * been flushed behind that batch either.
+     * True if a full batch has been written and {@link SocketQueue#updateClaims} has not run since. The channel may not
+     * have been flushed behind that batch either.
      */
-    private boolean unlooked;
+    private boolean flushPending;
 
-    /** Counter that goes up each time that something has arrived, and with each {@code hear}. */
+    /** Counter that goes up each time that something has arrived, and with each {@code recordActivity}. */
     private int reads;
 
     /** Value of {@code reads} at the last look by {@link KeepAlive}. */
@@ -268,9 +268,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private void wake() {
         if (!scheduled && SCHEDULED.compareAndSet(this, false, true)) {
             try {
-                loop.execute(drain);
+                loop.execute(flushTask);
             } catch (RejectedExecutionException ended) {
-                drainAfterEnd();
+                dropAfterEnd();
             } catch (Throwable e) {
                 // for example at the end of the stack, where no method can be called: the next thread that sends wakes
                 // the loop
@@ -288,7 +288,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      *     message that another thread has not linked yet
      */
     final boolean sendQueued() {
-        beginDrain();
+        beginFlush();
         Outbound last = outbox.last();
         int left = AT_ONCE_BYTES;
         boolean isAll = true;
@@ -329,7 +329,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             boolean leaves = turn.fill(message);
             if (leaves && !turn.write()) {
-                inLoopOrHere(drain);
+                inLoopOrHere(flushTask);
                 return true;
             }
             if (turn.callerDone()) {
@@ -433,7 +433,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     final void sendNow(Outbound message) {
         if (closed) {
-            message.lost();
+            message.onDropped();
             return;
         }
         gatherSafely(message);
@@ -496,7 +496,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /** Ends calls that other threads were about to end and could not. On the event loop. */
     void endLost() {}
 
-    private void drain() {
+    private void flushQueued() {
         gatherAll(AT_ONCE_BYTES);
         flushGathered();
     }
@@ -506,7 +506,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * @return how many of these bytes may still leave
      */
     private int gatherAll(int room) {
-        beginDrain();
+        beginFlush();
         int left = gatherQueued(room);
         if (left <= 0) {
             wakeAgain();
@@ -536,30 +536,30 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 }
             }
         } catch (Throwable t) {
-            broken(t);
+            failInternally(t);
         }
     }
 
-    private void beginDrain() {
+    private void beginFlush() {
         // The turn is taken before the flag is cleared: a thread that finds nothing scheduled and the turn free may
         // rely on what it queued before having left.
         try {
             takeTurn();
         } catch (Throwable t) {
-            broken(t);
+            failInternally(t);
         } finally {
-            // cleared before the first poll: a thread that adds a message from here on schedules drain() again, and a
-            // message that was added before is found
+            // cleared before the first poll: a thread that adds a message from here on schedules flushQueued() again,
+            // and a message that was added before is found
             scheduled = false;
         }
     }
 
-    /** Schedules {@code drain()} for the rest, so that the other connections of the loop are served first. */
+    /** Schedules {@code flushQueued()} for the rest, so that the other connections of the loop are served first. */
     private void wakeAgain() {
         try {
             wake();
         } catch (Throwable t) {
-            broken(t);
+            failInternally(t);
         }
     }
 
@@ -568,7 +568,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             try {
                 flush();
             } catch (Throwable t) {
-                broken(t);
+                failInternally(t);
             }
         }
     }
@@ -605,10 +605,10 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             if (!closed) {
                 return gather(message);
             }
-            message.lost();
+            message.onDropped();
         } catch (Throwable t) {
             // the messages queued behind this one still have to be handled, or their owners wait for ever
-            broken(t);
+            failInternally(t);
         }
         return 0;
     }
@@ -617,7 +617,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Ends the connection at once after an unexpected throwable, or when the heap is full, since the state of the
      * connection is unknown. The event loop and its other connections go on.
      */
-    final void broken(Throwable thrown) {
+    final void failInternally(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
             MemoryReserve.use();
             memoryWanted = ThrowableText.message(thrown);
@@ -625,18 +625,18 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             abort("the connection failed by a fault of this side");
         } finally {
-            Complaint.warn(LOG, "a connection ends by a fault of this side", thrown);
+            RateLimitedLog.warn(LOG, "a connection ends by a fault of this side", thrown);
         }
     }
 
     /**
      * Drops the queued messages after the end of the event loop: a thread that comes too late so fails its own call.
      */
-    private synchronized void drainAfterEnd() {
+    private synchronized void dropAfterEnd() {
         scheduled = false;
         for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
             try {
-                message.lost();
+                message.onDropped();
             } catch (Throwable e) {
                 // the messages queued behind this one still have to be dropped
                 ThreadTools.report(e);
@@ -645,20 +645,20 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private int gather(Outbound message) {
-        if (!message.leaving()) {
+        if (!message.beforeSend()) {
             return 0;
         }
         boolean isAhead = isAhead(message);
-        if (isAhead || message.waits || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
+        if (isAhead || message.holdUntilWritable || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
             message.begun = false;
-            turns.add(message, isAhead);
+            scheduler.add(message, isAhead);
             return 0;
         }
-        // the size is taken here: a stream fills the body only in leaving(), and may have put the next item there once
-        // left() has run
+        // the size is taken here: a stream fills the body only in beforeSend(), and may have put the next item there
+        // once onSent() has run
         int bytes = message.body.readableBytes();
         writeFrame(message.head, message.id, message.body, bytes);
-        message.left();
+        message.onSent();
         flushBatch();
         return bytes;
     }
@@ -683,9 +683,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             gathered.length = at + bytes;
             return;
         }
-        // the new buffer has room for the fragments behind this one and for the other messages in turns: a buffer that
-        // has to grow is copied
-        long wanted = body.readableBytes() + turns.bytes();
+        // the new buffer has room for the fragments behind this one and for the other messages in the scheduler: a
+        // buffer that has to grow is copied
+        long wanted = body.readableBytes() + scheduler.bytes();
         int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
         spill(at, bytes, room).writeBytes(body, bytes);
     }
@@ -701,7 +701,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
             return;
         }
-        unlooked = true;
+        flushPending = true;
         if (reading) {
             sentMeanwhile += gatheredBytes();
             if (isBatchWrittenHere()) {
@@ -803,13 +803,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the gathered bytes. The messages in {@link #turns} add one frame each, one after the other, as long as the
-     * socket takes them. A write can end the connection or call this method again, so {@link #turns} may hold other
-     * messages after each write.
+     * Writes the gathered bytes. The messages in {@link #scheduler} add one frame each, one after the other, as long as
+     * the socket takes them. A write can end the connection or call this method again, so {@link #scheduler} may hold
+     * other messages after each write.
      */
     private void flush() {
-        if (gathered.length == 0 && batch == null && turns.isEmpty() && !unlooked) {
-            if (gathered.bytes.length + cut.capacity() != keptBytes) {
+        if (gathered.length == 0 && batch == null && scheduler.isEmpty() && !flushPending) {
+            if (gathered.bytes.length + partialFrame.capacity() != keptBytes) {
                 // the beginning of an incomplete frame is held also if nothing leaves
                 keepBuffers();
             }
@@ -819,14 +819,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!takeTurn()) {
             return;
         }
-        if (unlooked) {
+        if (flushPending) {
             // flushes what a read has written to the channel's queue
             channel.flush();
         }
         int room = AT_ONCE_BYTES;
-        while (room > 0 && !turns.isEmpty() && channel.isWritable()) {
+        while (room > 0 && !scheduler.isEmpty() && channel.isWritable()) {
             room -= SHARE_BYTES - gatherQueued(SHARE_BYTES);
-            Outbound message = turns.next();
+            Outbound message = scheduler.next();
             if (message == null) {
                 break;
             }
@@ -842,7 +842,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             if (bytes == rest) {
                 endTurn(message);
             } else {
-                turns.goesOn(message);
+                scheduler.goesOn(message);
             }
             flushBatch();
         }
@@ -851,11 +851,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             writeBatch();
             channel.flush();
         }
-        if (gathered.bytes.length + cut.capacity() != keptBytes) {
+        if (gathered.bytes.length + partialFrame.capacity() != keptBytes) {
             keepBuffers();
         }
-        unlooked = false;
-        unsent.look();
+        flushPending = false;
+        unsent.updateClaims();
         unsentChanged();
         if (room <= 0 && !closed) {
             wakeAgain();
@@ -869,9 +869,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private void endTurn(Outbound message) {
         try {
-            turns.ended(message);
+            scheduler.ended(message);
         } finally {
-            message.left();
+            message.onSent();
         }
     }
 
@@ -883,11 +883,11 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * waits for the socket. On the event loop.
      */
     final boolean isSocketBusy() {
-        return !channel.isWritable() || turns.hasWhole();
+        return !channel.isWritable() || scheduler.hasWhole();
     }
 
     /** Whether so much output is on its way that further messages to the peer have to be short. On the event loop. */
-    final boolean isBehind() {
+    final boolean isBacklogged() {
         return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
     }
 
@@ -900,9 +900,9 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return 0;
     }
 
-    /** As {@link SocketQueue#isStandingStill}. */
-    final boolean isStandingStill() {
-        return unsent.isStandingStill();
+    /** As {@link SocketQueue#isStalled}. */
+    final boolean isStalled() {
+        return unsent.isStalled();
     }
 
     private void keepBuffers() {
@@ -910,12 +910,12 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             // the end of the connection has released all charges, and what is read after it charges nothing more
             return;
         }
-        long bytes = gathered.bytes.length + cut.capacity();
+        long bytes = gathered.bytes.length + partialFrame.capacity();
         boolean isCharged = bytes <= Outbound.SMALL_BYTES
-                || kept.set(HeapArray.taken(gathered.bytes.length) + HeapArray.taken(cut));
+                || kept.set(HeapArray.taken(gathered.bytes.length) + HeapArray.taken(partialFrame));
         if (!isCharged) {
             shrinkBuffers();
-            bytes = gathered.bytes.length + cut.capacity();
+            bytes = gathered.bytes.length + partialFrame.capacity();
         }
         if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
@@ -929,14 +929,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (gathered.length == 0) {
             gathered.bytes = new byte[FIRST_BATCH_BYTES];
         }
-        if (!cut.isReadable()) {
-            cut.clear().capacity(FIRST_CUT_BYTES);
+        if (!partialFrame.isReadable()) {
+            partialFrame.clear().capacity(FIRST_CUT_BYTES);
         }
-        turns.shrink();
+        scheduler.shrink();
     }
 
     /** Gives up buffers that have grown. Called when the peer has been silent for a while, on the event loop. */
-    void rest() {
+    void trimIdle() {
         shrinkBuffers();
         keepBuffers();
     }
@@ -945,14 +945,14 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Gives up a part of the buffers that are kept and not used. Called from time to time while the peer is active, on
      * the event loop.
      */
-    void shed() {
-        turns.shrink();
+    void trimActive() {
+        scheduler.shrink();
     }
 
-    /** Takes back a message that waits in {@code turns}, also if a part of it has left. */
+    /** Takes back a message that waits in {@code scheduler}, also if a part of it has left. */
     final void recall(Outbound message) {
-        if (!turns.isLast()) {
-            turns.remove(message);
+        if (!scheduler.isLast()) {
+            scheduler.remove(message);
         }
     }
 
@@ -982,7 +982,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
             while (arrived.isReadable() && !closed) {
                 if (!greeted) {
                     readPreface(arrived);
-                } else if (cut.isReadable()) {
+                } else if (partialFrame.isReadable()) {
                     completeCut(arrived);
                 } else if (!isLarge(arrived)) {
                     readFrames(arrived);
@@ -1049,17 +1049,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * connection could be refused.
      */
     private void keepCut(ByteBuf in, int bytes) {
-        int before = cut.writerIndex();
+        int before = partialFrame.writerIndex();
         if (before <= Outbound.SMALL_BYTES && before + bytes > Outbound.SMALL_BYTES) {
             long now = nanoTime();
-            if (!frame.set(cut.maxCapacity(), now)) {
+            if (!frame.set(partialFrame.maxCapacity(), now)) {
                 endFrame();
                 return;
             }
             frame.renew(now);
             frameWaits(now);
         }
-        cut.writeBytes(in, bytes);
+        partialFrame.writeBytes(in, bytes);
     }
 
     private void endFrame() {
@@ -1076,13 +1076,13 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * end. On the event loop.
      */
     final boolean isFrameOverdue(int looks) {
-        cutLooks = greeted && cut.isReadable() ? cutLooks + 1 : 0;
+        cutLooks = greeted && partialFrame.isReadable() ? cutLooks + 1 : 0;
         return cutLooks > looks;
     }
 
     /** Whether a frame that is charged waits for its end. On the event loop. */
     final boolean isFrameWaiting() {
-        return cut.readableBytes() > Outbound.SMALL_BYTES;
+        return partialFrame.readableBytes() > Outbound.SMALL_BYTES;
     }
 
     /** Whether input is being read. Event loop only. */
@@ -1099,17 +1099,17 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (closed) {
             dropCut();
         }
-        if (cut.readableBytes() <= Outbound.SMALL_BYTES) {
+        if (partialFrame.readableBytes() <= Outbound.SMALL_BYTES) {
             frame.release();
         }
         flush();
     }
 
     private void readPreface(ByteBuf in) {
-        cut.writeBytes(in, Math.min(Wire.PREFACE_BYTES - cut.readableBytes(), in.readableBytes()));
-        if (cut.readableBytes() == Wire.PREFACE_BYTES) {
-            long preface = cut.readLong();
-            cut.clear();
+        partialFrame.writeBytes(in, Math.min(Wire.PREFACE_BYTES - partialFrame.readableBytes(), in.readableBytes()));
+        if (partialFrame.readableBytes() == Wire.PREFACE_BYTES) {
+            long preface = partialFrame.readLong();
+            partialFrame.clear();
             int version = (int) (preface >>> 24) & 0xFF;
             if ((int) (preface >>> 32) != Wire.MAGIC || version == 0 || version > Wire.MAX_VERSION) {
                 throw new WireFault("preface " + Long.toHexString(preface) + " (expected: RPCX, a version from 1 to "
@@ -1133,16 +1133,16 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Takes as many bytes as the incomplete frame still needs, and not one more. */
     private void completeCut(ByteBuf in) {
-        int length = frameLength(cut);
+        int length = frameLength(partialFrame);
         if (length < 0) {
-            cut.writeByte(in.readByte());
-            frameLength(cut);
+            partialFrame.writeByte(in.readByte());
+            frameLength(partialFrame);
             return;
         }
-        int wanted = headerOf(length) + length - cut.readableBytes();
+        int wanted = headerOf(length) + length - partialFrame.readableBytes();
         keepCut(in, Math.min(wanted, in.readableBytes()));
-        if (!closed && readFrame(cut)) {
-            cut.clear();
+        if (!closed && readFrame(partialFrame)) {
+            partialFrame.clear();
             cutLooks = 0;
         }
     }
@@ -1249,7 +1249,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 HalfClose.of(channel, account);
             }
         } finally {
-            unsent.look();
+            unsent.updateClaims();
         }
     }
 
@@ -1274,7 +1274,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Drops all queued messages. Nothing is kept or charged any more. */
     private void dropAll() {
-        drain();
+        flushQueued();
         dropGathered();
         kept.release();
         frame.close();
@@ -1288,7 +1288,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             beforeClose();
         } finally {
-            turns.clear();
+            scheduler.clear();
             // from here on no other thread writes; a write that one has begun is finished first
             turn.end();
         }
@@ -1320,7 +1320,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * ended.
      */
     private void dropCut() {
-        cut.clear().capacity(0);
+        partialFrame.clear().capacity(0);
     }
 
     final boolean isClosed() {
@@ -1349,24 +1349,26 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /** Whether all that has arrived has been read, up to the end of a frame. On the event loop. */
     final boolean isBetweenFrames() {
-        return greeted && !cut.isReadable();
+        return greeted && !partialFrame.isReadable();
     }
 
     /**
      * Counts a sign of life that is no read of the event loop: another thread has read something from the peer, a part
      * of a TLS record has come, or the peer has taken something that it was sent. On the event loop.
      */
-    public final void hear() {
+    public final void recordActivity() {
         reads++;
     }
 
-    /** Number that changes each time that anything has arrived, and with each {@code hear}. On the event loop. */
+    /**
+     * Number that changes each time that anything has arrived, and with each {@code recordActivity}. On the event loop.
+     */
     final int reads() {
         return reads;
     }
 
     /** Whether there was a sign of life since this method was called last. On the event loop. */
-    final boolean heard() {
+    final boolean hadActivity() {
         boolean was = reads != readsLookedAt;
         readsLookedAt = reads;
         return was;
@@ -1382,7 +1384,7 @@ abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (event == SocketQueue.NO_ROOM) {
             memoryWanted = "no room for the begin of a record whose end has not come";
         } else if (event == SocketQueue.PART) {
-            hear();
+            recordActivity();
         }
         ctx.fireUserEventTriggered(event);
     }

@@ -91,7 +91,7 @@ final class WorkerPool {
         boolean isStarted = false;
         Thread thread = null;
         try {
-            thread = OwnThreads.platform(() -> work(first), name + made.incrementAndGet(), loader);
+            thread = ThreadFactories.platform(() -> work(first), name + made.incrementAndGet(), loader);
             threads.add(thread);
             thread.start();
             isStarted = true;

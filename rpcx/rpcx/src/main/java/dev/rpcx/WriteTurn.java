@@ -42,7 +42,7 @@ final class WriteTurn implements CloseWatch.SocketUser {
          *
          * @return false if the message has to go by the event loop after all, and is unchanged
          */
-        boolean leavesHere();
+        boolean beforeDirectWrite();
     }
 
     /** Largest frame in bytes that a thread writes itself; a larger one is left to the event loop. */
@@ -144,11 +144,11 @@ final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Copies a message of at most {@link #MAX_BYTES}, and then calls its {@code leavesHere}. The calling thread has the
-     * turn, and loses it if this throws: if the copying failed, the turn is free and everything is as before; otherwise
-     * the turn is {@link #BROKEN}.
+     * Copies a message of at most {@link #MAX_BYTES}, and then calls its {@code beforeDirectWrite}. The calling thread
+     * has the turn, and loses it if this throws: if the copying failed, the turn is free and everything is as before;
+     * otherwise the turn is {@link #BROKEN}.
      *
-     * @return what {@code leavesHere} returned; if false, the calling thread still has the turn
+     * @return what {@code beforeDirectWrite} returned; if false, the calling thread still has the turn
      */
     boolean fill(Message message) {
         int after = FREE;
@@ -158,9 +158,9 @@ final class WriteTurn implements CloseWatch.SocketUser {
             frame.clear();
             message.copyTo(frame);
             frame.flip();
-            // leavesHere may have done anything when it fails
+            // beforeDirectWrite may have done anything when it fails
             after = BROKEN;
-            boolean leaves = message.leavesHere();
+            boolean leaves = message.beforeDirectWrite();
             isDone = true;
             return leaves;
         } finally {

@@ -28,7 +28,7 @@ class AddressGroupsTest {
         for (int i = 0; i < addresses; i++) {
             assertThat(groups.take()).isEqualTo(i);
         }
-        assertThat(groups.each()).isEqualTo(each);
+        assertThat(groups.groupsPerAddress()).isEqualTo(each);
         Set<Integer> seen = new HashSet<>();
         for (int i = 0; i < Math.min(addresses, AddressGroups.COUNT); i++) {
             Set<Integer> own = ofAll(i);
@@ -61,9 +61,9 @@ class AddressGroupsTest {
         for (int i = 0; i < 8; i++) {
             groups.give(i);
         }
-        assertThat(groups.each()).isEqualTo(1);
+        assertThat(groups.groupsPerAddress()).isEqualTo(1);
         groups.give(8);
-        assertThat(groups.each()).isEqualTo(AddressGroups.COUNT);
+        assertThat(groups.groupsPerAddress()).isEqualTo(AddressGroups.COUNT);
     }
 
     @Test

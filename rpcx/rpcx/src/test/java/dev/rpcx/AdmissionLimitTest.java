@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class AdmissionLimitTest {
     private static final int HONEST_ADDRESSES = 8;
 
-    private static final int MOST = 10_000;
+    private static final int MAX = 10_000;
     private static final int MAX_CONNECTIONS = 16;
     private static final int NONE = -1;
 
@@ -38,7 +38,7 @@ class AdmissionLimitTest {
 
         private record Event(long atNanos, Job ending) {}
 
-        final AdmissionLimit limits = new AdmissionLimit(MOST, new AtomicInteger(), 0);
+        final AdmissionLimit limits = new AdmissionLimit(MAX, new AtomicInteger(), 0);
 
         /** Attackers have one address. */
         final AdmissionLimit.Group limit = limits.group(HONEST_ADDRESSES);
@@ -146,7 +146,7 @@ class AdmissionLimitTest {
 
         private void arrive(@Nullable Attack kind) {
             AdmissionLimit.Group of = kind == null ? limits.group(address++ % HONEST_ADDRESSES) : limit;
-            if (of.enter()) {
+            if (of.admit()) {
                 long given = kind == null
                         ? TimeUnit.MILLISECONDS.toNanos(callersMillis)
                         : kind == Attack.ABOUT_AS_LONG_AS_IT_TAKES
@@ -163,9 +163,9 @@ class AdmissionLimitTest {
         /** So many calls at once that take nearly no time and are given ten seconds. */
         void quick(int calls) {
             for (int i = 0; i < calls; i++) {
-                if (limit.enter()) {
+                if (limit.admit()) {
                     long began = nowNanos - TimeUnit.MICROSECONDS.toNanos(200);
-                    limit.leave(began, began + TimeUnit.SECONDS.toNanos(10), nowNanos, true);
+                    limit.release(began, began + TimeUnit.SECONDS.toNanos(10), nowNanos, true);
                 }
             }
         }
@@ -189,7 +189,7 @@ class AdmissionLimitTest {
                 while (chosen >= perSecond[connection]) {
                     chosen -= perSecond[connection++];
                 }
-                if (limits.group(connection % HONEST_ADDRESSES).enter(own[connection], own[connection])) {
+                if (limits.group(connection % HONEST_ADDRESSES).admit(own[connection], own[connection])) {
                     own[connection]++;
                     long deadline = nowNanos + TimeUnit.MILLISECONDS.toNanos(callersMillis);
                     waiting.add(
@@ -208,10 +208,10 @@ class AdmissionLimitTest {
             }
             if (job.kind() == null || job.kind() == Attack.ALL_THE_TIME_THERE_IS) {
                 // whoever waits longer than it has time cancels its call, which brings no result then
-                job.of().leave(job.beganNanos(), job.deadlineNanos(), nowNanos, nowNanos < job.deadlineNanos());
+                job.of().release(job.beganNanos(), job.deadlineNanos(), nowNanos, nowNanos < job.deadlineNanos());
             } else if (job.kind().begins) {
                 boolean isCutOff = isHastyCutOff && nowNanos >= job.deadlineNanos();
-                job.of().leave(job.beganNanos(), job.deadlineNanos(), nowNanos, job.kind().isDone && !isCutOff);
+                job.of().release(job.beganNanos(), job.deadlineNanos(), nowNanos, job.kind().isDone && !isCutOff);
             } else {
                 job.of().leaveUnbegun(job.beganNanos(), job.deadlineNanos(), nowNanos);
             }
@@ -768,7 +768,7 @@ class AdmissionLimitTest {
         service.offer(500, 10);
         assertThat(service.refused).isLessThan(10);
         service.offer(500, 20);
-        assertThat(service.limit.limit()).isEqualTo(MOST);
+        assertThat(service.limit.limit()).isEqualTo(MAX);
         service.offer(1, 3600);
         assertThat(service.offer(900, 5).refused).isZero();
     }
@@ -808,7 +808,7 @@ class AdmissionLimitTest {
         service.offer(800, 5);
         service.workers = 0;
         service.offer(800, 5);
-        assertThat(service.limit.limit()).isEqualTo(AdmissionLimit.LEAST);
+        assertThat(service.limit.limit()).isEqualTo(AdmissionLimit.MIN);
         assertThat(service.offer(800, 5).late).isLessThan(200);
         service.workers = 16;
         service.offer(800, 5);
@@ -844,7 +844,7 @@ class AdmissionLimitTest {
     @ParameterizedTest
     @ValueSource(ints = {10, 100, 250, 1000})
     void aMethodThatCatchesUpWithWhatComesTogetherIsOpenAgainSoon(int burstMillis) {
-        AdmissionLimit.Group limit = new AdmissionLimit(MOST, new AtomicInteger(), 0).group(0);
+        AdmissionLimit.Group limit = new AdmissionLimit(MAX, new AtomicInteger(), 0).group(0);
         long now = 0;
         for (int i = 0; i < 100; i++) {
             together(limit, now, 100_000);
@@ -880,14 +880,14 @@ class AdmissionLimitTest {
     private static int enter(AdmissionLimit.Group limit) {
         int entered = 0;
         for (int i = 0; i < 40; i++) {
-            entered += limit.enter() ? 1 : 0;
+            entered += limit.admit() ? 1 : 0;
         }
         return entered;
     }
 
     private static void leave(AdmissionLimit.Group limit, int count, long began, long now) {
         for (int i = 0; i < count; i++) {
-            limit.leave(began, began + TimeUnit.MILLISECONDS.toNanos(200), now, true);
+            limit.release(began, began + TimeUnit.MILLISECONDS.toNanos(200), now, true);
         }
     }
 
@@ -897,15 +897,15 @@ class AdmissionLimitTest {
         AdmissionLimit.Group one = new AdmissionLimit(10, all, 0).group(0);
         AdmissionLimit.Group other = new AdmissionLimit(10, all, 0).group(0);
         for (int i = 0; i < 6; i++) {
-            assertThat(one.enter()).isTrue();
+            assertThat(one.admit()).isTrue();
         }
         for (int i = 0; i < 4; i++) {
-            assertThat(other.enter()).isTrue();
+            assertThat(other.admit()).isTrue();
         }
-        assertThat(one.enter()).isFalse();
-        assertThat(other.enter()).isFalse();
-        one.leave(0, 1, 1, true);
-        assertThat(other.enter()).isTrue();
+        assertThat(one.admit()).isFalse();
+        assertThat(other.admit()).isFalse();
+        one.release(0, 1, 1, true);
+        assertThat(other.admit()).isTrue();
         assertThat(one.running()).isEqualTo(5);
         assertThat(other.running()).isEqualTo(5);
         assertThat(all).hasValue(10);

@@ -22,19 +22,19 @@ class AdmissionMemoryTest {
 
     private void enter(int calls) {
         for (int i = 0; i < calls; i++) {
-            assertThat(limit.enter()).isTrue();
+            assertThat(limit.admit()).isTrue();
         }
     }
 
     private void leave(int calls) {
         for (int i = 0; i < calls; i++) {
-            limit.leave();
+            limit.release();
         }
     }
 
     private void call(long took) {
         enter(1);
-        limit.leave(now - took, now - took + GIVEN, now, true);
+        limit.release(now - took, now - took + GIVEN, now, true);
     }
 
     /** So many quick calls within a step, the last of them at its end. */
@@ -52,7 +52,7 @@ class AdmissionMemoryTest {
         int calls = limit.limit() - limit.running();
         enter(calls);
         for (int i = 0; i < calls; i++) {
-            limit.leave(now - GIVEN, now, now, true);
+            limit.release(now - GIVEN, now, now, true);
         }
     }
 
@@ -97,7 +97,7 @@ class AdmissionMemoryTest {
         now += 20 * STEP;
         stepOfLateCalls();
         leave(limit.running() - 1);
-        while (limit.enter()) {
+        while (limit.admit()) {
             assertThat(limit.running()).isPositive();
         }
         now += 30 * STEP;

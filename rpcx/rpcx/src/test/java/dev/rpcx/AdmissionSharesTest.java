@@ -29,7 +29,7 @@ class AdmissionSharesTest {
     /** @return how many single calls of as many connections are let in, one after the other */
     private static int entering(AdmissionLimit.Group group) {
         int entered = 0;
-        while (entered < 100 && group.enter()) {
+        while (entered < 100 && group.admit()) {
             entered++;
         }
         return entered;
@@ -57,23 +57,23 @@ class AdmissionSharesTest {
 
     @Test
     void groupsThatRunNothingAnyMoreLeaveTheirPartToOthers() {
-        assertThat(other.enter()).isTrue();
-        assertThat(third.enter()).isTrue();
-        other.leave();
+        assertThat(other.admit()).isTrue();
+        assertThat(third.admit()).isTrue();
+        other.release();
         assertThat(entering(third)).isEqualTo(LIMIT / 2 - 1);
-        assertThat(third.enter()).isFalse();
-        third.leave(0, 10, 5, true);
-        assertThat(third.enter()).isTrue();
+        assertThat(third.admit()).isFalse();
+        third.release(0, 10, 5, true);
+        assertThat(third.admit()).isTrue();
         third.leaveUnbegun(0, 10, 5);
-        assertThat(third.enter()).isTrue();
-        assertThat(third.enter()).isFalse();
+        assertThat(third.admit()).isTrue();
+        assertThat(third.admit()).isFalse();
     }
 
     @Test
     void groupsThatEndWithAResultOrUnbegunShareNoMore() {
-        assertThat(other.enter()).isTrue();
-        other.leave(0, 10, 5, true);
-        assertThat(other.enter()).isTrue();
+        assertThat(other.admit()).isTrue();
+        other.release(0, 10, 5, true);
+        assertThat(other.admit()).isTrue();
         other.leaveUnbegun(0, 10, 5);
         assertThat(entering(third)).isEqualTo(LIMIT / 2);
     }
@@ -81,36 +81,36 @@ class AdmissionSharesTest {
     @Test
     void oneConnectionHasAllOfItsGroupsPartWhereItIsAlone() {
         for (int i = 0; i < LIMIT / 2; i++) {
-            assertThat(other.enter(i, i)).as("call %s", i).isTrue();
+            assertThat(other.admit(i, i)).as("call %s", i).isTrue();
         }
-        assertThat(other.enter(LIMIT / 2, LIMIT / 2)).isFalse();
+        assertThat(other.admit(LIMIT / 2, LIMIT / 2)).isFalse();
     }
 
     @Test
     void oneThatRunsMoreThanIsLeftOfItsGroupsPartLeavesThatToTheOthers() {
         for (int i = 0; i < 4; i++) {
-            assertThat(other.enter(i, i)).isTrue();
+            assertThat(other.admit(i, i)).isTrue();
         }
-        assertThat(other.enter()).as("another connection").isTrue();
-        assertThat(other.enter(4, 4))
+        assertThat(other.admit()).as("another connection").isTrue();
+        assertThat(other.admit(4, 4))
                 .as("the one with four, where one more is left")
                 .isFalse();
-        assertThat(other.enter(1, 1)).as("the other one").isTrue();
-        assertThat(other.enter()).as("none is left").isFalse();
+        assertThat(other.admit(1, 1)).as("the other one").isTrue();
+        assertThat(other.admit()).as("none is left").isFalse();
     }
 
     /** An address has other groups when others come or go: what it runs already counts where it was. */
     @Test
     void aConnectionThatHasComeToAnotherGroupBeginsThere() {
-        assertThat(other.enter(20, 20)).isTrue();
-        assertThat(other.enter(21, 21)).isTrue();
+        assertThat(other.admit(20, 20)).isTrue();
+        assertThat(other.admit(21, 21)).isTrue();
     }
 
     @Test
     void aGroupAloneHasTheLimitAndNoMore() {
-        assertThat(full.enter()).isFalse();
-        full.leave();
-        assertThat(full.enter()).isTrue();
-        assertThat(full.enter()).isFalse();
+        assertThat(full.admit()).isFalse();
+        full.release();
+        assertThat(full.admit()).isTrue();
+        assertThat(full.admit()).isFalse();
     }
 }

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
  * it is what was meant. A step is 100 ms, and is taken by the last call that ends in it.
  */
 class AdmissionStepsTest {
-    private static final int MOST = 100;
+    private static final int MAX = 100;
     private static final long STEP = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Times are counted in these, so that none is rounded. */
@@ -28,24 +28,24 @@ class AdmissionStepsTest {
     private static final long GIVEN = 2560 * UNIT;
 
     private final AtomicInteger all = new AtomicInteger();
-    private final AdmissionLimit.Group limit = new AdmissionLimit(MOST, all, 0).group(0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(MAX, all, 0).group(0);
     private long now;
 
     /** One call runs throughout: no other is ever alone. */
     @BeforeEach
     void begin() {
-        assertThat(limit.enter()).isTrue();
+        assertThat(limit.admit()).isTrue();
     }
 
     private void enter(int calls) {
         for (int i = 0; i < calls; i++) {
-            assertThat(limit.enter()).isTrue();
+            assertThat(limit.admit()).isTrue();
         }
     }
 
     private void end(long took, long given, boolean isDone) {
         enter(1);
-        limit.leave(now - took, now - took + given, now, isDone);
+        limit.release(now - took, now - took + given, now, isDone);
     }
 
     /** So many calls end, the last of them after so long, and the others before a step is due. */
@@ -66,11 +66,11 @@ class AdmissionStepsTest {
     /** One call is refused. */
     private void refuse() {
         int entered = 0;
-        while (limit.enter()) {
+        while (limit.admit()) {
             entered++;
         }
         for (int i = 0; i < entered; i++) {
-            limit.leave();
+            limit.release();
         }
     }
 
@@ -86,14 +86,14 @@ class AdmissionStepsTest {
     /** Handlers need an eighth of their callers' time: so 9/16 of it may be taken, with the wait. */
     private void learnQuick() {
         step(100, QUICK);
-        expect(MOST);
+        expect(MAX);
     }
 
     @Test
     void whereNothingIsRefusedAndCallsAreQuickThereIsNoLimit() {
         for (int i = 0; i < 50; i++) {
             step(100, QUICK);
-            expect(MOST);
+            expect(MAX);
         }
     }
 
@@ -134,15 +134,15 @@ class AdmissionStepsTest {
     void whereNothingIsRefusedAWaitThatEndangersNobodyIsLeftAlone() {
         learnQuick();
         step(100, SLOW);
-        expect(MOST);
+        expect(MAX);
         // nor does it endanger anybody to take nearly all of one's time, and one late call in 64 may be chance
         step(2 * STEP, 200, GIVEN - UNIT, GIVEN);
-        expect(MOST);
+        expect(MAX);
         stepWithLate(3, 2003 * UNIT);
-        expect(MOST);
+        expect(MAX);
         // above (1 + 9/16) / 2 of their time it is as if calls had been refused
         stepWithLate(4, 1980 * UNIT);
-        expect(MOST);
+        expect(MAX);
         stepWithLate(4, 2003 * UNIT);
         expect(94);
         // and under a limit above 9/16
@@ -162,7 +162,7 @@ class AdmissionStepsTest {
         }
         now++;
         end(SLOW, GIVEN, true);
-        expect(MOST);
+        expect(MAX);
         now++;
         end(SLOW, GIVEN, true);
         // 102 calls of 100 ms
@@ -198,12 +198,12 @@ class AdmissionStepsTest {
         for (int i = 0; i < 100; i++) {
             end(2303 * UNIT, GIVEN, false);
         }
-        expect(MOST);
+        expect(MAX);
         // those that took nine tenths of their time were late
         for (int i = 0; i < 8; i++) {
             end(2304 * UNIT, GIVEN, false);
         }
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     @Test
@@ -213,9 +213,9 @@ class AdmissionStepsTest {
         step(100, GIVEN);
         expect(20);
         // and then left alone until others have ended: for as long as a call takes, and a step
-        limit.leave();
+        limit.release();
         for (int i = 0; i < 24; i++) {
-            limit.leave();
+            limit.release();
         }
         step(100, GIVEN);
         expect(20);
@@ -224,13 +224,13 @@ class AdmissionStepsTest {
         step(100, GIVEN);
         expect(8);
         for (int i = 0; i < 12; i++) {
-            limit.leave();
+            limit.release();
         }
         step(100, GIVEN);
         step(100, GIVEN);
         expect(8);
         step(100, GIVEN);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     private void mixedStep(int late, int quick) {
@@ -255,7 +255,7 @@ class AdmissionStepsTest {
 
     private void leave(int calls) {
         for (int i = 0; i < calls; i++) {
-            limit.leave();
+            limit.release();
         }
     }
 
@@ -374,7 +374,7 @@ class AdmissionStepsTest {
         }
         now++;
         end(QUICK, GIVEN, true);
-        expect(MOST);
+        expect(MAX);
         now += STEP - 1;
         for (int i = 0; i < 51; i++) {
             end(GIVEN, GIVEN, true);
@@ -384,7 +384,7 @@ class AdmissionStepsTest {
         }
         now++;
         end(QUICK, GIVEN, true);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     @Test
@@ -392,7 +392,7 @@ class AdmissionStepsTest {
         learnQuick();
         for (int i = 0; i < 10; i++) {
             step(STEP, 100, QUICK, QUICK);
-            expect(MOST);
+            expect(MAX);
         }
     }
 
@@ -402,7 +402,7 @@ class AdmissionStepsTest {
         step(STEP, 100, 50 * UNIT, 76 * UNIT);
         refuse();
         step(STEP, 100, 50 * UNIT, 76 * UNIT);
-        expect(MOST);
+        expect(MAX);
         // 77 units are more
         refuse();
         stepWithLate(STEP, 4, 74 * UNIT, 77 * UNIT);
@@ -423,7 +423,7 @@ class AdmissionStepsTest {
         }
         now++;
         end(GIVEN, GIVEN, true);
-        expect(MOST);
+        expect(MAX);
         now += STEP - 1;
         for (int i = 0; i < 255; i++) {
             end(QUICK, GIVEN, true);
@@ -434,7 +434,7 @@ class AdmissionStepsTest {
         }
         now += STEP + 1;
         end(GIVEN, GIVEN, true);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     @Test
@@ -451,7 +451,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 20; i++) {
             step(100, QUICK);
         }
-        expect(MOST);
+        expect(MAX);
     }
 
     /** It is on trial for the time of a call otherwise, which strangers may have chosen. */
@@ -616,23 +616,23 @@ class AdmissionStepsTest {
         // a quarter of 64: 40 units less than 320
         step(16, 160 * UNIT);
         lateBeside(QUICK, 349 * UNIT);
-        expect(MOST);
+        expect(MAX);
         lateBeside(QUICK, 350 * UNIT);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     @Test
     void aPauseWithoutCallsSaysNothing() {
         learnQuick();
         refuse();
-        limit.leave();
+        limit.release();
         assertThat(limit.running()).isZero();
         // alone: its end may be followed by nothing
-        assertThat(limit.enter()).isTrue();
-        limit.leave(now, now + GIVEN, now + 1, true);
+        assertThat(limit.admit()).isTrue();
+        limit.release(now, now + GIVEN, now + 1, true);
         enter(1);
         step(2 * STEP + 1, 20, SLOW, GIVEN);
-        expect(MOST);
+        expect(MAX);
         refusingStep(20, SLOW);
         expect(18);
     }
@@ -641,9 +641,9 @@ class AdmissionStepsTest {
     void aShortPauseWithoutCallsSaysWhatASteadyStreamOfThemSays() {
         learnQuick();
         refuse();
-        limit.leave();
-        assertThat(limit.enter()).isTrue();
-        limit.leave(now, now + GIVEN, now + 1, true);
+        limit.release();
+        assertThat(limit.admit()).isTrue();
+        limit.release(now, now + GIVEN, now + 1, true);
         enter(1);
         // 40 calls in 200 ms are 33.6 in the time of one
         step(2 * STEP, 40, SLOW, GIVEN);
@@ -657,7 +657,7 @@ class AdmissionStepsTest {
         step(100, GIVEN);
         expect(20);
         for (int i = 0; i < 41; i++) {
-            limit.leave();
+            limit.release();
         }
         assertThat(limit.running()).isZero();
         now += STEP;
@@ -675,31 +675,31 @@ class AdmissionStepsTest {
         expect(50);
         now += STEP;
         end(QUICK, GIVEN, true);
-        expect(MOST);
+        expect(MAX);
         assertThat(all).hasValue(0);
-        assertThat(limit.enter()).isTrue();
+        assertThat(limit.admit()).isTrue();
     }
 
     /** Else batches of calls that take more than half of their time would be refused for ever after one bad moment. */
     @Test
     void batchesWithNothingBetweenThemAreAllTakenAgainAfterAMomentWithoutThreads() {
         learnQuick();
-        limit.leave();
-        while (limit.limit() > AdmissionLimit.LEAST) {
+        limit.release();
+        while (limit.limit() > AdmissionLimit.MIN) {
             now += 2 * GIVEN;
             expire(limit.limit(), GIVEN, GIVEN);
         }
         int taken = 0;
         for (int batch = 0; batch < 20; batch++) {
             taken = 0;
-            while (taken < 20 && limit.enter()) {
+            while (taken < 20 && limit.admit()) {
                 taken++;
             }
             long began = now;
             // 101 of 168 ms
             now += 1536 * UNIT;
             for (int i = 0; i < taken; i++) {
-                limit.leave(began, began + GIVEN, now, true);
+                limit.release(began, began + GIVEN, now, true);
             }
             now += STEP;
         }
@@ -744,7 +744,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 10; i++) {
             refuse();
             step(2 * STEP, 200, GIVEN - UNIT, GIVEN);
-            expect(MOST);
+            expect(MAX);
         }
     }
 
@@ -766,9 +766,9 @@ class AdmissionStepsTest {
         learnQuick();
         // a quarter more than 320 units
         lateBeside(QUICK, 399 * UNIT);
-        expect(MOST);
+        expect(MAX);
         lateBeside(QUICK, 400 * UNIT);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     @Test
@@ -776,15 +776,15 @@ class AdmissionStepsTest {
         long own = 2048 * UNIT;
         step(2 * STEP, 100, own, GIVEN);
         lateBeside(own, 1919 * UNIT);
-        expect(MOST);
+        expect(MAX);
         lateBeside(own, 1920 * UNIT);
         // no more than a quarter above what calls take that do not wait: whatever is late, no limit helps
-        expect(MOST);
+        expect(MAX);
         now += STEP;
         for (int i = 0; i < 8; i++) {
             end(2 * GIVEN, 1920 * UNIT, true);
         }
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     /** No result, in more than nine tenths of their time. */
@@ -801,9 +801,9 @@ class AdmissionStepsTest {
     void whatTakesAQuarterMoreThanEverHasWaited() {
         learnQuick();
         lateWithoutResult(399 * UNIT, 430 * UNIT);
-        expect(MOST);
+        expect(MAX);
         lateWithoutResult(400 * UNIT, 430 * UNIT);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     @Test
@@ -813,7 +813,7 @@ class AdmissionStepsTest {
             step(100, 640 * UNIT);
         }
         lateWithoutResult(760 * UNIT, 820 * UNIT);
-        expect(MOST);
+        expect(MAX);
     }
 
     @Test
@@ -823,7 +823,7 @@ class AdmissionStepsTest {
             refusingStep(100, 640 * UNIT);
         }
         lateWithoutResult(760 * UNIT, 820 * UNIT);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     /** However long: they may all have waited. */
@@ -856,7 +856,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             step(8, GIVEN);
         }
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
         step(8, SLOW);
         step(8, SLOW);
         // 8 calls are 13 in their time, of which three quarters are 10: half of the way up
@@ -883,19 +883,19 @@ class AdmissionStepsTest {
     void aConnectionRunsAsManyAsAreFreeAndOneMore() {
         AdmissionLimit.Group fresh = new AdmissionLimit(10, new AtomicInteger(), 0).group(0);
         int own = 0;
-        while (fresh.enter(own, 0)) {
+        while (fresh.admit(own, 0)) {
             own++;
         }
         assertThat(own).isEqualTo(6);
         assertThat(fresh.running()).isEqualTo(6);
-        assertThat(fresh.enter(4, 0)).isTrue();
-        assertThat(fresh.enter(4, 0)).isFalse();
-        assertThat(fresh.enter(3, 0)).isTrue();
-        assertThat(fresh.enter(3, 0)).isFalse();
-        assertThat(fresh.enter(0, 0)).isTrue();
-        assertThat(fresh.enter(2, 0)).isFalse();
-        assertThat(fresh.enter(1, 0)).isTrue();
-        assertThat(fresh.enter(0, 0)).isFalse();
+        assertThat(fresh.admit(4, 0)).isTrue();
+        assertThat(fresh.admit(4, 0)).isFalse();
+        assertThat(fresh.admit(3, 0)).isTrue();
+        assertThat(fresh.admit(3, 0)).isFalse();
+        assertThat(fresh.admit(0, 0)).isTrue();
+        assertThat(fresh.admit(2, 0)).isFalse();
+        assertThat(fresh.admit(1, 0)).isTrue();
+        assertThat(fresh.admit(0, 0)).isFalse();
         assertThat(fresh.running()).isEqualTo(10);
     }
 
@@ -906,14 +906,14 @@ class AdmissionStepsTest {
         refusingStep(100, SLOW);
         expect(94);
         int own = 0;
-        while (limit.enter(own, own)) {
+        while (limit.admit(own, own)) {
             own++;
         }
         // one runs besides
         assertThat(own).isEqualTo(47);
-        assertThat(limit.enter(47, 47)).isFalse();
-        assertThat(limit.enter(40, 0)).isTrue();
-        for (int other = 1; limit.enter(other, other); other++) {}
+        assertThat(limit.admit(47, 47)).isFalse();
+        assertThat(limit.admit(40, 0)).isTrue();
+        for (int other = 1; limit.admit(other, other); other++) {}
         assertThat(limit.running()).isEqualTo(72);
     }
 
@@ -921,9 +921,9 @@ class AdmissionStepsTest {
     void whoIsRefusedOverItsShareDoesNotSayThatTheLimitIsUsedUp() {
         learnQuick();
         enter(59);
-        assertThat(limit.enter(41, 41)).isFalse();
+        assertThat(limit.admit(41, 41)).isFalse();
         step(100, SLOW);
-        expect(MOST);
+        expect(MAX);
     }
 
     @Test
@@ -933,18 +933,18 @@ class AdmissionStepsTest {
         step(100, GIVEN);
         expect(20);
         for (int i = 0; i < 41; i++) {
-            limit.leave();
+            limit.release();
         }
         int own = 0;
-        while (limit.enter(own, own)) {
+        while (limit.admit(own, own)) {
             own++;
         }
         assertThat(own).isEqualTo(20);
-        assertThat(limit.enter(0, 0)).isFalse();
+        assertThat(limit.admit(0, 0)).isFalse();
         // from now on what ends is for the other one, also while that runs nothing
-        limit.leave();
-        assertThat(limit.enter(19, 19)).isFalse();
-        assertThat(limit.enter(0, 0)).isTrue();
+        limit.release();
+        assertThat(limit.admit(19, 19)).isFalse();
+        assertThat(limit.admit(0, 0)).isTrue();
     }
 
     /** So many calls wait for this time, of which they have so much, and do not begin. */
@@ -964,7 +964,7 @@ class AdmissionStepsTest {
             end(QUICK, GIVEN, true);
         }
         expire(8, GIVEN, GIVEN);
-        expect(MOST);
+        expect(MAX);
         now++;
         expire(1, GIVEN, GIVEN);
         expect(20);
@@ -979,7 +979,7 @@ class AdmissionStepsTest {
         expire(8, GIVEN, GIVEN);
         expect(40);
         for (int i = 0; i < 60; i++) {
-            limit.leave();
+            limit.release();
         }
         now += GIVEN - 1;
         expire(8, GIVEN, GIVEN);
@@ -997,9 +997,9 @@ class AdmissionStepsTest {
         expire(20, GIVEN / 2, GIVEN);
         // a quarter more than 320 units is what a call needs that does not wait
         expire(20, 399 * UNIT, 399 * UNIT);
-        expect(MOST);
+        expect(MAX);
         step(100, QUICK);
-        expect(MOST);
+        expect(MAX);
     }
 
     @Test
@@ -1008,7 +1008,7 @@ class AdmissionStepsTest {
         enter(40);
         now += STEP;
         expire(8, 2304 * UNIT - 1, GIVEN);
-        expect(MOST);
+        expect(MAX);
         expire(8, 2304 * UNIT, GIVEN);
         expect(20);
     }
@@ -1034,7 +1034,7 @@ class AdmissionStepsTest {
         expire(19, GIVEN, GIVEN);
         now++;
         expire(1, GIVEN, GIVEN);
-        expect(MOST);
+        expect(MAX);
     }
 
     @Test
@@ -1054,12 +1054,12 @@ class AdmissionStepsTest {
     void aPauseBehindALoneCallThatDidNotBeginSaysNothing() {
         learnQuick();
         refuse();
-        limit.leave();
+        limit.release();
         expire(1, QUICK, GIVEN);
         assertThat(limit.running()).isZero();
         enter(1);
         step(2 * STEP + 1, 20, SLOW, GIVEN);
-        expect(MOST);
+        expect(MAX);
     }
 
     @Test
@@ -1085,7 +1085,7 @@ class AdmissionStepsTest {
         learnQuick();
         // 56 of 796/1024 and one of 1: 800/1024 in the mean, which is (1 + 9/16) / 2
         stepWithLate(2 * STEP, 57, 1, 1990 * UNIT, GIVEN);
-        expect(MOST);
+        expect(MAX);
         // 57 calls in 200 ms are 47.8 in the time of one, of which 9/16 are 26
         stepWithLate(2 * STEP, 57, 1, 1993 * UNIT, GIVEN);
         expect(26);
@@ -1135,7 +1135,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             step(8, GIVEN);
         }
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
         step(8, SLOW);
         step(8, SLOW);
         // they need three quarters: ten calls are 16.8 in their time, of which 7/8 are 14.7, and half of the way up
@@ -1154,7 +1154,7 @@ class AdmissionStepsTest {
         }
         refuse();
         step(2880 * UNIT, 16, SLOW, GIVEN);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     /** Eight run under a limit of eight, and the next step is overdue. */
@@ -1170,7 +1170,7 @@ class AdmissionStepsTest {
     /** So many of those that run end, and others come. */
     private void replace(int calls) {
         for (int i = 0; i < calls; i++) {
-            limit.leave(now - QUICK, now - QUICK + GIVEN, now, true);
+            limit.release(now - QUICK, now - QUICK + GIVEN, now, true);
             enter(1);
         }
     }
@@ -1245,7 +1245,7 @@ class AdmissionStepsTest {
         expect(16);
         now++;
         end(GIVEN, GIVEN, true);
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
     }
 
     @Test
@@ -1256,7 +1256,7 @@ class AdmissionStepsTest {
         refuse();
         // 12 calls of 157 ms are 12.8 in their time, of which 9/16 are 7.2: half of the way down are 50, of 100
         step(2400 * UNIT, 12, SLOW, GIVEN);
-        expect(MOST);
+        expect(MAX);
     }
 
     /** What was the least until 15 s is known until 30 s, also where it has always been the same. */
@@ -1286,8 +1286,8 @@ class AdmissionStepsTest {
         }
         for (int i = 0; i < 20; i++) {
             now += i == 19 ? 1 : 0;
-            limit.leave(now - LONG, now - LONG + PATIENT, now, true);
-            limit.enter();
+            limit.release(now - LONG, now - LONG + PATIENT, now, true);
+            limit.admit();
         }
     }
 
@@ -1306,7 +1306,7 @@ class AdmissionStepsTest {
         patientStep(3000, 3 * UNIT, PATIENT);
         for (int i = 0; i < 300; i++) {
             hastyStep();
-            expect(MOST);
+            expect(MAX);
         }
     }
 
@@ -1318,7 +1318,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 300; i++) {
             step(STEP, 100, 3 * UNIT, PATIENT);
             hastyStep();
-            expect(MOST);
+            expect(MAX);
         }
     }
 
@@ -1330,7 +1330,7 @@ class AdmissionStepsTest {
         patientStep(12_000, 3 * UNIT, PATIENT);
         hastyStep();
         hastyStep();
-        assertThat(limit.limit()).isLessThan(MOST / 2);
+        assertThat(limit.limit()).isLessThan(MAX / 2);
     }
 
     /** A few callers who give hardly more than the handler takes do not decide for the others then. */
@@ -1340,7 +1340,7 @@ class AdmissionStepsTest {
         for (int i = 0; i < 8; i++) {
             refusingStep(8, GIVEN);
         }
-        expect(AdmissionLimit.LEAST);
+        expect(AdmissionLimit.MIN);
         for (int i = 0; i < 10; i++) {
             refuse();
             now += STEP - 1;

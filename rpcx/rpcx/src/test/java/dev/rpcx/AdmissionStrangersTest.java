@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * that has nothing to wait for: a handler works as long as it works, however many run. By a simulated clock.
  */
 class AdmissionStrangersTest {
-    private static final int MOST = 10_000;
+    private static final int MAX = 10_000;
     private static final int HONEST_CONNECTIONS = 8;
 
     /** What happens at a time, in the order of its number. */
@@ -35,7 +35,8 @@ class AdmissionStrangersTest {
 
     private final SplittableRandom random = new SplittableRandom(1);
     private final Ledger ledger = new Ledger("a server of this test", Map.of(), Map.of(), Integer.MAX_VALUE);
-    private final AdmissionLimit limit = new AdmissionLimit(MOST, new AtomicInteger(), 0, true, ledger.groups()::each);
+    private final AdmissionLimit limit =
+            new AdmissionLimit(MAX, new AtomicInteger(), 0, true, ledger.groups()::groupsPerAddress);
     private final PriorityQueue<Event> events = new PriorityQueue<>();
     private final int[] running = new int[HONEST_CONNECTIONS + 100];
     private int number;
@@ -77,7 +78,7 @@ class AdmissionStrangersTest {
     /** @return false if the call was refused */
     private boolean call(int connection, double takes, double given) {
         AdmissionLimit.Group of = limit.group(account(connection).group());
-        if (!of.enter(running[connection], running[connection])) {
+        if (!of.admit(running[connection], running[connection])) {
             of.refused(nanos(now));
             return false;
         }
@@ -86,7 +87,7 @@ class AdmissionStrangersTest {
         at(now + Math.min(takes, given), () -> {
             running[connection]--;
             good += connection < HONEST_CONNECTIONS && takes < given ? 1 : 0;
-            of.leave(nanos(began), nanos(began + given), nanos(now), takes < given);
+            of.release(nanos(began), nanos(began + given), nanos(now), takes < given);
         });
         return true;
     }

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * them in time; after it fewer do, for one reason or another. Then how connections share a limit.
  */
 class AdmissionTrialTest {
-    private static final int MOST = 1000;
+    private static final int MAX = 1000;
     private static final long MS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long STEP = 100 * MS;
 
@@ -34,7 +34,7 @@ class AdmissionTrialTest {
     /** 168 ms. */
     private static final long GIVEN = 2560 * UNIT;
 
-    private final AdmissionLimit.Group limit = new AdmissionLimit(MOST, new AtomicInteger(), 0).group(0);
+    private final AdmissionLimit.Group limit = new AdmissionLimit(MAX, new AtomicInteger(), 0).group(0);
     private long now;
 
     /** One call runs throughout, and calls are known to take 21 ms. */
@@ -43,23 +43,23 @@ class AdmissionTrialTest {
         enter(1 + 100);
         for (int i = 1; i <= 100; i++) {
             now = i < 100 ? STEP - 1 : STEP;
-            limit.leave(now - QUICK, now - QUICK + GIVEN, now, true);
+            limit.release(now - QUICK, now - QUICK + GIVEN, now, true);
         }
         enter(600);
     }
 
     private void enter(int calls) {
         for (int i = 0; i < calls; i++) {
-            assertThat(limit.enter()).isTrue();
+            assertThat(limit.admit()).isTrue();
         }
     }
 
     private void done() {
-        limit.leave(now - SLOW, now - SLOW + GIVEN, now, true);
+        limit.release(now - SLOW, now - SLOW + GIVEN, now, true);
     }
 
     private void late(long given) {
-        limit.leave(now - given, now, now, false);
+        limit.release(now - given, now, now, false);
     }
 
     /** After so long that many end, the late ones first, and at once. */
@@ -165,7 +165,7 @@ class AdmissionTrialTest {
     void aLimitThatHasNotBeenHalvedIsNotBroughtBackByThoseThatAreRefused() {
         now += 10 * STEP;
         limit.refused(now);
-        assertThat(limit.limit()).isEqualTo(MOST);
+        assertThat(limit.limit()).isEqualTo(MAX);
     }
 
     @ParameterizedTest
@@ -199,10 +199,10 @@ class AdmissionTrialTest {
         int low = limit.limit();
         assertThat(low).isLessThan(100);
         while (limit.running() > 1) {
-            limit.leave();
+            limit.release();
         }
         for (int round = 0; round < 3; round++) {
-            while (limit.enter()) {
+            while (limit.admit()) {
                 // holds a place
             }
             int held = limit.limit();
@@ -216,25 +216,25 @@ class AdmissionTrialTest {
             assertThat(limit.limit()).isEqualTo(held);
             now++;
             limit.refused(now);
-            assertThat(limit.limit()).isEqualTo(Math.min(MOST, 2 * held));
+            assertThat(limit.limit()).isEqualTo(Math.min(MAX, 2 * held));
         }
     }
 
     @Test
     void ofALongPollNothingIsLearnt() {
-        AdmissionLimit.Group fixed = new AdmissionLimit(MOST, new AtomicInteger(), 0, false, () -> 1).group(0);
+        AdmissionLimit.Group fixed = new AdmissionLimit(MAX, new AtomicInteger(), 0, false, () -> 1).group(0);
         long second = TimeUnit.SECONDS.toNanos(1);
         for (int i = 1; i <= 100; i++) {
             for (int k = 0; k < 40; k++) {
-                assertThat(fixed.enter()).isTrue();
+                assertThat(fixed.admit()).isTrue();
             }
             for (int k = 0; k < 20; k++) {
-                fixed.leave((i - 1) * second, i * second, i * second, false);
+                fixed.release((i - 1) * second, i * second, i * second, false);
                 fixed.leaveUnbegun((i - 1) * second, i * second, i * second);
             }
             assertThat(fixed.running()).isZero();
         }
-        assertThat(fixed.limit()).isEqualTo(MOST);
+        assertThat(fixed.limit()).isEqualTo(MAX);
     }
 
     /** 60 of 120 in time where 120 of 300 were: the limit is what it was. */
@@ -245,7 +245,7 @@ class AdmissionTrialTest {
     }
 
     private void refuse() {
-        while (limit.enter()) {
+        while (limit.admit()) {
             // holds a place
         }
     }
@@ -299,7 +299,7 @@ class AdmissionTrialTest {
         assertThat(limit.limit()).isEqualTo(before);
         now += 2 * MS;
         limit.refused(now);
-        assertThat(limit.limit()).isEqualTo(MOST);
+        assertThat(limit.limit()).isEqualTo(MAX);
     }
 
     /** What the rate was before an earlier cut says nothing of calls that do not begin. */
@@ -320,7 +320,7 @@ class AdmissionTrialTest {
     /** One call is refused. */
     private void refuseOne() {
         int entered = 0;
-        while (limit.enter()) {
+        while (limit.admit()) {
             entered++;
         }
         leave(limit, entered);
@@ -358,11 +358,11 @@ class AdmissionTrialTest {
     void itDoesNotMatterWhereTheClockBegins(long begin) {
         AdmissionLimit.Group some = new AdmissionLimit(100, new AtomicInteger(), begin).group(0);
         now = begin;
-        assertThat(some.enter()).isTrue();
+        assertThat(some.admit()).isTrue();
         end(some, 100, QUICK);
         assertThat(some.limit()).isEqualTo(100);
         for (int i = 0; i < 40; i++) {
-            assertThat(some.enter()).isTrue();
+            assertThat(some.admit()).isTrue();
         }
         end(some, 100, GIVEN);
         assertThat(some.limit()).isEqualTo(20);
@@ -370,7 +370,7 @@ class AdmissionTrialTest {
         // one that is alone and in good time
         end(some, 1, QUICK);
         assertThat(some.limit()).isEqualTo(40);
-        while (some.enter()) {
+        while (some.admit()) {
             // holds a place
         }
         now += 10 * STEP;
@@ -386,8 +386,8 @@ class AdmissionTrialTest {
         now += STEP - 1;
         for (int i = 0; i < calls; i++) {
             now += i == calls - 1 ? 1 : 0;
-            assertThat(limit.enter()).isTrue();
-            limit.leave(now - took, now - took + GIVEN, now, true);
+            assertThat(limit.admit()).isTrue();
+            limit.release(now - took, now - took + GIVEN, now, true);
         }
     }
 
@@ -400,7 +400,7 @@ class AdmissionTrialTest {
     /** Its share of all methods' handlers does not count here. @return how many it runs then */
     private static int enterAll(AdmissionLimit.Group limit, int own) {
         int running = own;
-        while (limit.enter(0, running)) {
+        while (limit.admit(0, running)) {
             running++;
         }
         return running;
@@ -418,7 +418,7 @@ class AdmissionTrialTest {
     void onceAnotherIsRefusedItHasItsShareForTenSteps() {
         AdmissionLimit.Group ten = ofTen();
         assertThat(enterAll(ten, 0)).isEqualTo(10);
-        assertThat(ten.enter(0, 0)).isFalse();
+        assertThat(ten.admit(0, 0)).isFalse();
         leave(ten, 10);
         for (int steps = 0; steps < 10; steps++) {
             assertThat(enterAll(ten, 0)).as("after %s steps", steps).isEqualTo(6);
@@ -432,13 +432,13 @@ class AdmissionTrialTest {
     void thatTimeBeginsAgainWithEachCallOfAnother() {
         AdmissionLimit.Group ten = ofTen();
         assertThat(enterAll(ten, 0)).isEqualTo(10);
-        assertThat(ten.enter(0, 0)).isFalse();
+        assertThat(ten.admit(0, 0)).isFalse();
         leave(ten, 10);
         for (int steps = 0; steps < 9; steps++) {
             quickStep(ten, steps + 1);
         }
         assertThat(enterAll(ten, 0)).isEqualTo(6);
-        assertThat(ten.enter(0, 0)).isTrue();
+        assertThat(ten.admit(0, 0)).isTrue();
         leave(ten, 7);
         for (int steps = 9; steps < 18; steps++) {
             quickStep(ten, steps + 1);
@@ -451,7 +451,7 @@ class AdmissionTrialTest {
 
     private static void leave(AdmissionLimit.Group limit, int calls) {
         for (int i = 0; i < calls; i++) {
-            limit.leave();
+            limit.release();
         }
     }
 
@@ -459,11 +459,11 @@ class AdmissionTrialTest {
     private static void quickStep(AdmissionLimit.Group limit, int number) {
         long at = number * STEP;
         for (int i = 0; i < 2; i++) {
-            assertThat(limit.enter(0, i)).isTrue();
+            assertThat(limit.admit(0, i)).isTrue();
         }
         for (int i = 0; i < 8; i++) {
-            limit.leave(at - QUICK, at - QUICK + GIVEN, at, true);
-            assertThat(limit.enter(0, 1)).isTrue();
+            limit.release(at - QUICK, at - QUICK + GIVEN, at, true);
+            assertThat(limit.admit(0, 1)).isTrue();
         }
         leave(limit, 2);
     }

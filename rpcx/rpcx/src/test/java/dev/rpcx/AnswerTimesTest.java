@@ -47,10 +47,10 @@ class AnswerTimesTest {
 
     @Test
     void theFirstAnswerAndOneInSixteenAreLookedAt() {
-        assertThat(times.isWanted(3)).isTrue();
+        assertThat(times.isSampled(3)).isTrue();
         times.answered(0, 0);
-        assertThat(times.isWanted(3)).isFalse();
-        assertThat(times.isWanted(32)).isTrue();
+        assertThat(times.isSampled(3)).isFalse();
+        assertThat(times.isSampled(32)).isTrue();
         assertThat(times.isEnough(2)).isTrue();
     }
 }

@@ -104,7 +104,7 @@ class BadInstancesTest {
                 .orElseThrow();
         await().until(() -> {
             calls.echo("x");
-            return address.health().isOut();
+            return address.health().isEjected();
         });
     }
 
@@ -179,7 +179,7 @@ class BadInstancesTest {
                 for (int i = 0; i < 20; i++) {
                     made.add(calls.echoLater("x"));
                 }
-                return address.health().isOut();
+                return address.health().isEjected();
             });
             for (CompletableFuture<String> call : made) {
                 call.handle((reply, failure) -> reply).get(20, TimeUnit.SECONDS);
@@ -260,7 +260,7 @@ class BadInstancesTest {
                                 RPCXException.class, e -> assertThat(e.code()).isEqualTo(RPCXException.Code.NOT_FOUND));
             }
             for (ClientAddress address : cluster().chooser().all) {
-                assertThat(address.health().isOut()).isFalse();
+                assertThat(address.health().isEjected()).isFalse();
             }
         }
     }
@@ -295,7 +295,7 @@ class BadInstancesTest {
                 Unpooled.EMPTY_BUFFER,
                 (request, peer) -> peer.error(request.id(), RPCXException.Code.NOT_FOUND))) {
             Calls calls = calls(bad);
-            for (int i = 0; i < 2 * RefusalBudget.MOST; i++) {
+            for (int i = 0; i < 2 * RefusalBudget.MAX; i++) {
                 assertThatThrownBy(() -> calls.nowhere("x")).isInstanceOf(RPCXException.class);
             }
             for (int i = 0; i < CALLS; i++) {
@@ -317,7 +317,7 @@ class BadInstancesTest {
                 });
             }
             for (ClientAddress address : cluster().chooser().all) {
-                assertThat(address.health().isOut()).isFalse();
+                assertThat(address.health().isEjected()).isFalse();
             }
         }
     }

@@ -57,8 +57,8 @@ class CallListTest {
     private List<ServerCall> inOrder() {
         List<ServerCall> found = new ArrayList<>();
         ServerCall before = null;
-        for (ServerCall call = list.first(); call != null; call = call.onLoop.following) {
-            assertThat(call.onLoop.previous).isSameAs(before);
+        for (ServerCall call = list.first(); call != null; call = call.loopState.following) {
+            assertThat(call.loopState.previous).isSameAs(before);
             assertThat(list.contains(call)).isTrue();
             found.add(call);
             before = call;
@@ -101,13 +101,13 @@ class CallListTest {
     void whatIsTakenOutHasItsNeighboursLookedAtAndNoOther() {
         List<ServerCall> calls = calls(7);
         // whoever goes along the list from either end, or from the call, never comes back from here
-        calls.get(1).onLoop.following = calls.get(1);
-        calls.get(1).onLoop.previous = calls.get(1);
-        calls.get(5).onLoop.following = calls.get(5);
-        calls.get(5).onLoop.previous = calls.get(5);
+        calls.get(1).loopState.following = calls.get(1);
+        calls.get(1).loopState.previous = calls.get(1);
+        calls.get(5).loopState.following = calls.get(5);
+        calls.get(5).loopState.previous = calls.get(5);
         list.remove(calls.get(3));
-        assertThat(calls.get(2).onLoop.following).isSameAs(calls.get(4));
-        assertThat(calls.get(4).onLoop.previous).isSameAs(calls.get(2));
+        assertThat(calls.get(2).loopState.following).isSameAs(calls.get(4));
+        assertThat(calls.get(4).loopState.previous).isSameAs(calls.get(2));
     }
 
     @Test
@@ -117,7 +117,7 @@ class CallListTest {
         List<ServerCall> calls = calls(3);
         assertThat(list.size()).isEqualTo(3);
         ServerCall call = calls.get(1);
-        long addition = call.onLoop.addition;
+        long addition = call.loopState.addition;
         assertThat(addition).isEqualTo(2);
         assertThat(list.hasKept(call, addition)).isTrue();
         assertThat(list.hasKept(call, addition + 1)).isFalse();

@@ -27,7 +27,7 @@ class CallSlotsAloneTest {
         ClientCall third = slots.acquire(0);
         assertThat(List.of(first.slot, second.slot, third.slot)).containsExactly(0, 1, 2);
         assertThat(first.deadlineNanos).isEqualTo(7);
-        assertThat(slots.top()).isEqualTo(3);
+        assertThat(slots.createdCount()).isEqualTo(3);
         assertThat(slots.taken()).isEqualTo(3);
         slots.release(third);
         slots.release(first);
@@ -35,7 +35,7 @@ class CallSlotsAloneTest {
         assertThat(slots.acquire(0)).isSameAs(first);
         assertThat(slots.acquire(0)).isSameAs(third);
         assertThat(slots.taken()).isEqualTo(3);
-        assertThat(slots.top()).isEqualTo(3);
+        assertThat(slots.createdCount()).isEqualTo(3);
     }
 
     @Test
@@ -51,7 +51,7 @@ class CallSlotsAloneTest {
             assertThat(e.code()).isEqualTo(RPCXException.Code.OVERLOADED);
             assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         });
-        assertThat(slots.top()).isEqualTo(2);
+        assertThat(slots.createdCount()).isEqualTo(2);
         slots.release(first);
         assertThat(slots.isFull()).isFalse();
         assertThat(slots.acquire(0)).isSameAs(first);

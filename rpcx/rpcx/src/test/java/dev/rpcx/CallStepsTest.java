@@ -116,7 +116,7 @@ class CallStepsTest {
 
     private CallThreads.Steps steps(String method) {
         CallThreads.Steps steps = threads.stepsOf(new OneCall(method));
-        context.goesOnBy(steps);
+        context.setSteps(steps);
         return steps;
     }
 
@@ -225,7 +225,7 @@ class CallStepsTest {
         assertThat(failure(refused)).hasMessageContaining("the server has no thread for the call");
         List<String> told = new ArrayList<>();
         threads.signalsOf(new OneCall("there")).execute(() -> told.add("signal"));
-        threads.tell(new OneCall("there"), List.of(() -> told.add("told")));
+        threads.runCallbacks(new OneCall("there"), List.of(() -> told.add("told")));
         runAll();
         assertThat(told).containsExactly("signal", "told");
         assertThat(context.hasThreads()).isFalse();
@@ -347,7 +347,7 @@ class CallStepsTest {
     @Test
     void whatOneWhoIsToldThrowsKeepsTheOthersFromNothing() {
         List<String> told = new ArrayList<>();
-        threads.tell(
+        threads.runCallbacks(
                 new OneCall("there"),
                 List.of(
                         () -> {

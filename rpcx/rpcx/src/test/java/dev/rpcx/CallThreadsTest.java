@@ -37,7 +37,7 @@ class CallThreadsTest {
             }
 
             @Override
-            public void leaveNow(boolean isDone) {
+            public void releaseAdmission(boolean isDone) {
                 assertThat(context.hasThreads()).isTrue();
                 left.add(isDone);
             }
@@ -134,7 +134,7 @@ class CallThreadsTest {
         Runnable signal = () -> {};
         Runnable tried = switch (what) {
             case "signal" -> () -> signals.execute(signal);
-            case "tell" -> () -> threads.tell(call, List.of());
+            case "tell" -> () -> threads.runCallbacks(call, List.of());
             default -> () -> steps.proceed(invocation, of -> null);
         };
         // what is loaded first is loaded here

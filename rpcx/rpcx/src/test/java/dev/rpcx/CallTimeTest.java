@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CallTimeTest {
     private static final int ID = 1 << 16;
     private static final long FOR_EVER_MICROS = 1L << 50;
-    private static final Duration MOST = Duration.ofMinutes(5);
+    private static final Duration MAX = Duration.ofMinutes(5);
 
     @RPCXServer("timed")
     static final class Service {
@@ -59,7 +59,7 @@ class CallTimeTest {
 
     private final HandPlatform platform = new HandPlatform();
     private final Service service = new Service();
-    private Server server = serving(MOST);
+    private Server server = serving(MAX);
     private EmbeddedChannel channel = platform.accept();
 
     private Server serving(Duration most) {
@@ -106,8 +106,8 @@ class CallTimeTest {
     @ValueSource(ints = {Wire.REQUEST, Wire.NOTICE})
     void aCallThatAsksForMoreHasTheLargestTime(int type) {
         call(type, "waits", FOR_EVER_MICROS);
-        assertThat(service.left).containsExactly(MOST.toNanos());
-        pass(MOST.toMillis() - 1);
+        assertThat(service.left).containsExactly(MAX.toNanos());
+        pass(MAX.toMillis() - 1);
         assertThat(service.told).isZero();
         pass(2);
         assertThat(service.told).isEqualTo(1);

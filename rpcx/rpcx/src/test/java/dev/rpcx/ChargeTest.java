@@ -104,7 +104,7 @@ class ChargeTest {
         assertThat(bytes.held()).isZero();
         bytes.release();
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(2 * STEP);
-        account.give(Resource.OBJECT_BYTES, 2 * STEP);
+        account.release(Resource.OBJECT_BYTES, 2 * STEP);
         Charge places = account.charge(Resource.CALLS);
         places.add(3);
         places.handOver(1);
@@ -113,7 +113,7 @@ class ChargeTest {
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(1);
         assertThatThrownBy(() -> places.handOver(1)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> bytes.handOver(0)).isInstanceOf(IllegalArgumentException.class);
-        account.give(Resource.CALLS, 1);
+        account.release(Resource.CALLS, 1);
     }
 
     @Test
@@ -140,12 +140,12 @@ class ChargeTest {
         places.handOver(2);
         assertThat(places.held()).isZero();
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(2);
-        account.give(Resource.CALLS, 2);
+        account.release(Resource.CALLS, 2);
     }
 
     @Test
     void aSmallMessageIsReadWithoutBeingAskedFor() {
-        assertThat(bytes.unasked()).isEqualTo(Uncharged.IDLE_OBJECT_BYTES);
+        assertThat(bytes.unasked()).isEqualTo(UnchargedAllowance.IDLE_OBJECT_BYTES);
     }
 
     @Test

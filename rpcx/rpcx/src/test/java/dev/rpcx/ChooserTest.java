@@ -87,7 +87,7 @@ class ChooserTest {
             assertThat(address.ready()).isNotNull();
         }
         for (int i = 0; i < leftOut; i++) {
-            addresses()[i].health().leaveOut();
+            addresses()[i].health().eject();
         }
         pass(2_000);
         return remote;
@@ -149,7 +149,7 @@ class ChooserTest {
         ByteBuf error = Unpooled.buffer();
         WireError.write(error, RPCXException.refused(RPCXException.Code.UNAVAILABLE, "by the test"));
         say(firstChannel(), RawPeer.frame(Wire.ERROR, 1 << 16, error));
-        assertThat(addresses()[0].health().isOut()).isTrue();
+        assertThat(addresses()[0].health().isEjected()).isTrue();
         call(remote, 100);
         assertThat(load(0)).isZero();
     }
@@ -240,7 +240,7 @@ class ChooserTest {
         ClientAddress out = chooser.all[0];
         ClientAddress well = chooser.all[1];
         assertThat(chooser.hasFreeBeside(well)).isTrue();
-        out.health().leaveOut();
+        out.health().eject();
         assertThat(chooser.hasFreeBeside(well)).isFalse();
         assertThat(chooser.pickBeside(List.of(well))).isNull();
         pass(2_000);
@@ -257,7 +257,7 @@ class ChooserTest {
             names = {"NOT_FOUND", "UNAUTHENTICATED", "OVERLOADED"})
     void whatOneInstanceRefusesDoesNotGoToOneThatIsLeftOut(RPCXException.Code code) {
         Remote remote = twoBehind(Choice.LEAST_LOADED, 0);
-        addresses()[1].health().leaveOut();
+        addresses()[1].health().eject();
         channels.forEach(HandPlatform::written);
         CompletableFuture<String> call = remote.echo(1);
         int asked = 0;

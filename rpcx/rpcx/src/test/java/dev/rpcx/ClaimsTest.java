@@ -252,7 +252,7 @@ class ClaimsTest {
             pass(1);
         }
         assertThat(taken).isEqualTo(2 * FRAMES);
-        assertThat(claims().leaving()).isEqualTo((long) FRAMES * FRAME);
+        assertThat(claims().releasingBytes()).isEqualTo((long) FRAMES * FRAME);
         loops.forEach(EmbeddedChannel::runPendingTasks);
         assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
         assertThat(new Peer("10.0.0.1").claim.set(FRAME, now)).isTrue();
@@ -459,10 +459,10 @@ class ClaimsTest {
         pass(1_000);
         beginElsewhere(AT_ONCE, i -> "10.1.0.1");
         assertThat(ends(early)).as("their loop has not asked").isZero();
-        assertThat(claims().leaving()).isEqualTo((long) AT_ONCE * FRAME);
+        assertThat(claims().releasingBytes()).isEqualTo((long) AT_ONCE * FRAME);
         new Peer("10.2.0.1").begin();
         assertThat(ends(early)).isEqualTo(2 * AT_ONCE);
-        assertThat(claims().leaving()).isZero();
+        assertThat(claims().releasingBytes()).isZero();
         assertThat(held()).isLessThanOrEqualTo((long) FRAMES * FRAME);
     }
 
@@ -493,7 +493,7 @@ class ClaimsTest {
         pass(1_000);
         List<Peer> late = begin(FRAMES - AT_ONCE, i -> "10.0.0.1");
         pass(1_000);
-        assertThat(claims().leaving()).isEqualTo((long) (FRAMES - AT_ONCE) * FRAME);
+        assertThat(claims().releasingBytes()).isEqualTo((long) (FRAMES - AT_ONCE) * FRAME);
         new Peer("10.0.0.1").begin();
         assertThat(ends(own)).isEqualTo(AT_ONCE / 2);
         assertThat(ends(late)).isZero();
@@ -519,15 +519,15 @@ class ClaimsTest {
         pass(1_000);
         Peer late = new Peer("10.1.0.1").begin();
         late.claim.release();
-        assertThat(claims().leaving()).isEqualTo((long) AT_ONCE * FRAME);
+        assertThat(claims().releasingBytes()).isEqualTo((long) AT_ONCE * FRAME);
         List<Peer> chosen = early.stream()
                 .filter(peer -> Objects.requireNonNull(peer.claim.hold()).isChosen())
                 .toList();
         assertThat(chosen).hasSize(AT_ONCE);
         chosen.get(0).claim.release();
-        assertThat(claims().leaving()).isEqualTo((long) (AT_ONCE - 1) * FRAME);
+        assertThat(claims().releasingBytes()).isEqualTo((long) (AT_ONCE - 1) * FRAME);
         chosen.get(1).claim.renew(now);
-        assertThat(claims().leaving()).isEqualTo((long) (AT_ONCE - 2) * FRAME);
+        assertThat(claims().releasingBytes()).isEqualTo((long) (AT_ONCE - 2) * FRAME);
     }
 
     @Test
@@ -611,7 +611,7 @@ class ClaimsTest {
         ended.shutdownGracefully(0, 0, TimeUnit.SECONDS).syncUninterruptibly();
         pass(1_000);
         claims().makeRoom(new Peer("10.1.0.1").claim, FRAME, now);
-        assertThat(claims().leaving()).isZero();
+        assertThat(claims().releasingBytes()).isZero();
         claim.close();
         account.close();
         most.release();
@@ -627,10 +627,10 @@ class ClaimsTest {
         Peer asks = new Peer("10.1.0.1");
         full.loop.fails = true;
         assertThatThrownBy(asks::begin).isInstanceOf(OutOfMemoryError.class);
-        assertThat(claims().leaving()).isZero();
+        assertThat(claims().releasingBytes()).isZero();
         full.loop.fails = false;
         asks.begin();
-        assertThat(claims().leaving()).isEqualTo((long) AT_ONCE * FRAME);
+        assertThat(claims().releasingBytes()).isEqualTo((long) AT_ONCE * FRAME);
         full.runPendingTasks();
         assertThat(ends(elsewhere)).isEqualTo(AT_ONCE);
     }

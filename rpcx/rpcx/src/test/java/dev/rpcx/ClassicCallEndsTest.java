@@ -359,7 +359,7 @@ class ClassicCallEndsTest {
     private long takeAll(Resource kind) {
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
-            while (account.take(kind, step)) {
+            while (account.tryCharge(kind, step)) {
                 taken += step;
             }
         }
@@ -509,7 +509,7 @@ class ClassicCallEndsTest {
     @Test
     void allCallsAreGivenUpBehindAConnectionThatEndsWithoutMemory() {
         serve();
-        server.core().greeted(channel, connection);
+        server.core().register(channel, connection);
         call(1, "asking");
         call(2, "asking");
         handle();
@@ -565,7 +565,7 @@ class ClassicCallEndsTest {
     @ValueSource(booleans = {true, false})
     void callsThatCannotBeCopiedAtTheEndOfTheirConnectionAreGivenUpAllTheSame(boolean isWalked) throws Exception {
         serve();
-        server.core().greeted(channel, connection);
+        server.core().register(channel, connection);
         EmbeddedChannel timing = EmbeddedChannel.builder().ticker(hand.ticker).build();
         loop.timers = timing.eventLoop();
         FullTable table = new FullTable();
@@ -1027,7 +1027,7 @@ class ClassicCallEndsTest {
     /** Of four handlers a connection has three. What it leaves running is in its share. */
     @Test
     void handlersThatGoOnWhenTheirTimeIsOverAreInTheShareOfTheirConnection() {
-        serve(serving().maxRunning(AdmissionLimit.LEAST), null);
+        serve(serving().maxRunning(AdmissionLimit.MIN), null);
         for (int i = 1; i <= 3; i++) {
             call(i, "later");
             handle();
@@ -1046,7 +1046,7 @@ class ClassicCallEndsTest {
 
     @Test
     void handlersThatHaveNotBegunInTheirTimeAreInNoShare() {
-        serve(serving().maxRunning(AdmissionLimit.LEAST), null);
+        serve(serving().maxRunning(AdmissionLimit.MIN), null);
         for (int i = 1; i <= 3; i++) {
             call(i, "echo", "a");
         }
@@ -1072,7 +1072,7 @@ class ClassicCallEndsTest {
     @Test
     void handlersThatGoOnBehindTheirConnectionAreInTheShareOfItsAddress() {
         SocketAddress same = new InetSocketAddress("192.0.2.1", 1);
-        serve(serving().maxRunning(AdmissionLimit.LEAST), same);
+        serve(serving().maxRunning(AdmissionLimit.MIN), same);
         for (int i = 1; i <= 3; i++) {
             call(i, "later");
             handle();
@@ -1138,7 +1138,7 @@ class ClassicCallEndsTest {
         serve();
         pass(SECOND / 2);
         call(1, "laterHere");
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         pass(60 * SECOND - 1);
         assertThat(hasReply()).isFalse();
@@ -1338,7 +1338,7 @@ class ClassicCallEndsTest {
         elsewhere(() -> service.waiting.get(0).complete(exactly(COUNTED_BYTES + 1)));
         channel.runPendingTasks();
         expectError(1, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED, "could not be kept");
-        account.give(Resource.REPLY_BYTES, taken);
+        account.release(Resource.REPLY_BYTES, taken);
     }
 
     @Test
@@ -1470,7 +1470,7 @@ class ClassicCallEndsTest {
     void aConnectionThatIsLeftEndsThoughItsLastReplyCouldNotBeWritten() {
         serve();
         call(1, "laterHere");
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         elsewhere(() -> service.waiting.get(0).complete("a"));
         failOnce();

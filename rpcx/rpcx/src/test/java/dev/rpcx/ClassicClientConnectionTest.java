@@ -267,7 +267,7 @@ class ClassicClientConnectionTest {
         own.runPendingTasks();
         RPCXException refused = RPCXException.refused(RPCXException.Code.INVALID, "\u20ac".repeat(2_000));
         own.writeInbound(Unpooled.wrappedBuffer(ClassicWire.reply(id.get(), null, refused)));
-        assertThat(OwnEnd.isNoRoom(failure(reply))).isTrue();
+        assertThat(LocalFailure.isNoRoom(failure(reply))).isTrue();
         assertThat(failure(reply).executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(own.isOpen()).isTrue();
         own.finishAndReleaseAll();
@@ -490,25 +490,26 @@ class ClassicClientConnectionTest {
         channel.pipeline().fireUserEventTriggered(SocketQueue.NO_ROOM);
         channel.close();
         RPCXException why = failure(reply);
-        assertThat(OwnEnd.is(OwnEnd.Why.NO_ROOM, why)).isTrue();
+        assertThat(LocalFailure.is(LocalFailure.Why.NO_ROOM, why)).isTrue();
         assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
         assertThat(why.executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(why).hasMessageContaining("no room");
-        assertThat(failure(send(HOUR_NANOS))).isInstanceOf(OwnEnd.class);
+        assertThat(failure(send(HOUR_NANOS))).isInstanceOf(LocalFailure.class);
     }
 
     @Test
     void wantOfMemoryInThePipelineIsThisSidesOwn() {
         RPCXFuture<byte[]> reply = send(HOUR_NANOS);
         channel.pipeline().fireExceptionCaught(new OutOfMemoryError("of this test"));
-        assertThat(OwnEnd.is(OwnEnd.Why.NO_ROOM, failure(reply))).isTrue();
+        assertThat(LocalFailure.is(LocalFailure.Why.NO_ROOM, failure(reply))).isTrue();
         assertThat(channel.isOpen()).isFalse();
     }
 
     @Test
     void aCallThatNeverLeftHasThisSidesReason() {
         channel.close();
-        assertThat(OwnEnd.is(OwnEnd.Why.LEFT, failure(send(HOUR_NANOS)))).isTrue();
+        assertThat(LocalFailure.is(LocalFailure.Why.NOT_SENT, failure(send(HOUR_NANOS))))
+                .isTrue();
     }
 
     // ---- a server that reads late
@@ -531,7 +532,7 @@ class ClassicClientConnectionTest {
         channel.close();
         assertThat(failure(left).executed()).isEqualTo(RPCXException.Executed.MAYBE);
         assertThat(failure(waits).executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
-        assertThat(OwnEnd.is(OwnEnd.Why.LEFT, failure(waits))).isTrue();
+        assertThat(LocalFailure.is(LocalFailure.Why.NOT_SENT, failure(waits))).isTrue();
     }
 
     /** As over TLS, whose end waits for what it has queued before. */

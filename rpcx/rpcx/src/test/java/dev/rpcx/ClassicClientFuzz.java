@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 /** A client of the classic wire and a server that does what the input says. Public, as Jazzer asks. */
 public final class ClassicClientFuzz {
     private static final int STEPS = 7;
-    private static final int MOST_CALLS = 64;
+    private static final int MAX_CALLS = 64;
 
     private final HandPlatform platform = new HandPlatform();
     private final Client client =
@@ -58,7 +58,7 @@ public final class ClassicClientFuzz {
             }
             case 2 -> answer(in, which);
             case 3 -> {
-                if (calls.size() < MOST_CALLS) {
+                if (calls.size() < MAX_CALLS) {
                     calls.add(
                             switch (which % 3) {
                                 case 0 -> remote.echo("x".repeat(in.next() * in.next()));

@@ -76,7 +76,7 @@ class ClassicConnectionTest {
         }
 
         @Override
-        public boolean hold(long bytes) {
+        public boolean reserve(long bytes) {
             return true;
         }
 
@@ -87,10 +87,10 @@ class ClassicConnectionTest {
         }
 
         @Override
-        public void passes() {}
+        public void onSkip() {}
 
         @Override
-        public void passed(byte[] begin, int bytes, int length) {
+        public void onSkipped(byte[] begin, int bytes, int length) {
             frames++;
         }
     }

@@ -30,7 +30,7 @@ class ClassicFramesTest {
 
     private final ClassicFrames frames = new ClassicFrames(MAX, MAX_PASSED, new ClassicFrames.Reader() {
         @Override
-        public boolean hold(long bytes) {
+        public boolean reserve(long bytes) {
             if (bytes > room) {
                 return false;
             }
@@ -47,13 +47,13 @@ class ClassicFramesTest {
         }
 
         @Override
-        public void passes() {
+        public void onSkip() {
             room += holding;
             holding = 0;
         }
 
         @Override
-        public void passed(byte[] begin, int bytes, int length) {
+        public void onSkipped(byte[] begin, int bytes, int length) {
             begins.add(Arrays.copyOf(begin, bytes));
             passed.add(length);
         }
@@ -96,15 +96,15 @@ class ClassicFramesTest {
         for (int i = 0; i < lengths.length; i++) {
             assertThat(whole.get(i)).isEqualTo(bytes(lengths[i]));
         }
-        assertThat(frames.isCut()).isFalse();
+        assertThat(frames.isIncomplete()).isFalse();
     }
 
     @Test
     void aFrameThatHasBegunIsCutUntilItsLastByte() {
         ByteBuf in = frame(10);
-        assertThat(frames.isCut()).isFalse();
+        assertThat(frames.isIncomplete()).isFalse();
         read(in, 1, 17);
-        assertThat(frames.isCut()).isTrue();
+        assertThat(frames.isIncomplete()).isTrue();
         assertThat(frames.length()).as("not known before its last byte").isZero();
         read(in, 2, 18);
         assertThat(frames.length()).isZero();
@@ -112,9 +112,9 @@ class ClassicFramesTest {
         assertThat(frames.length()).isEqualTo(10);
         read(in, 9, 20);
         assertThat(frames.beganNanos()).isEqualTo(17);
-        assertThat(frames.isCut()).isTrue();
+        assertThat(frames.isIncomplete()).isTrue();
         read(in, 1, 21);
-        assertThat(frames.isCut()).isFalse();
+        assertThat(frames.isIncomplete()).isFalse();
         assertThat(frames.length()).isZero();
         read(frame(10), 4, 22);
         assertThat(frames.beganNanos()).isEqualTo(22);
@@ -187,7 +187,7 @@ class ClassicFramesTest {
         ByteBuf in = frame(1000);
         read(in, 4 + 200, 0);
         read(in, 100, 0);
-        assertThat(frames.isCut()).isTrue();
+        assertThat(frames.isIncomplete()).isTrue();
         room = Integer.MAX_VALUE;
         readWhole(in.writeBytes(frame(5)));
         assertThat(begins).containsExactly(bytes(64));
@@ -202,7 +202,7 @@ class ClassicFramesTest {
         read(in, 4 + 200, 0);
         assertThat(holding).isEqualTo(256);
         read(in, 500, 0);
-        assertThat(frames.isCut()).isTrue();
+        assertThat(frames.isIncomplete()).isTrue();
         assertThat(holding).isZero();
         assertThat(room).isEqualTo(600);
         readWhole(in);
@@ -232,7 +232,7 @@ class ClassicFramesTest {
     void whatIsForgottenHasNotBegun() {
         read(frame(2001), 70, 0);
         frames.clear();
-        assertThat(frames.isCut()).isFalse();
+        assertThat(frames.isIncomplete()).isFalse();
         readWhole(frame(7));
         assertThat(whole).containsExactly(bytes(7));
         assertThat(passed).isEmpty();

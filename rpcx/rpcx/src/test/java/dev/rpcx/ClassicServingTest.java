@@ -221,7 +221,7 @@ class ClassicServingTest {
             .platform(platform)
             .classic(true)
             .maxCalls(MAX_CALLS)
-            .maxRunning(AdmissionLimit.LEAST)
+            .maxRunning(AdmissionLimit.MIN)
             .maxMessageBytes(MAX_MESSAGE_BYTES)
             .keepAlive(Duration.ofMinutes(1))
             .build()
@@ -328,7 +328,7 @@ class ClassicServingTest {
     private long takeAll(Resource kind) {
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
-            while (account.take(kind, step)) {
+            while (account.tryCharge(kind, step)) {
                 taken += step;
             }
         }
@@ -533,7 +533,7 @@ class ClassicServingTest {
         hand.handleAll(channel);
         // each an array in which five were gathered, and five boxes
         assertThat(account.held(Resource.OBJECT_BYTES))
-                .isGreaterThanOrEqualTo(Awaited.LEFTOVER_BYTES + 3 * (104 + 5 * 16));
+                .isGreaterThanOrEqualTo(PendingResult.LINGERING_BYTES + 3 * (104 + 5 * 16));
         service.waiting.get(0).complete("over");
         assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
     }
@@ -557,14 +557,14 @@ class ClassicServingTest {
         assertThat(account.held(Resource.CALLS)).isEqualTo(1);
         service.waiting.get(0).complete("over");
         assertThat(account.held(Resource.CALLS)).isZero();
-        account.give(Resource.OBJECT_BYTES, taken);
+        account.release(Resource.OBJECT_BYTES, taken);
     }
 
     @Test
     void aServerThatStopsWaitsForNoFutureOfACallerThatIsGone() {
         call(1, "later");
         handle();
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         leave();
         assertThat(server.core().running()).isZero();
@@ -761,7 +761,7 @@ class ClassicServingTest {
         long taken = takeAll(Resource.CALLS);
         call(1, "here", text("a"));
         expectRefusal(1, RPCXException.Code.OVERLOADED, "too many calls under way");
-        account.give(Resource.CALLS, taken);
+        account.release(Resource.CALLS, taken);
         call(1, "here", text("a"));
         expectValue(1, "a");
     }
@@ -812,7 +812,7 @@ class ClassicServingTest {
         long taken = takeAll(Resource.CALLS);
         call(2, "here", large);
         expectRefusal(2, RPCXException.Code.OVERLOADED, "too many calls");
-        account.give(Resource.CALLS, taken);
+        account.release(Resource.CALLS, taken);
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
         for (int i = 1; i <= 3; i++) {
             call(i, "echo", text("a"));
@@ -824,7 +824,7 @@ class ClassicServingTest {
         }
         call(99, "here", large);
         expectRefusal(99, RPCXException.Code.OVERLOADED, "on this connection");
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         call(99, "here", large);
         expectRefusal(99, RPCXException.Code.UNAVAILABLE, "closing");
@@ -895,7 +895,7 @@ class ClassicServingTest {
         // as large as it may be: it is the room that is missing
         call(4, "here", text(exactly(MAX_MESSAGE_BYTES)));
         expectRefusal(4, RPCXException.Code.OVERLOADED, "too many bytes of requests");
-        account.give(Resource.REQUEST_BYTES, taken);
+        account.release(Resource.REQUEST_BYTES, taken);
         call(4, "here", text(exact + "y"));
         expectValue(4, exact + "y");
     }
@@ -912,7 +912,7 @@ class ClassicServingTest {
         channel.writeInbound(frame);
         expectRefusal(5, RPCXException.Code.OVERLOADED, "too many bytes of requests");
         assertThat(account.held(Resource.REQUEST_BYTES)).isEqualTo(taken);
-        account.give(Resource.REQUEST_BYTES, taken);
+        account.release(Resource.REQUEST_BYTES, taken);
     }
 
     @Test
@@ -1001,7 +1001,7 @@ class ClassicServingTest {
         expectError(1, RPCXException.Code.OVERLOADED, RPCXException.Executed.EXECUTED, "could not be kept");
         call(2, "here", text("a"));
         expectValue(2, "a");
-        account.give(Resource.REPLY_BYTES, taken);
+        account.release(Resource.REPLY_BYTES, taken);
     }
 
     @Test
@@ -1014,7 +1014,7 @@ class ClassicServingTest {
         assertThat(channel.isOpen()).isTrue();
         hand.reads(channel, true);
         expectValue(1, "a");
-        account.give(Resource.REPLY_BYTES, taken);
+        account.release(Resource.REPLY_BYTES, taken);
     }
 
     @Test
@@ -1034,7 +1034,7 @@ class ClassicServingTest {
     void aConnectionThatIsLeftFinishesWhatIsUnderWay() {
         call(1, "later");
         handle();
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         assertThat(hasReply()).isFalse();
         call(2, "here", text("a"));
@@ -1047,7 +1047,7 @@ class ClassicServingTest {
     @Test
     void aConnectionThatIsLeftInTheLastMomentOfACallEndsWithIt() {
         call(1, "laterHere");
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         assertThat(channel.isOpen()).isTrue();
         pass(Duration.ofSeconds(65));
@@ -1057,7 +1057,7 @@ class ClassicServingTest {
 
     @Test
     void aConnectionWithoutCallsIsLeftAtOnceAndSaysWhy() {
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         expectRefusal(0, RPCXException.Code.UNAVAILABLE, "closing");
         // that it arrives is what LastFrameTest holds: this channel has no two directions
@@ -1067,7 +1067,7 @@ class ClassicServingTest {
     @Test
     void theEndIsReadAlsoByWhoDidNotRead() {
         hand.reads(channel, false);
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         assertThat(channel.config().isAutoRead()).isTrue();
         hand.reads(channel, true);
@@ -1084,7 +1084,7 @@ class ClassicServingTest {
                 promise.setFailure(new ClosedChannelException());
             }
         });
-        connection.leave();
+        connection.drain();
         channel.runPendingTasks();
         assertThat(channel.isOpen()).isFalse();
     }

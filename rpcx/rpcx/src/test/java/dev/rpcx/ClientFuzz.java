@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 public final class ClientFuzz {
     private static final int STEPS = 9;
     private static final int KINDS = 8;
-    private static final int MOST_CALLS = 64;
+    private static final int MAX_CALLS = 64;
 
     private final HandPlatform platform = new HandPlatform();
     private final Client client =
@@ -110,7 +110,7 @@ public final class ClientFuzz {
     }
 
     private void call(FuzzInput in, int which) {
-        if (calls.size() + takers.size() > MOST_CALLS) {
+        if (calls.size() + takers.size() > MAX_CALLS) {
             return;
         }
         switch (which % KINDS) {

@@ -23,7 +23,7 @@ class ClientMemoryTest {
     private static final int BYTES = 100_000;
 
     /** What a free slot may keep that nobody counts. */
-    private static final int MOST_FREE_BYTES = 512;
+    private static final int MAX_FREE_BYTES = 512;
 
     @RPCXServer("large")
     static final class Large {
@@ -92,7 +92,7 @@ class ClientMemoryTest {
 
     private static long bytes(ClientConnection connection) {
         long bytes = 0;
-        for (int slot = 0; slot < connection.slots.top(); slot++) {
+        for (int slot = 0; slot < connection.slots.createdCount(); slot++) {
             bytes += connection.slots.at(slot).body.capacity();
         }
         return bytes;
@@ -112,8 +112,8 @@ class ClientMemoryTest {
     @Test
     void aBurstOfLargeRepliesLeavesNoMoreThanTheBoundOfAConnection() throws Exception {
         burst();
-        assertThat(connection().slots.top()).isEqualTo(CALLS);
-        long small = CALLS * (long) MOST_FREE_BYTES;
+        assertThat(connection().slots.createdCount()).isEqualTo(CALLS);
+        long small = CALLS * (long) MAX_FREE_BYTES;
         long mostKept = client.core().ledger().mostOfConnection(Resource.KEPT_BYTES);
         assertThat(bytes(connection())).isBetween(1L, mostKept + small);
         assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isBetween(1L, mostKept);
@@ -124,7 +124,7 @@ class ClientMemoryTest {
     void whatIsKeptIsGivenBackWhenNothingNeedsItAnyMore() throws Exception {
         burst();
         await().until(() -> client.core().ledger().held(Resource.KEPT_BYTES) == 0);
-        assertThat(bytes(connection())).isLessThanOrEqualTo(CALLS * (long) MOST_FREE_BYTES);
+        assertThat(bytes(connection())).isLessThanOrEqualTo(CALLS * (long) MAX_FREE_BYTES);
         assertThat(calls.echo("still")).isEqualTo("still");
     }
 
@@ -141,8 +141,8 @@ class ClientMemoryTest {
         for (CompletableFuture<Integer> one : all) {
             assertThat(one.get(30, TimeUnit.SECONDS)).isEqualTo(1_200);
         }
-        assertThat(connection().slots.top()).isEqualTo(CALLS);
-        await().until(() -> bytes(connection()) <= CALLS * (long) MOST_FREE_BYTES);
+        assertThat(connection().slots.createdCount()).isEqualTo(CALLS);
+        await().until(() -> bytes(connection()) <= CALLS * (long) MAX_FREE_BYTES);
         assertThat(calls.echo("still")).isEqualTo("still");
     }
 
@@ -152,7 +152,7 @@ class ClientMemoryTest {
         ClientConnection connection = connection();
         client.close();
         assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isZero();
-        assertThat(bytes(connection)).isLessThanOrEqualTo(CALLS * (long) MOST_FREE_BYTES);
+        assertThat(bytes(connection)).isLessThanOrEqualTo(CALLS * (long) MAX_FREE_BYTES);
     }
 
     /** A server begins a reply, and never ends it. */

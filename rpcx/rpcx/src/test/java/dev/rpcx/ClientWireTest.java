@@ -350,7 +350,7 @@ class ClientWireTest {
         send(Wire.DICTIONARY, 0);
         expect(Wire.ERROR);
         assertThat(connection().isUsable()).isFalse();
-        assertThat(connection().isLeft()).isTrue();
+        assertThat(connection().isDrainingOrClosed()).isTrue();
     }
 
     @Test
@@ -420,7 +420,7 @@ class ClientWireTest {
         send(Wire.GOAWAY, 0);
         expect(Wire.GOAWAY);
         assertThat(connection().isUsable()).isFalse();
-        assertThat(connection().isLeft()).isTrue();
+        assertThat(connection().isDrainingOrClosed()).isTrue();
         send(Wire.GOAWAY, 0);
         expectNothing();
         assertThat(channel().isOpen()).isTrue();
@@ -700,11 +700,11 @@ class ClientWireTest {
                 .isEqualTo(Wire.REQUEST);
         send(Wire.REPLY, plain.id(), RawPeer.text("b"));
         assertThat(usual).isCompletedWithValue("b");
-        assertThat(connection().isTold(TimeUnit.SECONDS.toNanos(10))).isFalse();
-        assertThat(connection().isTold(TimeUnit.SECONDS.toNanos(10) + 1)).isTrue();
-        assertThat(connection().isTold(TimeUnit.MICROSECONDS.toNanos(9_999_900)))
+        assertThat(connection().carriesTime(TimeUnit.SECONDS.toNanos(10))).isFalse();
+        assertThat(connection().carriesTime(TimeUnit.SECONDS.toNanos(10) + 1)).isTrue();
+        assertThat(connection().carriesTime(TimeUnit.MICROSECONDS.toNanos(9_999_900)))
                 .isFalse();
-        assertThat(connection().isTold(TimeUnit.MICROSECONDS.toNanos(9_999_900) - 1))
+        assertThat(connection().carriesTime(TimeUnit.MICROSECONDS.toNanos(9_999_900) - 1))
                 .isTrue();
         CompletableFuture<String> brief = remote.brief("c");
         calls.add(brief);
@@ -1136,7 +1136,7 @@ class ClientWireTest {
     void aStreamThatGoesToAnotherConnectionGivesItsTrialBack() {
         open();
         Health health = connection().address().health();
-        health.leaveOut();
+        health.eject();
         pass(2_000);
         hand.reads(channel(), false);
         subscribe(remote.bringsOf("x".repeat(50_000)), new Seen(1));
@@ -1476,7 +1476,7 @@ class ClientWireTest {
         ClientCall taken = Objects.requireNonNull(connection().slots.at(id & Wire.SLOT_MASK));
         ClientCall next = new ClientCall(connection(), 1);
         next.serial = taken.serial;
-        retried.sentWith(next);
+        retried.copyFromSlot(next);
         retried.run();
         hand.settle(channel());
         expectNothing();
@@ -1733,30 +1733,30 @@ class ClientWireTest {
     }
 
     /** When the caller of a call ends its future, behind an attempt that has failed. */
-    private enum OwnEnd {
+    private enum EndByCaller {
         AS_IT_WAITS,
         AS_ITS_CONNECTION_IS_CHOSEN,
         AS_ITS_ARGUMENTS_ARE_READ
     }
 
     @ParameterizedTest
-    @EnumSource(OwnEnd.class)
-    void aFutureThatItsCallerEndsBetweenTwoAttemptsHoldsNothingOfItsCall(OwnEnd end) throws Exception {
+    @EnumSource(EndByCaller.class)
+    void aFutureThatItsCallerEndsBetweenTwoAttemptsHoldsNothingOfItsCall(EndByCaller end) throws Exception {
         open();
         Heap.assumeCollected();
-        Chosen route = end == OwnEnd.AS_IT_WAITS ? new Chosen(true) : new Chosen(true, true);
+        Chosen route = end == EndByCaller.AS_IT_WAITS ? new Chosen(true) : new Chosen(true, true);
         Written written = new Written();
         CompletableFuture<Object> kept = new CompletableFuture<>();
         WeakReference<Object> argument = again(route, written, kept);
         Runnable ends = () -> call(kept).complete("of the caller's own");
         Frame request = expect(Wire.REQUEST);
-        if (end == OwnEnd.AS_ITS_CONNECTION_IS_CHOSEN) {
+        if (end == EndByCaller.AS_ITS_CONNECTION_IS_CHOSEN) {
             route.asReady = ends;
-        } else if (end == OwnEnd.AS_ITS_ARGUMENTS_ARE_READ) {
+        } else if (end == EndByCaller.AS_ITS_ARGUMENTS_ARE_READ) {
             written.behind = ends;
         }
         sendError(request.id(), Code.UNAVAILABLE, Executed.NOT_EXECUTED);
-        if (end == OwnEnd.AS_IT_WAITS) {
+        if (end == EndByCaller.AS_IT_WAITS) {
             assertThat(route.waitingCalls()).isEqualTo(1);
             ends.run();
         }
@@ -2194,7 +2194,7 @@ class ClientWireTest {
 
     /** Gives connections as a test says, and does what it says as it is asked. */
     private final class Chosen extends Route {
-        final List<Coming<ClientConnection>> coming = new ArrayList<>();
+        final List<PendingConnection<ClientConnection>> pending = new ArrayList<>();
         private final ArrayDeque<Boolean> isReady = new ArrayDeque<>();
         Runnable asReady = () -> {};
         Runnable asComing = () -> {};
@@ -2224,15 +2224,15 @@ class ClientWireTest {
         }
 
         @Override
-        Coming<ClientConnection> connect(int key) {
-            Coming<ClientConnection> next = new Coming<>();
-            coming.add(next);
+        PendingConnection<ClientConnection> connect(int key) {
+            PendingConnection<ClientConnection> next = new PendingConnection<>();
+            pending.add(next);
             asComing.run();
             return next;
         }
 
         @Override
-        Coming<ClassicClientConnection> connectClassic() {
+        PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 
@@ -2279,17 +2279,17 @@ class ClientWireTest {
         ClientCall taken = connection().slots.acquire(0);
         Chosen route = new Chosen(true, false, true, false);
         Seen seen = subscribe(stream(route, new Written()), new Seen(2));
-        assertThat(route.coming).hasSize(1);
+        assertThat(route.pending).hasSize(1);
         assertThat(route.waitingCalls()).isEqualTo(1);
         long held = requestBytes();
         assertThat(held).isPositive();
-        route.coming.get(0).complete(connection());
-        assertThat(route.coming).hasSize(2);
+        route.pending.get(0).complete(connection());
+        assertThat(route.pending).hasSize(2);
         assertThat(route.waitingCalls()).isEqualTo(1);
         assertThat(requestBytes()).isEqualTo(held);
         seen.subscription().cancel();
         assertThat(route.waitingCalls()).isZero();
-        assertThat(route.coming.get(1).isWaitedFor()).isFalse();
+        assertThat(route.pending.get(1).isWaitedFor()).isFalse();
         assertThat(requestBytes()).isZero();
         assertThat(seen.ends).isZero();
         taken.dropUnsent();
@@ -2303,10 +2303,10 @@ class ClientWireTest {
         Chosen route = new Chosen();
         Seen seen = subscribe(stream(route, new Written()), new Seen(2));
         seen.subscription().cancel();
-        WeakReference<Object> coming = new WeakReference<>(route.coming.remove(0));
+        WeakReference<Object> pending = new WeakReference<>(route.pending.remove(0));
         await().until(() -> {
             System.gc();
-            return coming.refersTo(null);
+            return pending.refersTo(null);
         });
         assertThat(seen.subscription).isNotNull();
     }
@@ -2319,7 +2319,7 @@ class ClientWireTest {
         Seen seen = new Seen(2);
         route.asComing = () -> seen.subscription().cancel();
         subscribe(stream(route, new Written()), seen);
-        assertThat(route.coming.get(0).isWaitedFor()).isFalse();
+        assertThat(route.pending.get(0).isWaitedFor()).isFalse();
         assertThat(route.waitingCalls()).isZero();
         assertThat(requestBytes()).isZero();
         assertThat(seen.ends).isZero();
@@ -2334,7 +2334,7 @@ class ClientWireTest {
         route.asReady = () -> seen.subscription().request(0);
         subscribe(stream(route, new Written()), seen);
         expectNothing();
-        assertThat(route.coming).isEmpty();
+        assertThat(route.pending).isEmpty();
         assertThat(connection().slots.taken()).isZero();
         assertThat(seen.failure).isInstanceOf(IllegalArgumentException.class);
         assertThat(seen.ends).isEqualTo(1);
@@ -2925,7 +2925,7 @@ class ClientWireTest {
         expect(Wire.CREDIT);
         long taken = 0;
         for (long step = 1L << 40; step > 1 << 13; step /= 2) {
-            while (connection().account.take(Resource.REPLY_BYTES, step)) {
+            while (connection().account.tryCharge(Resource.REPLY_BYTES, step)) {
                 taken += step;
             }
         }
@@ -2941,7 +2941,7 @@ class ClientWireTest {
         assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
         sendPart(Wire.PART, id);
         sendError(id, Code.CANCELLED, Executed.MAYBE);
-        connection().account.give(Resource.REPLY_BYTES, taken);
+        connection().account.release(Resource.REPLY_BYTES, taken);
         CompletableFuture<String> next = echo("a");
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
         assertThat(next).isCompletedWithValue("b");
@@ -3330,7 +3330,7 @@ class ClientWireTest {
         sendPart(Wire.REPLY | Wire.MORE, id);
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
-            while (connection().account.take(Resource.REPLY_BYTES, step)) {
+            while (connection().account.tryCharge(Resource.REPLY_BYTES, step)) {
                 taken += step;
             }
         }
@@ -3338,7 +3338,7 @@ class ClientWireTest {
         assertThat(failure(call).code()).isEqualTo(Code.OVERLOADED);
         expectNothing();
         assertThat(connection().load()).isZero();
-        connection().account.give(Resource.REPLY_BYTES, taken);
+        connection().account.release(Resource.REPLY_BYTES, taken);
         assertThat(held()).isZero();
     }
 
@@ -3431,7 +3431,7 @@ class ClientWireTest {
         ByteBuf body = Objects.requireNonNull(connection().slots.at(0)).body;
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
-            while (connection().account.take(Resource.KEPT_BYTES, step)) {
+            while (connection().account.tryCharge(Resource.KEPT_BYTES, step)) {
                 taken += step;
             }
         }
@@ -3440,7 +3440,7 @@ class ClientWireTest {
         assertThat(call).isCompletedWithValue("b");
         assertThat(client.core().ledger().held(Resource.KEPT_BYTES)).isEqualTo(taken);
         assertThat(body.capacity()).isLessThan(1_000);
-        connection().account.give(Resource.KEPT_BYTES, taken);
+        connection().account.release(Resource.KEPT_BYTES, taken);
         CompletableFuture<String> next = echo("a".repeat(10_000));
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("b"));
         assertThat(next).isCompletedWithValue("b");
@@ -3530,7 +3530,7 @@ class ClientWireTest {
     private long takeAll(Resource resource) {
         long taken = 0;
         for (long step = 1L << 40; step > 0; step /= 2) {
-            while (connection().account.take(resource, step)) {
+            while (connection().account.tryCharge(resource, step)) {
                 taken += step;
             }
         }
@@ -3561,7 +3561,7 @@ class ClientWireTest {
         answered("a".repeat(50_000));
         assertThat(body.capacity()).isLessThan(1_000);
         assertThat(kept()).isEqualTo(taken);
-        connection().account.give(Resource.KEPT_BYTES, taken);
+        connection().account.release(Resource.KEPT_BYTES, taken);
     }
 
     /** Nobody reads it, and its last part may never come. */
@@ -3581,7 +3581,7 @@ class ClientWireTest {
         sendPart(Wire.PART, id);
         assertThat(connection().load()).isZero();
         assertThat(held()).isEqualTo(taken);
-        connection().account.give(Resource.REPLY_BYTES, taken);
+        connection().account.release(Resource.REPLY_BYTES, taken);
     }
 
     /** By a server that sends items of a stream for which it has not been asked. */
@@ -3599,7 +3599,7 @@ class ClientWireTest {
         expectNothing();
         sendError(id, Code.CANCELLED, Executed.MAYBE);
         assertThat(connection().load()).isZero();
-        connection().account.give(Resource.REPLY_BYTES, taken);
+        connection().account.release(Resource.REPLY_BYTES, taken);
     }
 
     /** A request of which the socket has taken only some. */

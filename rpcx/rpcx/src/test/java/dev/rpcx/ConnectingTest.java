@@ -252,7 +252,7 @@ class ConnectingTest {
         AtomicReference<@Nullable Thread> blocked = new AtomicReference<>();
         CompletableFuture<@Nullable Object> blocking = onOther(() -> {
             blocked.set(Thread.currentThread());
-            return address.await(0, late, TIMES, CircuitBreaker.GIVEN);
+            return address.await(0, late, TIMES, CircuitBreaker.PERMITTED);
         });
         await().until(() -> {
             Thread thread = blocked.get();
@@ -260,7 +260,7 @@ class ConnectingTest {
         });
         CompletableFuture<@Nullable ClientConnection> later = new CompletableFuture<>();
         onOther(() -> address.await(
-                        0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> later.complete(connected)))
+                        0, late, TIMES, CircuitBreaker.PERMITTED, (connected, failure) -> later.complete(connected)))
                 .get(20, TimeUnit.SECONDS);
         address.connect(0);
         assertThat(hand.opened).hasSize(2);
@@ -276,7 +276,7 @@ class ConnectingTest {
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         CompletableFuture<@Nullable ClientConnection> later = new CompletableFuture<>();
         onOther(() -> address.await(
-                        0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> later.complete(connected)))
+                        0, late, TIMES, CircuitBreaker.PERMITTED, (connected, failure) -> later.complete(connected)))
                 .get(20, TimeUnit.SECONDS);
         address.connect(0);
         assertThat(hand.opened).hasSize(2);
@@ -388,7 +388,7 @@ class ConnectingTest {
         said.say(endpoints("last", 1));
         pass(200);
         ClientCluster cluster = client.core().clusters.values().iterator().next();
-        assertThat(cluster.openings(false).waiting()).isZero();
+        assertThat(cluster.connectThrottle(false).waiting()).isZero();
     }
 
     @Test
@@ -397,10 +397,10 @@ class ConnectingTest {
         client(1).create(Remote.class, said);
         said.say(endpoints("silent", ClientCluster.MAX_INSTANCES));
         for (int millis = 0; millis < 10_000; millis += 100) {
-            assertThat(open()).isBetween(1L, (long) Openings.MAX_AT_ONCE);
+            assertThat(open()).isBetween(1L, (long) ConnectThrottle.MAX_AT_ONCE);
             pass(100);
         }
-        assertThat(hand.opened).hasSizeGreaterThan(3 * Openings.MAX_AT_ONCE);
+        assertThat(hand.opened).hasSizeGreaterThan(3 * ConnectThrottle.MAX_AT_ONCE);
     }
 
     @Test
@@ -518,10 +518,10 @@ class ConnectingTest {
         client.create(Remote.class, said);
         said.say(endpoints("silent", ClientCluster.MAX_INSTANCES));
         ClientCluster cluster = client.core().clusters.values().iterator().next();
-        assertThat(cluster.openings(false).waiting()).isPositive();
+        assertThat(cluster.connectThrottle(false).waiting()).isPositive();
         client.core().end();
         pass(200);
-        assertThat(cluster.openings(false).waiting()).isZero();
+        assertThat(cluster.connectThrottle(false).waiting()).isZero();
     }
 
     /** Each connection that is left has a call under way, and the registry makes a new instance of the same name. */

@@ -14,14 +14,14 @@ import org.junit.jupiter.api.Test;
 
 /** Which of a connection's tasks wait for a thread of a pool. A test says when a thread runs. */
 class ConnectionThreadsTest {
-    private static final int MOST = 8;
+    private static final int MAX = 8;
 
     private final HandPlatform platform = new HandPlatform();
     private final EmbeddedChannel channel = new EmbeddedChannel();
     private final Ledger ledger = new Ledger("ledger under test", Map.of(), Map.of(), Integer.MAX_VALUE);
     private final Account account =
             Objects.requireNonNull(ledger.open(new InetSocketAddress(InetAddress.getLoopbackAddress(), 1)));
-    private final Threads shared = platform.threads(MOST);
+    private final Threads shared = platform.threads(MAX);
     private final ConnectionThreads threads = new ConnectionThreads(shared, channel.eventLoop(), account);
     private final List<String> begun = new ArrayList<>();
 
@@ -67,7 +67,7 @@ class ConnectionThreadsTest {
         assertThat(threads.waitsForItsOwn(RunOn.Place.POOL, last)).isTrue();
         assertThat(threads.waitsForItsOwn(RunOn.Place.EVENT_LOOP, last)).isFalse();
         assertThat(threads.waitsForItsOwn(RunOn.Place.POOL, handlers.get(0))).isFalse();
-        threads.tell(RunOn.Place.POOL, new Task("signal"));
+        threads.runSignal(RunOn.Place.POOL, new Task("signal"));
         assertThat(threads.withdraw(RunOn.Place.POOL, handlers.get(0))).isFalse();
         assertThat(threads.withdraw(RunOn.Place.EVENT_LOOP, last)).isFalse();
         assertThat(threads.withdraw(RunOn.Place.POOL, last)).isTrue();
@@ -94,7 +94,7 @@ class ConnectionThreadsTest {
     @Test
     void whatGoesOnBehindAConnectionCountsForItsAddress() {
         run(RunOn.Place.POOL, 10);
-        threads.tell(RunOn.Place.POOL, new Task("signal"));
+        threads.runSignal(RunOn.Place.POOL, new Task("signal"));
         Ledger.Address address = Objects.requireNonNull(account.address);
         assertThat(address.handlerThreads.mark()).isZero();
         threads.connectionGone();

@@ -357,11 +357,11 @@ class DefinitionsTest {
         RPCXFuture<String> findCancellably(List<String> names);
     }
 
-    static final class OwnStage<T> extends CompletableFuture<T> {}
+    static final class DetachableStage<T> extends CompletableFuture<T> {}
 
     @RPCXClient(remoteServerName = "s")
-    interface OfOwnStage {
-        OwnStage<String> find(String name);
+    interface OfDetachableStage {
+        DetachableStage<String> find(String name);
     }
 
     @ParameterizedTest
@@ -369,10 +369,10 @@ class DefinitionsTest {
     void aClientsInterfaceThatCannotBeCalledIsRefusedBeforeACall(boolean isClassic) {
         Client.Builder builder = Client.builder();
         try (Client client = (isClassic ? builder.classic() : builder.inProcess()).build()) {
-            assertThatThrownBy(() -> client.create(OfOwnStage.class, "here", 1))
+            assertThatThrownBy(() -> client.create(OfDetachableStage.class, "here", 1))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("OfOwnStage.find")
-                    .hasMessageContaining("OwnStage")
+                    .hasMessageContaining("OfDetachableStage.find")
+                    .hasMessageContaining("DetachableStage")
                     .hasMessageContaining("(expected: CompletionStage, CompletableFuture or RPCXFuture)");
             assertThat(client.create(OneInThreeForms.class, "here", 1)).isNotNull();
         }

@@ -44,7 +44,7 @@ class DueSoonTest {
 
     /** As a connection looks. @return when the next look is due, from now */
     private long look() {
-        if (soon.isKept(now)) {
+        if (soon.isComplete(now)) {
             return soon.look(now, this::end);
         }
         soon.begin(now);
@@ -140,35 +140,35 @@ class DueSoonTest {
     /** A look at all, and then as many as there is room for: the first ones a thousandth of the span apart. */
     private void fill(int soonest) {
         look();
-        for (int i = 0; i < DueSoon.MOST; i++) {
+        for (int i = 0; i < DueSoon.MAX; i++) {
             add(i, i < soonest ? (1 + i) * MS : DueSoon.SPAN_NANOS / 2 + (1 + i) * MS);
         }
     }
 
     @Test
     void whereOneMoreComesTheTimeIsHalvedAndNoMoreIsLookedAtThan() {
-        fill(DueSoon.MOST / 2);
-        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS - 1)).isTrue();
+        fill(DueSoon.MAX / 2);
+        assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS - 1)).isTrue();
         add(1_000, DueSoon.SPAN_NANOS / 2 - MS);
-        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 2 - 1)).isTrue();
-        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 2)).isFalse();
+        assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 2 - 1)).isTrue();
+        assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 2)).isFalse();
         assertThat(soon.look(now, this::end)).isEqualTo(MS);
         now += DueSoon.SPAN_NANOS / 2 - 1;
         asked = 0;
         // the first of those that are not kept
-        assertThat(soon.look(now, this::end)).isEqualTo((2 + DueSoon.MOST / 2 - 1) * MS + 1);
-        assertThat(asked).isEqualTo(DueSoon.MOST / 2 + 1);
-        assertThat(ended).isEqualTo(DueSoon.MOST / 2 + 1);
+        assertThat(soon.look(now, this::end)).isEqualTo((2 + DueSoon.MAX / 2 - 1) * MS + 1);
+        assertThat(asked).isEqualTo(DueSoon.MAX / 2 + 1);
+        assertThat(ended).isEqualTo(DueSoon.MAX / 2 + 1);
     }
 
     @Test
     void whereHalfOfTheTimeDoesNotDoItIsHalvedAgain() {
-        fill(DueSoon.MOST / 2 + 1);
+        fill(DueSoon.MAX / 2 + 1);
         add(1_000, DueSoon.SPAN_NANOS / 4);
-        assertThat(soon.isKept(now)).isTrue();
+        assertThat(soon.isComplete(now)).isTrue();
         // 65 are due within 65 ms, of which those within a sixteenth of a second are kept
-        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 16 - 1)).isTrue();
-        assertThat(soon.isKept(now + DueSoon.SPAN_NANOS / 16)).isFalse();
+        assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 16 - 1)).isTrue();
+        assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 16)).isFalse();
         assertThat(soon.look(now, this::end)).isEqualTo(MS);
         now += DueSoon.SPAN_NANOS / 16 - 1;
         assertThat(soon.look(now, this::end)).isEqualTo(MS / 2 + 1);
@@ -178,20 +178,20 @@ class DueSoonTest {
     @Test
     void whereTooManyAreDueAtOnceAllAreLookedAt() {
         look();
-        for (int i = 0; i <= DueSoon.MOST; i++) {
+        for (int i = 0; i <= DueSoon.MAX; i++) {
             add(i, 1);
         }
         assertThat(soon.look(now, this::end)).isEqualTo(1);
         now++;
-        assertThat(soon.isKept(now)).isFalse();
+        assertThat(soon.isComplete(now)).isFalse();
         look();
-        assertThat(ended).isEqualTo(DueSoon.MOST + 1);
+        assertThat(ended).isEqualTo(DueSoon.MAX + 1);
     }
 
     /** What a look ends may bring another one, while the table is being passed. */
     @Test
     void oneThatComesWithinALookAndFindsNoRoomHasAllLookedAtNextTime() {
-        fill(DueSoon.MOST / 2);
+        fill(DueSoon.MAX / 2);
         now += MS;
         long next = soon.look(now, (id, at) -> {
             long left = end(id, at);
@@ -203,10 +203,10 @@ class DueSoonTest {
         });
         assertThat(ended).isEqualTo(1);
         assertThat(next).isEqualTo(MS);
-        assertThat(soon.isKept(now)).isFalse();
+        assertThat(soon.isComplete(now)).isFalse();
         now += 3 * MS;
         look();
         assertThat(due).doesNotContainKeys(1, 2, 3, 1_000, 1_001).containsKey(4);
-        assertThat(soon.isKept(now)).isTrue();
+        assertThat(soon.isComplete(now)).isTrue();
     }
 }

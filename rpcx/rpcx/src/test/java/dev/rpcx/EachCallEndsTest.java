@@ -142,7 +142,7 @@ class EachCallEndsTest {
         return new Platform() {
             @Override
             public Loops loops(int count, String name, boolean inProcess) {
-                return Loops.asking(names.address(), count, name);
+                return Loops.withNameServers(names.address(), count, name);
             }
 
             @Override
@@ -262,14 +262,14 @@ class EachCallEndsTest {
 
     @Test
     void whoWaitsForAConnectionHearsOfItsEndWhateverOthersThrow() {
-        Coming<String> coming = new Coming<>();
+        PendingConnection<String> pending = new PendingConnection<>();
         List<String> told = new ArrayList<>();
-        coming.add((connected, failure) -> {
+        pending.add((connected, failure) -> {
             told.add("first");
             throw new Unspeakable();
         });
-        coming.add((connected, failure) -> told.add("second"));
-        coming.completeExceptionally(new IllegalStateException("no"));
+        pending.add((connected, failure) -> told.add("second"));
+        pending.completeExceptionally(new IllegalStateException("no"));
         assertThat(told).containsExactly("first", "second");
     }
 

@@ -378,7 +378,7 @@ class EarlyCallsTest {
         CallFuture<String> call = new CallFuture<>();
         Looked looked = new Looked();
         client.core().channels.put(looked, CompletableFuture.completedFuture(null));
-        looked.happens = () -> client.core().closesBehind(call);
+        looked.happens = () -> client.core().awaitOnClose(call);
         Thread closing = new Thread(client::close);
         closing.setDaemon(true);
         closing.start();

@@ -166,7 +166,7 @@ class EndpointsDnsTest {
         AtomicInteger last = new AtomicInteger(1);
         AtomicBoolean fails = new AtomicBoolean();
         AtomicInteger failed = new AtomicInteger();
-        EventLoop real = SharedLoops.SOCKETS.take().group.next();
+        EventLoop real = SharedLoops.SOCKETS.borrow().group.next();
         EventLoop loop = (EventLoop) Proxy.newProxyInstance(
                 EventLoop.class.getClassLoader(), new Class<?>[] {EventLoop.class}, (proxy, method, arguments) -> {
                     if (fails.get() && method.getName().equals("schedule")) {
@@ -299,7 +299,7 @@ class EndpointsDnsTest {
                         : List.of());
                 Client client = Client.standard()) {
             assertThat(client).isNotNull();
-            EventLoop loop = SharedLoops.SOCKETS.take().group.next();
+            EventLoop loop = SharedLoops.SOCKETS.borrow().group.next();
             try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
                 Set<String> hosts = new HashSet<>();
                 for (int i = 0; i < 40; i++) {
@@ -333,7 +333,7 @@ class EndpointsDnsTest {
         Set<String> hosts = new HashSet<>();
         try (Client client = Client.standard()) {
             assertThat(client).isNotNull();
-            EventLoop loop = SharedLoops.SOCKETS.take().group.next();
+            EventLoop loop = SharedLoops.SOCKETS.borrow().group.next();
             try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
                 for (int i = 0; i < connections; i++) {
                     hosts.add(addresses
@@ -611,7 +611,7 @@ class EndpointsDnsTest {
         return new Platform() {
             @Override
             public Loops loops(int count, String name, boolean inProcess) {
-                return Loops.asking(nameServers, count, name);
+                return Loops.withNameServers(nameServers, count, name);
             }
 
             @Override

@@ -212,13 +212,13 @@ class EndpointsTest {
                     .filter(address -> address.endpoint.equals(one))
                     .findFirst()
                     .orElseThrow();
-            sick.health().leaveOut();
+            sick.health().eject();
             for (int weight = 2; weight <= 9; weight++) {
                 registry.say(new Endpoint(one.host(), one.port(), weight), other);
             }
             await().until(() -> sick.weight() == 9);
-            assertThat(sick.health().isOut()).isTrue();
-            await().until(() -> !sick.health().isOut());
+            assertThat(sick.health().isEjected()).isTrue();
+            await().until(() -> !sick.health().isEjected());
             assertThat(shareOf(cluster, one)).as("a trial").isEqualTo(0.01);
             long now = client.core().platform().ticker().nanoTime();
             sick.ended(Health.Outcome.ANSWERED, now);
@@ -402,7 +402,7 @@ class EndpointsTest {
                         Health.Outcome.of(RPCXException.refused(RPCXException.Code.OVERLOADED, "sick")),
                         client.core().platform().ticker().nanoTime());
             }
-            assertThat(second.health().isOut()).isFalse();
+            assertThat(second.health().isEjected()).isFalse();
             cluster.close();
         }
     }
@@ -460,7 +460,7 @@ class EndpointsTest {
             }
         }
         assertThat(cluster.chooser().all)
-                .filteredOn(member -> member.health().isOut())
+                .filteredOn(member -> member.health().isEjected())
                 .hasSize(500);
         ClientAddress last = cluster.chooser().all[999];
         clock.reads = 0;
@@ -474,7 +474,7 @@ class EndpointsTest {
             last.ended(Health.Outcome.of(sick), client.platform().ticker().nanoTime());
         }
         assertThat(cluster.chooser().all)
-                .filteredOn(member -> member.health().isOut())
+                .filteredOn(member -> member.health().isEjected())
                 .containsExactly(last);
         client.end();
     }

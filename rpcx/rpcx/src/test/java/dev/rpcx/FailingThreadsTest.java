@@ -69,7 +69,7 @@ class FailingThreadsTest {
     private static Outbound message(ByteBuf body, Runnable step) {
         return new Outbound.Control(Wire.TYPE_MASK, 0, body) {
             @Override
-            public boolean leavesHere() {
+            public boolean beforeDirectWrite() {
                 step.run();
                 return true;
             }
@@ -194,7 +194,7 @@ class FailingThreadsTest {
     @Test
     void signalsRunAfterTheirPlaceHasThrown() {
         AtomicBoolean fails = new AtomicBoolean(true);
-        Serial serial = new Serial(signal -> {
+        SerialExecutor serial = new SerialExecutor(signal -> {
             if (fails.get()) {
                 throw new StackOverflowError("injected");
             }
@@ -211,7 +211,7 @@ class FailingThreadsTest {
     void aPlaceThatTakesTheSignalsAndThrowsAllTheSameRunsThemOnce() {
         List<Runnable> taken = new ArrayList<>();
         AtomicBoolean fails = new AtomicBoolean(true);
-        Serial serial = new Serial(signal -> {
+        SerialExecutor serial = new SerialExecutor(signal -> {
             taken.add(signal);
             if (fails.get()) {
                 throw new StackOverflowError("injected");

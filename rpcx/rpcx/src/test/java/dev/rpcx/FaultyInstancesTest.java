@@ -89,7 +89,7 @@ class FaultyInstancesTest {
                 assertThat(one.get("here")).isEqualTo("here");
                 assertThat(both.get("here")).isEqualTo("here");
                 assertThat(cluster.chooser().all)
-                        .noneMatch(address -> address.health().isOut());
+                        .noneMatch(address -> address.health().isEjected());
             }
         }
     }
@@ -106,7 +106,7 @@ class FaultyInstancesTest {
         for (int i = 0; i < 1_000; i++) {
             all[0].ended(Health.Outcome.FAULT, client.platform().ticker().nanoTime());
             all[1].ended(Health.Outcome.ANSWERED, client.platform().ticker().nanoTime());
-            assertThat(all[0].health().isOut()).isFalse();
+            assertThat(all[0].health().isEjected()).isFalse();
         }
         client.end();
     }

@@ -41,7 +41,7 @@ class FloodTest {
      * Asserted in the long form. The brief one shares the machine with other tests and looks for a moment: it finds out
      * whether a server is whole afterwards, not how well it serves meanwhile.
      */
-    private static final double LEAST_KEPT = 0.8;
+    private static final double MIN_KEPT = 0.8;
 
     private static final double SERVES = 0.5;
 
@@ -128,7 +128,7 @@ class FloodTest {
                     deeds.made(),
                     deeds.ended(),
                     deeds.sentKilobytes(),
-                    kept < LEAST_KEPT ? "; missed: " + misses : "");
+                    kept < MIN_KEPT ? "; missed: " + misses : "");
         }
     }
 
@@ -193,7 +193,7 @@ class FloodTest {
         for (Attack attack : only()) {
             Look look = attack(List.of(attack), 100, ALONE_MILLIS);
             String tried = "";
-            if (LongForm.ON && look.kept() < LEAST_KEPT) {
+            if (LongForm.ON && look.kept() < MIN_KEPT) {
                 // others may have used the machine meanwhile: once more, with its own baseline
                 Look again = attack(List.of(attack), 100, ALONE_MILLIS);
                 tried = " (the better of two tries)";
@@ -201,7 +201,7 @@ class FloodTest {
             }
             Besieged.State now = Besieged.State.parse(server.ask("state"));
             LongForm.figure(4, "%s%s: %s; afterwards heap %d MB", attack.title, tried, look, now.heapBytes() >> 20);
-            if (look.kept() < LEAST_KEPT) {
+            if (look.kept() < MIN_KEPT) {
                 failed.add(attack + " " + look);
             }
         }
@@ -228,7 +228,7 @@ class FloodTest {
                 SIEGE_MILLIS / 1000,
                 look);
         if (LongForm.ON) {
-            assertThat(look.kept()).isGreaterThanOrEqualTo(LEAST_KEPT);
+            assertThat(look.kept()).isGreaterThanOrEqualTo(MIN_KEPT);
         }
         isBounded();
         Besieged.State[] now = new Besieged.State[1];

@@ -21,7 +21,7 @@ class HealthTest {
         }
         for (int i = 0; i < 4; i++) {
             assertThat(health.ended(Outcome.FAILED)).isFalse();
-            health.ended(Outcome.UNTOLD);
+            health.ended(Outcome.UNKNOWN);
         }
         assertThat(health.ended(Outcome.FAILED)).isTrue();
     }
@@ -66,7 +66,7 @@ class HealthTest {
     }
 
     private static int secondsOut(Health health, MockTicker clock) {
-        health.leaveOut();
+        health.eject();
         return secondsLeft(health, clock);
     }
 
@@ -74,7 +74,7 @@ class HealthTest {
     void whatThisSideFindsTooLargeSaysNothingOfTheServer() {
         for (RPCXException.Code code : List.of(RPCXException.Code.TOO_LARGE, RPCXException.Code.INVALID)) {
             assertThat(Outcome.of(new RPCXException(code, "here", RPCXException.Executed.MAYBE, null)))
-                    .isEqualTo(Outcome.UNTOLD);
+                    .isEqualTo(Outcome.UNKNOWN);
             assertThat(Outcome.of(new RPCXException(code, "there"))).isEqualTo(Outcome.ANSWERED);
             assertThat(Outcome.of(RPCXException.refused(code, "there"))).isEqualTo(Outcome.ANSWERED);
         }
@@ -94,8 +94,8 @@ class HealthTest {
                 Outcome expected = switch (code) {
                     case DEADLINE_EXCEEDED -> Outcome.FAILED;
                     case OVERLOADED, PROTOCOL, UNAVAILABLE -> hasRun ? Outcome.FAULT : Outcome.FAILED;
-                    case CANCELLED -> Outcome.UNTOLD;
-                    case INVALID, TOO_LARGE -> hasRun || isWord ? Outcome.ANSWERED : Outcome.UNTOLD;
+                    case CANCELLED -> Outcome.UNKNOWN;
+                    case INVALID, TOO_LARGE -> hasRun || isWord ? Outcome.ANSWERED : Outcome.UNKNOWN;
                     case NOT_FOUND, UNAUTHENTICATED -> isWord ? Outcome.REFUSED : Outcome.ANSWERED;
                     case HANDLER_FAILED -> Outcome.FAULT;
                 };
@@ -113,7 +113,7 @@ class HealthTest {
         RPCXException maybe = error(RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE);
         assertThat(Outcome.of(executed, times, 1_000, 500)).isEqualTo(Outcome.FAULT);
         assertThat(Outcome.of(executed, times, 1_000, 10)).isEqualTo(Outcome.FAILED);
-        assertThat(Outcome.of(executed, times, 500, 0)).isEqualTo(Outcome.UNTOLD);
+        assertThat(Outcome.of(executed, times, 500, 0)).isEqualTo(Outcome.UNKNOWN);
         assertThat(Outcome.of(maybe, times, 1_000, 500)).isEqualTo(Outcome.FAILED);
     }
 
@@ -130,26 +130,26 @@ class HealthTest {
     @Test
     void aCallThatHasNotLeftSaysNothingOfItsInstance() {
         for (RPCXException unsent : List.of(
-                OwnEnd.left(RPCXException.Code.UNAVAILABLE, "by the test"),
-                OwnEnd.full("by the test"),
-                OwnEnd.unfit(RPCXException.Code.UNAVAILABLE, "by the test"))) {
-            assertThat(Outcome.of(unsent)).isEqualTo(Outcome.UNTOLD);
+                LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, "by the test"),
+                LocalFailure.full("by the test"),
+                LocalFailure.unfit(RPCXException.Code.UNAVAILABLE, "by the test"))) {
+            assertThat(Outcome.of(unsent)).isEqualTo(Outcome.UNKNOWN);
         }
     }
 
     /** The loop is held up by a callback of this process, say: the instance may have answered long since. */
     @Test
     void wantOfAWordFromTheEventLoopSaysNothingOfTheInstance() {
-        RPCXException unheard = ClientCall.withoutAWord();
+        RPCXException unheard = ClientCall.unheardError();
         assertThat(unheard.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
         assertThat(unheard.executed()).isEqualTo(RPCXException.Executed.MAYBE);
-        assertThat(Outcome.of(unheard)).isEqualTo(Outcome.UNTOLD);
-        assertThat(Outcome.of(unheard, new AnswerTimes(1_000), 1_000, -5_000)).isEqualTo(Outcome.UNTOLD);
+        assertThat(Outcome.of(unheard)).isEqualTo(Outcome.UNKNOWN);
+        assertThat(Outcome.of(unheard, new AnswerTimes(1_000), 1_000, -5_000)).isEqualTo(Outcome.UNKNOWN);
     }
 
     @Test
     void wantOfMemoryHereSaysNothingOfTheInstance() {
-        assertThat(Outcome.of(OwnEnd.noRoom("by the test"))).isEqualTo(Outcome.UNTOLD);
+        assertThat(Outcome.of(LocalFailure.noRoom("by the test"))).isEqualTo(Outcome.UNKNOWN);
     }
 
     @Test
@@ -178,7 +178,7 @@ class HealthTest {
         assertThat(fail(health, 4)).isFalse();
         assertThat(health.ended(Outcome.ANSWERED)).isFalse();
         assertThat(fail(health, 4)).isFalse();
-        assertThat(health.ended(Outcome.UNTOLD)).isFalse();
+        assertThat(health.ended(Outcome.UNKNOWN)).isFalse();
         assertThat(fail(health, 1)).isTrue();
         assertThat(fail(health, 1)).as("nobody has left it out").isTrue();
     }
@@ -244,16 +244,16 @@ class HealthTest {
         MockTicker clock = Ticker.newMockTicker();
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
-        assertThat(health.isOut()).isFalse();
+        assertThat(health.isEjected()).isFalse();
         assertThat(fail(health, 5)).isTrue();
-        health.leaveOut();
-        assertThat(health.isOut()).isTrue();
+        health.eject();
+        assertThat(health.isEjected()).isTrue();
         assertThat(fail(health, 4)).isFalse();
-        health.leaveOut();
+        health.eject();
         assertThat(fail(health, 20)).isFalse();
-        health.leaveOut();
+        health.eject();
         clock.advance(1, TimeUnit.MINUTES);
-        assertThat(health.isOut()).isFalse();
+        assertThat(health.isEjected()).isFalse();
         assertThat(health.ended(Outcome.ANSWERED)).isFalse();
         assertThat(fail(health, 4)).isFalse();
     }
@@ -264,10 +264,10 @@ class HealthTest {
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
         assertThat(fail(health, 5)).isTrue();
-        health.leaveOut();
+        health.eject();
         long before = clock.nanoTime();
         clock.advance(2, TimeUnit.SECONDS);
-        assertThat(health.isOut()).isFalse();
+        assertThat(health.isEjected()).isFalse();
         for (int i = 0; i < 4; i++) {
             assertThat(health.ended(Outcome.FAILED, before)).isFalse();
         }
@@ -278,7 +278,7 @@ class HealthTest {
     private static Health onTrial(MockTicker clock) {
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
-        health.leaveOut();
+        health.eject();
         clock.advance(TimeUnit.SECONDS.toNanos(2) - 1, TimeUnit.NANOSECONDS);
         assertThat(health.isFree()).isFalse();
         assertThat(health.choose()).isFalse();
@@ -291,13 +291,13 @@ class HealthTest {
     void anInstanceThatComesBackIsChosenForOneCallAtATimeUntilOneIsAnswered() {
         MockTicker clock = Ticker.newMockTicker();
         Health health = onTrial(clock);
-        for (Outcome nothing : List.of(Outcome.UNTOLD, Outcome.REFUSED)) {
+        for (Outcome nothing : List.of(Outcome.UNKNOWN, Outcome.REFUSED)) {
             assertThat(health.choose()).isTrue();
             health.begins(clock.nanoTime() + TimeUnit.SECONDS.toNanos(10));
             clock.advance(9, TimeUnit.SECONDS);
             assertThat(health.isFree()).isFalse();
             assertThat(health.choose()).isFalse();
-            assertThat(health.isOut()).isFalse();
+            assertThat(health.isEjected()).isFalse();
             assertThat(health.ended(nothing)).isFalse();
             assertThat(health.isFree()).isTrue();
         }
@@ -329,7 +329,7 @@ class HealthTest {
         Health health = onTrial(clock);
         assertThat(health.choose()).isTrue();
         assertThat(health.ended(Outcome.FAILED, before)).isFalse();
-        assertThat(health.ended(Outcome.UNTOLD, before)).isFalse();
+        assertThat(health.ended(Outcome.UNKNOWN, before)).isFalse();
         assertThat(health.choose()).isFalse();
         health.ended(Outcome.ANSWERED, before);
         assertThat(health.choose()).isTrue();
@@ -358,7 +358,7 @@ class HealthTest {
         MockTicker clock = Ticker.newMockTicker();
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
-        health.leaveOut();
+        health.eject();
         health.begins(clock.nanoTime() + TimeUnit.SECONDS.toNanos(10));
         clock.advance(2, TimeUnit.SECONDS);
         assertThat(health.choose()).isTrue();
@@ -383,10 +383,10 @@ class HealthTest {
             secondsOut(health, clock);
         }
         clock.advance(TimeUnit.SECONDS.toNanos(10) - 1, TimeUnit.NANOSECONDS);
-        health.leaveOut();
+        health.eject();
         assertThat(secondsLeft(health, clock)).isEqualTo(12);
         clock.advance(30, TimeUnit.SECONDS);
-        health.leaveOut();
+        health.eject();
         assertThat(secondsLeft(health, clock)).isEqualTo(2 * (6 - 3 + 1));
     }
 
@@ -396,14 +396,14 @@ class HealthTest {
         clock.advance(1, TimeUnit.HOURS);
         Health health = new Health(clock);
         for (int times = 1; times <= 15; times++) {
-            health.leaveOut();
+            health.eject();
         }
         assertThat(secondsLeft(health, clock)).isEqualTo(30);
     }
 
     private static int secondsLeft(Health health, MockTicker clock) {
         int seconds = 0;
-        while (health.isOut()) {
+        while (health.isEjected()) {
             clock.advance(1, TimeUnit.SECONDS);
             seconds++;
         }
@@ -416,9 +416,9 @@ class HealthTest {
         clock.advance(1, TimeUnit.HOURS);
         Health first = new Health(clock);
         Health second = new Health(clock);
-        first.leaveOut();
+        first.eject();
         clock.advance(1, TimeUnit.SECONDS);
-        second.leaveOut();
+        second.eject();
         assertThat(first.comesBackBefore(second)).isNegative();
         assertThat(second.comesBackBefore(first)).isPositive();
         assertThat(first.comesBackBefore(first)).isZero();

@@ -134,7 +134,7 @@ class HeldUpLoopTest {
                                 RPCXException.class,
                                 e -> assertThat(e.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED));
             }
-            assertThat(instances().anyMatch(address -> address.health().isOut()))
+            assertThat(instances().anyMatch(address -> address.health().isEjected()))
                     .isFalse();
         }
     }
@@ -160,7 +160,7 @@ class HeldUpLoopTest {
                         .satisfies(why -> said.add(String.valueOf(why.getMessage())));
             }
             if (said.stream().allMatch(IS_LATE)) {
-                assertThat(instances().anyMatch(address -> address.health().isOut()))
+                assertThat(instances().anyMatch(address -> address.health().isEjected()))
                         .isTrue();
             }
         }

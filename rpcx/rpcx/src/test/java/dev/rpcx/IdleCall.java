@@ -26,7 +26,7 @@ class IdleCall implements CallThreads.Call {
     }
 
     @Override
-    public void leaveNow(boolean isDone) {}
+    public void releaseAdmission(boolean isDone) {}
 
     @Override
     public void threadsEnded(HandledContext of) {}

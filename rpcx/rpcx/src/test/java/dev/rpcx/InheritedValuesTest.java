@@ -121,7 +121,7 @@ class InheritedValuesTest {
     @Test
     void whoNeedsAThreadOfALoopStaysInterrupted() {
         Thread.currentThread().interrupt();
-        LoopThread made = OwnThreads.loop(() -> {}, "of a test");
+        LoopThread made = ThreadFactories.loop(() -> {}, "of a test");
         assertThat(Thread.interrupted()).isTrue();
         assertThat(made.isDaemon()).isTrue();
         assertThat(made.getPriority()).isEqualTo(Thread.NORM_PRIORITY);

@@ -51,8 +51,8 @@ class KeepAliveLooksTest {
         void beforeRead() {}
 
         @Override
-        void rest() {
-            super.rest();
+        void trimIdle() {
+            super.trimIdle();
             rests++;
             if (failsToRest) {
                 throw new OutOfMemoryError("of this test");
@@ -60,8 +60,8 @@ class KeepAliveLooksTest {
         }
 
         @Override
-        void shed() {
-            super.shed();
+        void trimActive() {
+            super.trimActive();
             sheds++;
         }
 
@@ -164,7 +164,7 @@ class KeepAliveLooksTest {
         look();
         assertThat(pings()).isEqualTo(1);
         clock.advance(LOOK, TimeUnit.NANOSECONDS);
-        channel.eventLoop().schedule(connection::hear, 0, TimeUnit.NANOSECONDS);
+        channel.eventLoop().schedule(connection::recordActivity, 0, TimeUnit.NANOSECONDS);
         channel.runScheduledPendingTasks();
         assertThat(closed).isEmpty();
         look();
@@ -180,7 +180,7 @@ class KeepAliveLooksTest {
         assertThat(pings()).isZero();
         look();
         assertThat(pings()).isEqualTo(1);
-        connection.hear();
+        connection.recordActivity();
         look();
         assertThat(pings()).isZero();
         look();
@@ -196,7 +196,7 @@ class KeepAliveLooksTest {
         List<String> told = new ArrayList<>();
         connection.send(new Outbound.Control(Wire.PONG, 7, Unpooled.EMPTY_BUFFER) {
             @Override
-            void left() {
+            void onSent() {
                 told.add("left");
             }
         });
@@ -323,7 +323,7 @@ class KeepAliveLooksTest {
         reply(1_000);
         for (int i = 0; i < 4; i++) {
             assertThat(closed).isEmpty();
-            connection.hear();
+            connection.recordActivity();
             look();
         }
         expectUnread();
@@ -338,7 +338,7 @@ class KeepAliveLooksTest {
         for (int i = 0; i < 20; i++) {
             channel.take(i % 3 == 0 ? 1 : 0);
             reply(100);
-            connection.hear();
+            connection.recordActivity();
             look();
         }
         assertThat(closed).isEmpty();
@@ -372,7 +372,7 @@ class KeepAliveLooksTest {
             reply(1_000);
             channel.take(1_006);
             channel.runPendingTasks();
-            connection.hear();
+            connection.recordActivity();
             look();
         }
         assertThat(closed).isEmpty();
@@ -381,12 +381,12 @@ class KeepAliveLooksTest {
     @Test
     void aPeerThatReadsAgainInBetweenHasTheWholeTimeAnew() {
         for (int i = 0; i < 3; i++) {
-            connection.hear();
+            connection.recordActivity();
             channel.config().setAutoRead(false);
             look();
             look();
             channel.config().setAutoRead(true);
-            connection.hear();
+            connection.recordActivity();
             look();
         }
         assertThat(closed).isEmpty();

@@ -18,7 +18,7 @@ class KeptFuturesTest {
 
         void of(CallFuture<String> future) {
             switch (this) {
-                case RESULT -> future.bring("x");
+                case RESULT -> future.succeed("x");
                 case FAILURE -> future.fail(new IllegalStateException("on purpose"));
                 case CANCEL -> future.cancel(true);
             }

@@ -41,7 +41,7 @@ class LargeArraysTest {
     private static final int PART_BYTES = 16_000;
 
     /** What docs/security.md says that strangers can fill, and what a server has without them. */
-    private static final long MOST_BYTES = (long) HEAP_MEGABYTES * (1 << 20) * 72 / 100 + (12 << 20);
+    private static final long MAX_BYTES = (long) HEAP_MEGABYTES * (1 << 20) * 72 / 100 + (12 << 20);
 
     private final List<RawPeer> peers = new ArrayList<>();
 
@@ -195,7 +195,7 @@ class LargeArraysTest {
             System.out.printf(
                     "%s: heap %d MB, with arrays held %d, requests begun %d, items begun %d, replies and items unread %d%n",
                     collector, before >> 20, held >> 20, begun >> 20, items >> 20, last[0] >> 20);
-            assertThat(last[0]).isLessThan(MOST_BYTES);
+            assertThat(last[0]).isLessThan(MAX_BYTES);
             try (RawPeer other = new RawPeer(port)) {
                 other.send(RawPeer.preface());
                 other.send(RawPeer.request(1 << 16, "small", "hello", "there"));

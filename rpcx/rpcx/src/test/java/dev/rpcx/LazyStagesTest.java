@@ -420,7 +420,7 @@ class LazyStagesTest {
             CompletableFuture<String> begins = asked.get().join("a");
             await().until(() -> first.get() != null && Stages.waiting(first.get()) == 1);
             CompletableFuture<String> shared = first.get();
-            assertThat(shared).isInstanceOf(OwnStage.class);
+            assertThat(shared).isInstanceOf(DetachableStage.class);
             CheckedCalls calls = another.create(CheckedCalls.class, "127.0.0.1", here.port());
             for (int i = 1; i <= 3; i++) {
                 calls.join("a");

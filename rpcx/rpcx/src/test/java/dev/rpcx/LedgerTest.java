@@ -338,7 +338,7 @@ class LedgerTest {
     void callsUnderWayOfAnOpenConnectionAreFound() throws Exception {
         Account account = open("10.0.0.1");
         assertThat(ledger.audit()).isEmpty();
-        account.watch(() -> 5);
+        account.setCallCounter(() -> 5);
         assertThat(ledger.audit()).isEqualTo("ledger under test: a connection has 5 calls under way\n");
         account.close();
         assertThat(ledger.audit()).isEmpty();
@@ -395,7 +395,7 @@ class LedgerTest {
 
     /** What peers can make a server hold of its heap, with the handlers and the places that nothing is charged for. */
     private static long all(Ledger ledger) {
-        long bytes = Runtime.getRuntime().maxMemory() / Uncharged.HEAP_PART;
+        long bytes = Runtime.getRuntime().maxMemory() / UnchargedAllowance.HEAP_PART;
         for (Resource kind : List.of(
                 Resource.REQUEST_BYTES,
                 Resource.OBJECT_BYTES,
@@ -527,11 +527,11 @@ class LedgerTest {
     private final List<Object> reached = new ArrayList<>();
 
     /** What calls have left that were given up. */
-    private List<Leftover> leave(Account account, int count, long objectBytes) {
-        List<Leftover> all = new ArrayList<>();
+    private List<LingeringCharge> leave(Account account, int count, long objectBytes) {
+        List<LingeringCharge> all = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            assertThat(account.take(Resource.OBJECT_BYTES, objectBytes)).isTrue();
-            assertThat(account.take(Resource.CALLS, 1)).isTrue();
+            assertThat(account.tryCharge(Resource.OBJECT_BYTES, objectBytes)).isTrue();
+            assertThat(account.tryCharge(Resource.CALLS, 1)).isTrue();
             Object holder = new Object();
             reached.add(holder);
             all.add(account.leave(holder, objectBytes, 1));
@@ -542,27 +542,27 @@ class LedgerTest {
     @Test
     void whatNobodyCanReachAnyMoreIsGivenBackTwoAtATime() {
         Account account = Objects.requireNonNull(ledger.open(null));
-        List<Leftover> all = leave(account, 5, 10);
-        assertThat(ledger.leftovers()).isEqualTo(5);
-        all.subList(0, 3).forEach(Leftover::enqueue);
-        assertThat(account.take(Resource.CALLS, 1)).isTrue();
+        List<LingeringCharge> all = leave(account, 5, 10);
+        assertThat(ledger.lingeringCharges()).isEqualTo(5);
+        all.subList(0, 3).forEach(LingeringCharge::enqueue);
+        assertThat(account.tryCharge(Resource.CALLS, 1)).isTrue();
         account.leave(reached, 0, 1);
-        assertThat(ledger.leftovers()).isEqualTo(4);
+        assertThat(ledger.lingeringCharges()).isEqualTo(4);
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(30);
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(4);
-        all.forEach(Leftover::end);
+        all.forEach(LingeringCharge::end);
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(1);
-        account.give(Resource.CALLS, 1);
+        account.release(Resource.CALLS, 1);
     }
 
     @Test
     @SuppressWarnings("NullAway") // so that what comes first fails
     void whatIsLeftIsGivenBackThoughItCannotBeForgotten() {
         Account account = Objects.requireNonNull(ledger.open(null));
-        assertThat(account.take(Resource.OBJECT_BYTES, 10)).isTrue();
-        assertThat(account.take(Resource.CALLS, 2)).isTrue();
-        Leftover left = new Leftover(null, account, reached, new ReferenceQueue<>(), 10, 2);
+        assertThat(account.tryCharge(Resource.OBJECT_BYTES, 10)).isTrue();
+        assertThat(account.tryCharge(Resource.CALLS, 2)).isTrue();
+        LingeringCharge left = new LingeringCharge(null, account, reached, new ReferenceQueue<>(), 10, 2);
         assertThatThrownBy(left::end).isInstanceOf(NullPointerException.class);
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         assertThat(ledger.held(Resource.CALLS)).isZero();
@@ -574,16 +574,16 @@ class LedgerTest {
     void whoWouldBeRefusedGivesBackWhatNobodyCanReachAnyMore() {
         Ledger objects = new Ledger("objects", Map.of(Resource.OBJECT_BYTES, 1_000L), Map.of(), CONNECTIONS);
         Account account = Objects.requireNonNull(objects.open(null));
-        List<Leftover> all = leave(account, 300, 1);
-        assertThat(account.take(Resource.OBJECT_BYTES, 400)).isFalse();
-        assertThat(objects.leftovers()).isEqualTo(300);
-        all.forEach(Leftover::enqueue);
-        assertThat(account.take(Resource.OBJECT_BYTES, 400)).isTrue();
-        assertThat(objects.leftovers()).as("no more at once than 256").isEqualTo(44);
+        List<LingeringCharge> all = leave(account, 300, 1);
+        assertThat(account.tryCharge(Resource.OBJECT_BYTES, 400)).isFalse();
+        assertThat(objects.lingeringCharges()).isEqualTo(300);
+        all.forEach(LingeringCharge::enqueue);
+        assertThat(account.tryCharge(Resource.OBJECT_BYTES, 400)).isTrue();
+        assertThat(objects.lingeringCharges()).as("no more at once than 256").isEqualTo(44);
         assertThat(objects.held(Resource.OBJECT_BYTES)).isEqualTo(444);
-        account.give(Resource.OBJECT_BYTES, 400);
+        account.release(Resource.OBJECT_BYTES, 400);
         assertThat(objects.audit()).doesNotContain("OBJECT_BYTES");
-        assertThat(objects.leftovers()).isZero();
+        assertThat(objects.lingeringCharges()).isZero();
     }
 
     @Test
@@ -597,7 +597,7 @@ class LedgerTest {
         first.release();
         second.release();
         Account account = Objects.requireNonNull(server.open(null));
-        assertThat(account.uncharged()).isSameAs(server.uncharged()).isNotSameAs(Uncharged.MOST);
+        assertThat(account.uncharged()).isSameAs(server.uncharged()).isNotSameAs(UnchargedAllowance.MAX);
         server.forget();
     }
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 
 /** Which methods of a server learn a limit. */
 class LongPollTest {
-    private static final int MOST = 1000;
+    private static final int MAX = 1000;
 
     @RPCXServer("mixed")
     static final class Mixed {
@@ -44,10 +44,10 @@ class LongPollTest {
 
     @Test
     void aLimitIsLearntOfEachMethodThatIsNoLongPoll() {
-        assertThat(limitAfterLateCalls(new Mixed(), "next")).isEqualTo(MOST);
-        assertThat(limitAfterLateCalls(new Polls(), "next")).isEqualTo(MOST);
-        assertThat(limitAfterLateCalls(new Mixed(), "take")).isEqualTo(MOST);
-        assertThat(limitAfterLateCalls(new Mixed(), "work")).isLessThan(MOST);
+        assertThat(limitAfterLateCalls(new Mixed(), "next")).isEqualTo(MAX);
+        assertThat(limitAfterLateCalls(new Polls(), "next")).isEqualTo(MAX);
+        assertThat(limitAfterLateCalls(new Mixed(), "take")).isEqualTo(MAX);
+        assertThat(limitAfterLateCalls(new Mixed(), "work")).isLessThan(MAX);
     }
 
     /**
@@ -57,7 +57,7 @@ class LongPollTest {
     private static int limitAfterLateCalls(Object service, String method) {
         AdmissionLimit.Group limit =
                 RegistryServer.registry(service)
-                        .methods(List.of(), MOST, new AtomicInteger(), new AddressGroups(), 0)
+                        .methods(List.of(), MAX, new AtomicInteger(), new AddressGroups(), 0)
                         .stream()
                         .filter(m -> m.name().equals(method))
                         .map(m -> Objects.requireNonNull(m.admission()))
@@ -67,12 +67,12 @@ class LongPollTest {
         long second = TimeUnit.SECONDS.toNanos(1);
         enter(limit, 101);
         for (int k = 0; k < 100; k++) {
-            limit.leave(second * 99 / 100, 2 * second, second, true);
+            limit.release(second * 99 / 100, 2 * second, second, true);
         }
-        for (int i = 1; i <= 10 && limit.limit() == MOST; i++) {
+        for (int i = 1; i <= 10 && limit.limit() == MAX; i++) {
             enter(limit, 20);
             for (int k = 0; k < 10; k++) {
-                limit.leave(i * second, (i + 1) * second, (i + 1) * second, false);
+                limit.release(i * second, (i + 1) * second, (i + 1) * second, false);
             }
         }
         return limit.limit();
@@ -80,7 +80,7 @@ class LongPollTest {
 
     private static void enter(AdmissionLimit.Group limit, int calls) {
         for (int k = 0; k < calls; k++) {
-            assertThat(limit.enter()).isTrue();
+            assertThat(limit.admit()).isTrue();
         }
     }
 }

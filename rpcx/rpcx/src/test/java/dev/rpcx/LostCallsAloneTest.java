@@ -37,7 +37,7 @@ class LostCallsAloneTest {
 
     @Test
     void whoIsToldOfThemLooks() {
-        lost.tell();
+        lost.requestCheck();
         assertThat(looks).hasValue(1);
     }
 }

@@ -133,18 +133,18 @@ class LostCallsTest {
         AtomicInteger told = new AtomicInteger();
         LostCalls lost = new LostCalls(told::incrementAndGet);
         CompletableFuture<String> stage = new CompletableFuture<>();
-        Awaited awaited = new Awaited(
+        PendingResult pending = new PendingResult(
                 (value, thrown) -> {
                     throw new StackOverflowError("injected");
                 },
                 stage,
                 lost);
-        awaited.begin();
-        assertThat(awaited.isLost()).isFalse();
+        pending.begin();
+        assertThat(pending.isLost()).isFalse();
         assertThat(lost.isAny).isFalse();
         stage.complete("x");
-        assertThat(awaited.isLost()).isTrue();
-        assertThat(awaited.isOpen()).isFalse();
+        assertThat(pending.isLost()).isTrue();
+        assertThat(pending.isOpen()).isFalse();
         assertThat(told).hasValue(1);
         assertThat(lost.isAny).isTrue();
     }
@@ -175,14 +175,14 @@ class LostCallsTest {
         LostCalls lost = new LostCalls(() -> {});
         CompletableFuture<String> stage = new CompletableFuture<>();
         List<Object> told = new ArrayList<>();
-        new Awaited(
+        new PendingResult(
                         (value, thrown) -> {
                             throw new StackOverflowError("injected");
                         },
                         stage,
                         lost)
                 .begin();
-        new Awaited((value, thrown) -> told.add(String.valueOf(value)), stage, lost).begin();
+        new PendingResult((value, thrown) -> told.add(String.valueOf(value)), stage, lost).begin();
         stage.complete("x");
         assertThat(told).containsExactly("x");
     }
@@ -256,7 +256,7 @@ class LostCallsTest {
         static void of(int failures) {
             FailingSteps made = new FailingSteps();
             made.failures = failures;
-            Objects.requireNonNull((HandledContext) CurrentCall.get()).goesOnBy(made);
+            Objects.requireNonNull((HandledContext) CurrentCall.get()).setSteps(made);
         }
 
         @Override
@@ -266,7 +266,7 @@ class LostCallsTest {
 
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
-            throw HandledContext.hasEnded();
+            throw HandledContext.endedError();
         }
 
         @Override
@@ -290,7 +290,7 @@ class LostCallsTest {
 
         @Override
         public @Nullable Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) {
-            throw HandledContext.hasEnded();
+            throw HandledContext.endedError();
         }
 
         @Override
@@ -362,7 +362,7 @@ class LostCallsTest {
         for (int i = 0; i < 2; i++) {
             HandledContext context = new HandledContext(0, Metadata.EMPTY, null, platform.ticker);
             CallThreads.Steps steps = threads.stepsOf(new IdleCall(method, context));
-            context.goesOnBy(steps);
+            context.setSteps(steps);
             contexts.add(context);
             stages.add(steps.proceed(invocation, its -> "x"));
         }
@@ -521,7 +521,8 @@ class LostCallsTest {
                 throw new OutOfMemoryError("injected");
             }
         };
-        assertThatThrownBy(() -> threads.tell(failing, List.of(() -> {}))).isInstanceOf(OutOfMemoryError.class);
+        assertThatThrownBy(() -> threads.runCallbacks(failing, List.of(() -> {})))
+                .isInstanceOf(OutOfMemoryError.class);
         assertThat(context.hasThreads()).isFalse();
         account.close();
     }

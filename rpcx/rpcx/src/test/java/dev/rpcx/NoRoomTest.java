@@ -71,7 +71,7 @@ class NoRoomTest {
             await().until(() -> List.of(cluster.chooser().all).stream().allMatch(each -> each.ready() != null));
             Account full = new Account(client.core().ledger());
             long all = client.core().ledger().most(Resource.FRAME_BYTES);
-            assertThat(full.take(Resource.FRAME_BYTES, all)).isTrue();
+            assertThat(full.tryCharge(Resource.FRAME_BYTES, all)).isTrue();
             List<CompletableFuture<String>> made = new ArrayList<>();
             for (int i = 0; i < CALLS; i++) {
                 made.add(calls.echo("x"));
@@ -88,9 +88,9 @@ class NoRoomTest {
                         });
             }
             assertThat(halves.requests).hasValue(CALLS);
-            assertThat(cluster.calledAgain()).as("the circuit").isEqualTo(CircuitBreaker.GIVEN);
-            assertThat(cluster.chooser().all).allMatch(each -> !each.health().isOut());
-            full.give(Resource.FRAME_BYTES, all);
+            assertThat(cluster.calledAgain()).as("the circuit").isEqualTo(CircuitBreaker.PERMITTED);
+            assertThat(cluster.chooser().all).allMatch(each -> !each.health().isEjected());
+            full.release(Resource.FRAME_BYTES, all);
             await().until(() -> calls.echo("y")
                     .handle((reply, failure) -> "after".equals(reply))
                     .join());
@@ -104,7 +104,7 @@ class NoRoomTest {
                 Client client = Client.builder().circuitBreaker(0.1).build()) {
             Account full = new Account(client.core().ledger());
             long all = client.core().ledger().most(Resource.FRAME_BYTES);
-            assertThat(full.take(Resource.FRAME_BYTES, all)).isTrue();
+            assertThat(full.tryCharge(Resource.FRAME_BYTES, all)).isTrue();
             Calls calls = client.create(Calls.class, "127.0.0.1", listening.port());
             List<CompletableFuture<String>> made = new ArrayList<>();
             for (int i = 0; i < CALLS; i++) {
@@ -127,8 +127,8 @@ class NoRoomTest {
             }
             assertThat(client.core().address("127.0.0.1", listening.port()).calledAgain())
                     .as("the circuit")
-                    .isEqualTo(CircuitBreaker.GIVEN);
-            full.give(Resource.FRAME_BYTES, all);
+                    .isEqualTo(CircuitBreaker.PERMITTED);
+            full.release(Resource.FRAME_BYTES, all);
         }
     }
 }

@@ -136,7 +136,7 @@ class OutlastingFuturesTest {
         }
         assertThat(service.open).hasSize(CONNECTIONS).noneMatch(CompletableFuture::isDone);
         assertThat(server.core().connections()).isZero();
-        assertThat(server.core().ledger().leftovers()).isEqualTo(way == Way.BEGUN ? 0 : CONNECTIONS);
+        assertThat(server.core().ledger().lingeringCharges()).isEqualTo(way == Way.BEGUN ? 0 : CONNECTIONS);
         Heap.assumeCollected();
         await().until(() -> {
             System.gc();

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Who begins next where threads are few. A test says when a thread runs. */
 class PoolSharesTest {
-    private static final int MOST = 8;
+    private static final int MAX = 8;
 
     private final MockTicker ticker = Ticker.newMockTicker();
     private final EmbeddedChannel channel =
@@ -46,7 +46,7 @@ class PoolSharesTest {
     /** What others do while a thread is started. */
     private Runnable meanwhile = () -> {};
 
-    private final PoolShares pool = new PoolShares(MOST, (at, turn) -> start(turn), address -> address.handlerThreads);
+    private final PoolShares pool = new PoolShares(MAX, (at, turn) -> start(turn), address -> address.handlerThreads);
 
     private void start(Runnable turn) {
         Runnable others = meanwhile;
@@ -272,7 +272,7 @@ class PoolSharesTest {
         give(stays, "stays", 3);
         give(connection(2), "second", 3);
         give(connection(3), "third", 2);
-        assertThat(threads).hasSize(MOST);
+        assertThat(threads).hasSize(MAX);
         PoolShares.Share gone = connection(1);
         PoolShares.Task waits = new Task("waits");
         gone.run(waits);
@@ -354,14 +354,14 @@ class PoolSharesTest {
         assertThat(share.isBeyond(new Task("another"))).isFalse();
         give(connection(2), "b", 2);
         give(connection(3), "c", 1);
-        assertThat(threads).hasSize(MOST);
+        assertThat(threads).hasSize(MAX);
         assertThat(share.isBeyond(waits)).as("no thread is free").isFalse();
     }
 
     /** Nothing else holds a connection that is gone. */
     @Test
     void aConnectionWhoseTasksAreTakenBackHasNoTurn() {
-        for (int i = 0; i < MOST; i++) {
+        for (int i = 0; i < MAX; i++) {
             give(connection(1), "a", 1);
         }
         PoolShares.Share gone = connection(1);
@@ -377,7 +377,7 @@ class PoolSharesTest {
     void aTaskThatFindsNoThreadIsRefusedAndHoldsNone() {
         PoolShares.Share share = connection(1);
         hasNoThread = true;
-        for (int i = 0; i < 2 * MOST; i++) {
+        for (int i = 0; i < 2 * MAX; i++) {
             assertThatThrownBy(() -> give(share, "a", 1)).isInstanceOf(OutOfMemoryError.class);
         }
         hasNoThread = false;
@@ -476,7 +476,7 @@ class PoolSharesTest {
     /** What has to be told is told by no event loop: it may block. */
     @Test
     void whatCannotBeRefusedWaitsForWhatRunsOrUntilAThreadIsTriedAgain() {
-        PoolShares patient = PoolShares.patient(MOST, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares patient = PoolShares.patient(MAX, (at, turn) -> start(turn), address -> address.signalThreads);
         PoolShares.Share share = patient.share(loop, Objects.requireNonNull(ledger.open(null)));
         hasNoThread = true;
         give(share, "waits", 3);
@@ -507,7 +507,7 @@ class PoolSharesTest {
 
     @Test
     void whatFindsNoThreadAsItsPoolIsClosedIsRefused() {
-        PoolShares patient = PoolShares.patient(MOST, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares patient = PoolShares.patient(MAX, (at, turn) -> start(turn), address -> address.signalThreads);
         PoolShares.Share share = patient.share(loop, Objects.requireNonNull(ledger.open(null)));
         hasNoThread = true;
         meanwhile = () -> assertThat(patient.close()).isEmpty();
@@ -519,7 +519,7 @@ class PoolSharesTest {
     void whatFindsNeitherAThreadNorATimerIsRefused() {
         EventLoop over = new DefaultEventLoop();
         over.shutdownGracefully(0, 0, TimeUnit.SECONDS).syncUninterruptibly();
-        PoolShares patient = PoolShares.patient(MOST, (at, turn) -> start(turn), address -> address.signalThreads);
+        PoolShares patient = PoolShares.patient(MAX, (at, turn) -> start(turn), address -> address.signalThreads);
         PoolShares.Share share = patient.share(over, Objects.requireNonNull(ledger.open(null)));
         hasNoThread = true;
         give(share, "late", 1);
@@ -595,9 +595,9 @@ class PoolSharesTest {
     void theEndOfAConnectionMovesThoseOfItsAddressAsOne() {
         int waiting = 500;
         int ends = 2_000;
-        give(connection(1), "runs", MOST);
-        give(connection(2), "runs", MOST);
-        give(connection(3), "runs", MOST);
+        give(connection(1), "runs", MAX);
+        give(connection(2), "runs", MAX);
+        give(connection(3), "runs", MAX);
         for (int i = 0; i < waiting; i++) {
             PoolShares.Share left = connection(1);
             give(left, "left", 1);
@@ -606,21 +606,21 @@ class PoolSharesTest {
         }
         assertThat(pool.waitingConnections()).isGreaterThanOrEqualTo(2 * waiting);
         PoolShares.Task task = new Task("taken back");
-        long before = pool.placesTaken();
+        long before = pool.queueJoins();
         for (int i = 0; i < ends; i++) {
             PoolShares.Share left = connection(1);
             left.run(task);
             left.connectionGone();
             left.withdraw(task);
         }
-        assertThat(pool.placesTaken() - before).isBetween((long) ends, (long) ends * waiting / 10);
+        assertThat(pool.queueJoins() - before).isBetween((long) ends, (long) ends * waiting / 10);
     }
 
     private final ArrayDeque<Runnable> threadsBeside = new ArrayDeque<>();
 
     /** Another pool of the same server, so that its connections have the same addresses. */
     private final PoolShares beside =
-            new PoolShares(MOST, (at, turn) -> threadsBeside.add(turn), address -> address.signalThreads);
+            new PoolShares(MAX, (at, turn) -> threadsBeside.add(turn), address -> address.signalThreads);
 
     /** A task of the one would be lost where it moved what waits in the other. */
     @Test
@@ -632,7 +632,7 @@ class PoolSharesTest {
         give(connection(2), "other", 5);
         give(connection(3), "other", 2);
         give(connection(4), "other", 1);
-        assertThat(threads).hasSize(MOST);
+        assertThat(threads).hasSize(MAX);
         give(connection(1), "waits", 1);
         PoolShares.Share ofBeside = connection(beside, 1);
         give(ofBeside, "beside", 1);
@@ -717,7 +717,7 @@ class PoolSharesTest {
                         .mapToInt(each -> each.own)
                         .sum();
                 int found = Math.min(gone, Math.max(0, mark - ended[address]));
-                int free = MOST - running;
+                int free = MAX - running;
                 return free > 0 && (isGone ? gone : own + found) <= free;
             }
 

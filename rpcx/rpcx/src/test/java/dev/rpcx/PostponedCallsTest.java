@@ -404,7 +404,7 @@ class PostponedCallsTest {
     /** Nothing is sent by that: the caller has been told before. */
     @Test
     void aCallThatWaitsForAPlaceBeginsWhenAFutureOfItsConnectionIsGivenUp() {
-        server = server(AdmissionLimit.LEAST);
+        server = server(AdmissionLimit.MIN);
         Peer peer = new Peer();
         peer.stopReading();
         peer.requests(4, "waits");

@@ -253,11 +253,11 @@ class RacesTest {
             @Override
             public void run() {
                 AtomicInteger all = new AtomicInteger();
-                AdmissionLimit.Group one = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
-                AdmissionLimit.Group other = new AdmissionLimit(AdmissionLimit.LEAST, all, 0).group(0);
+                AdmissionLimit.Group one = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
+                AdmissionLimit.Group other = new AdmissionLimit(AdmissionLimit.MIN, all, 0).group(0);
                 AtomicInteger inside = new AtomicInteger();
-                for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
-                    expect(one.enter(), "refused below the limit");
+                for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+                    expect(one.admit(), "refused below the limit");
                 }
                 Runnable caller = new Runnable() {
                     @Override
@@ -271,8 +271,8 @@ class RacesTest {
                         enterAndLeave(other, inside);
                     }
                 });
-                for (int i = 0; i < AdmissionLimit.LEAST - 1; i++) {
-                    one.leave(0, 100, 50, true);
+                for (int i = 0; i < AdmissionLimit.MIN - 1; i++) {
+                    one.release(0, 100, 50, true);
                 }
                 expect(all.get() == 0 && one.running() == 0 && other.running() == 0, "left: " + all);
             }
@@ -280,10 +280,10 @@ class RacesTest {
     }
 
     private static void enterAndLeave(AdmissionLimit.Group limit, AtomicInteger inside) {
-        if (limit.enter()) {
+        if (limit.admit()) {
             expect(inside.incrementAndGet() == 1, "more than the limit");
             inside.decrementAndGet();
-            limit.leave(0, 100, 50, true);
+            limit.release(0, 100, 50, true);
         }
     }
 
@@ -335,7 +335,7 @@ class RacesTest {
         race(new Runnable() {
             @Override
             public void run() {
-                Serial signals = new Serial(HERE);
+                SerialExecutor signals = new SerialExecutor(HERE);
                 AtomicInteger inside = new AtomicInteger();
                 List<Integer> told = new ArrayList<>();
                 together(
@@ -364,7 +364,7 @@ class RacesTest {
         }
     };
 
-    private static void signal(Serial signals, AtomicInteger inside, List<Integer> told, int... all) {
+    private static void signal(SerialExecutor signals, AtomicInteger inside, List<Integer> told, int... all) {
         for (int each : all) {
             signals.execute(new Runnable() {
                 @Override

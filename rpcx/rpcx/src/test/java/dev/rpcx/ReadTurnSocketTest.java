@@ -30,7 +30,7 @@ class ReadTurnSocketTest {
     private static final String REPLY = "reply";
 
     /** The loop takes a socket back to which nobody comes for some milliseconds. Then it is lent once more. */
-    private static final int MOST_TRIES = 10_000;
+    private static final int MAX_TRIES = 10_000;
 
     private interface Step {
         void run() throws IOException;
@@ -61,7 +61,7 @@ class ReadTurnSocketTest {
         }
 
         @Override
-        public void hear() {
+        public void recordActivity() {
             timesHeard.incrementAndGet();
         }
 
@@ -103,7 +103,7 @@ class ReadTurnSocketTest {
         }
 
         @Override
-        public boolean takes(ByteBuf arrived) {
+        public boolean tryComplete(ByteBuf arrived) {
             within.run();
             isTaken = arrived.toString(US_ASCII).startsWith(REPLY);
             // some way into what is not its own, too
@@ -167,7 +167,7 @@ class ReadTurnSocketTest {
     /** Reads with this thread, once the socket is lent and the loop has not taken it back before. */
     private void read(Call call) {
         for (int tries = 0; !call.isAsked; tries++) {
-            assertThat(tries).as("a socket is lent at some time").isLessThan(MOST_TRIES);
+            assertThat(tries).as("a socket is lent at some time").isLessThan(MAX_TRIES);
             assertThat(lend()).isTrue();
             connection.turn.read(call);
         }

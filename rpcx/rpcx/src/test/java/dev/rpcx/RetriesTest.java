@@ -176,7 +176,7 @@ class RetriesTest {
             assertThat(who.who("x")).isZero();
             ClientCluster route = client.core().clusters.values().iterator().next();
             for (int i = 0; i < 40; i++) {
-                route.counted(Health.Outcome.FAILED, CircuitBreaker.GIVEN);
+                route.recordOutcome(Health.Outcome.FAILED, CircuitBreaker.PERMITTED);
             }
             left(route.budget());
             int refused = 0;
@@ -197,7 +197,7 @@ class RetriesTest {
         AtomicLong clock = new AtomicLong();
         CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
         fail(breaker, 19);
-        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
         fail(breaker, 1);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
@@ -211,12 +211,12 @@ class RetriesTest {
         trial = breaker.permit();
         expectTrial(trial);
         breaker.ended(Outcome.ANSWERED, trial);
-        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
         // half of the calls of ten seconds have to fail; older ones do not count
         for (int i = 0; i < 30; i++) {
-            breaker.ended(i % 3 == 0 ? Outcome.FAILED : Outcome.ANSWERED, CircuitBreaker.GIVEN);
+            breaker.ended(i % 3 == 0 ? Outcome.FAILED : Outcome.ANSWERED, CircuitBreaker.PERMITTED);
         }
-        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(11));
         fail(breaker, 20);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
@@ -224,7 +224,7 @@ class RetriesTest {
 
     private static void fail(CircuitBreaker breaker, int calls) {
         for (int i = 0; i < calls; i++) {
-            breaker.ended(Outcome.FAILED, CircuitBreaker.GIVEN);
+            breaker.ended(Outcome.FAILED, CircuitBreaker.PERMITTED);
         }
     }
 
@@ -233,7 +233,7 @@ class RetriesTest {
         AtomicLong clock = new AtomicLong();
         CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
         fail(breaker, 20);
-        breaker.ended(Outcome.ANSWERED, CircuitBreaker.GIVEN);
+        breaker.ended(Outcome.ANSWERED, CircuitBreaker.PERMITTED);
         assertThat(breaker.permit()).as("after a call from before").isEqualTo(CircuitBreaker.REFUSED);
         clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
         for (int i = 0; i < 3; i++) {
@@ -241,12 +241,12 @@ class RetriesTest {
             expectTrial(untold);
             assertThat(breaker.permit()).as("beside the trial").isEqualTo(CircuitBreaker.REFUSED);
             // cancelled, or given too little time: the next call is one at once
-            breaker.ended(Outcome.UNTOLD, untold);
+            breaker.ended(Outcome.UNKNOWN, untold);
         }
         long trial = breaker.permit();
         expectTrial(trial);
         breaker.ended(Outcome.ANSWERED, trial);
-        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
     }
 
     private static void pass(AtomicLong clock, int millis) {
@@ -274,11 +274,11 @@ class RetriesTest {
         CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
         long[] trials = trials(breaker, clock);
         breaker.ended(Outcome.ANSWERED, trials[0]);
-        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
         // what the others say is of the past
         breaker.ended(Outcome.FAILED, trials[1]);
-        breaker.ended(Outcome.UNTOLD, trials[1]);
-        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        breaker.ended(Outcome.UNKNOWN, trials[1]);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
         pass(clock, 11_000);
         fail(breaker, 20);
         breaker.ended(Outcome.ANSWERED, trials[1]);
@@ -292,12 +292,12 @@ class RetriesTest {
         long[] trials = trials(breaker, clock);
         breaker.ended(Outcome.FAILED, trials[0]);
         breaker.ended(Outcome.ANSWERED, trials[0]);
-        breaker.ended(Outcome.UNTOLD, trials[0]);
+        breaker.ended(Outcome.UNKNOWN, trials[0]);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
         pass(clock, 500);
         expectTrial(breaker.permit());
         breaker.ended(Outcome.ANSWERED, trials[1]);
-        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.GIVEN);
+        assertThat(breaker.permit()).isEqualTo(CircuitBreaker.PERMITTED);
     }
 
     @Test
@@ -306,7 +306,7 @@ class RetriesTest {
         CircuitBreaker breaker = new CircuitBreaker(0.5, clock::get);
         long[] trials = trials(breaker, clock);
         breaker.ended(Outcome.FAILED, trials[1]);
-        breaker.ended(Outcome.UNTOLD, trials[1]);
+        breaker.ended(Outcome.UNKNOWN, trials[1]);
         breaker.ended(Outcome.ANSWERED, trials[0]);
         pass(clock, 999);
         assertThat(breaker.permit()).isEqualTo(CircuitBreaker.REFUSED);
@@ -315,7 +315,7 @@ class RetriesTest {
     }
 
     private static void expectTrial(long permit) {
-        assertThat(permit).isNotEqualTo(CircuitBreaker.GIVEN).isNotEqualTo(CircuitBreaker.REFUSED);
+        assertThat(permit).isNotEqualTo(CircuitBreaker.PERMITTED).isNotEqualTo(CircuitBreaker.REFUSED);
     }
 
     @RPCXServer("sick")
@@ -478,7 +478,7 @@ class RetriesTest {
             });
             ClientAddress route = client.core().address("127.0.0.1", server.port());
             // asking is a trial of its own while the circuit is open, which never ends here
-            await().ignoreExceptions().until(() -> route.calledAgain() == CircuitBreaker.GIVEN);
+            await().ignoreExceptions().until(() -> route.calledAgain() == CircuitBreaker.PERMITTED);
         } finally {
             server.stop(Duration.ofMillis(200));
         }

@@ -48,7 +48,7 @@ class RunningHandlersTest {
                 of.parameters(),
                 of.arguments(),
                 of.result(),
-                of.brings(),
+                of.returnsStream(),
                 of.items(),
                 of.handle(),
                 of.chain(),
@@ -60,7 +60,7 @@ class RunningHandlersTest {
     void aMethodOfAHighNumberTakesNoMoreRoomThanAnother() {
         int before = running.room();
         for (int number : new int[] {1, 4_000, 32}) {
-            assertThat(running.enter(method(number), limit)).isTrue();
+            assertThat(running.admit(method(number), limit)).isTrue();
         }
         assertThat(running.room()).isEqualTo(before);
         assertThat(running.all()).isEqualTo(3);
@@ -74,11 +74,11 @@ class RunningHandlersTest {
         }
         AdmissionLimit.Group many = new AdmissionLimit(10_000, new AtomicInteger(), 0).group(0);
         for (int i = 0; i < 2; i++) {
-            methods.forEach(each -> assertThat(running.enter(each, many)).isTrue());
+            methods.forEach(each -> assertThat(running.admit(each, many)).isTrue());
             assertThat(running.room()).isBetween(1_000, 2_048);
-            methods.subList(0, 900).forEach(running::left);
+            methods.subList(0, 900).forEach(running::handlerEnded);
             assertThat(running.room()).as("100 run").isLessThanOrEqualTo(400);
-            methods.subList(900, 1_000).forEach(running::left);
+            methods.subList(900, 1_000).forEach(running::handlerEnded);
             assertThat(running.room()).isLessThanOrEqualTo(32);
             assertThat(running.all()).isZero();
         }
@@ -97,7 +97,7 @@ class RunningHandlersTest {
             methods.add(method(1 + 17 * i));
             // another connection has one of four: of the others this one has its share, which is two
             limits.add(ofMethod(most));
-            assertThat(limits.get(i).enter()).isTrue();
+            assertThat(limits.get(i).admit()).isTrue();
         }
         int share = 2;
         int all = 0;
@@ -107,12 +107,12 @@ class RunningHandlersTest {
             ServerMethod method = methods.get(of);
             AdmissionLimit.Group own = limits.get(of);
             if (entered[of] > 0 && random.nextInt(100) < (i / 4_000 % 2 == 0 ? 30 : 70)) {
-                own.leave();
-                running.left(method);
+                own.release();
+                running.handlerEnded(method);
                 entered[of]--;
                 all--;
             } else {
-                boolean isIn = running.enter(method, own);
+                boolean isIn = running.admit(method, own);
                 assertThat(isIn).isEqualTo(entered[of] < share);
                 entered[of] += isIn ? 1 : 0;
                 all += isIn ? 1 : 0;
@@ -125,17 +125,17 @@ class RunningHandlersTest {
     void nothingIsLeftWhenTheLastHandlerOfAConnectionThatIsGoneHasEnded() {
         ServerMethod first = method(1_000);
         ServerMethod second = method(1_001);
-        assertThat(running.enter(first, limit)).isTrue();
-        assertThat(running.enter(second, limit)).isTrue();
+        assertThat(running.admit(first, limit)).isTrue();
+        assertThat(running.admit(second, limit)).isTrue();
         running.connectionGone();
         account.close();
-        running.left(first);
+        running.handlerEnded(first);
         assertThat(ledger.held(Resource.ORPHANS)).isEqualTo(1);
-        assertThat(running.enter(first, limit))
+        assertThat(running.admit(first, limit))
                 .as("begun after its connection's end")
                 .isTrue();
-        running.left(first);
-        running.left(second);
+        running.handlerEnded(first);
+        running.handlerEnded(second);
         assertThat(ledger.audit()).isEmpty();
     }
 
@@ -144,7 +144,7 @@ class RunningHandlersTest {
         InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         RunningHandlers before = of(address);
         for (int i = 0; i < 3; i++) {
-            assertThat(before.enter(method(1), limit)).isTrue();
+            assertThat(before.admit(method(1), limit)).isTrue();
         }
         before.connectionGone();
         Account now = Objects.requireNonNull(ledger.open(address));
@@ -152,15 +152,15 @@ class RunningHandlersTest {
         // of four places two are free for whoever runs three already: one too few
         AtomicInteger all = new AtomicInteger(2);
         AdmissionLimit.Group few = new AdmissionLimit(4, all, 0).group(0);
-        assertThat(again.enter(method(1), few)).isFalse();
+        assertThat(again.admit(method(1), few)).isFalse();
         all.set(1);
-        assertThat(again.enter(method(1), few)).isTrue();
+        assertThat(again.admit(method(1), few)).isTrue();
         assertThat(again.all()).isEqualTo(1);
         all.set(0);
         // and now it runs four
-        assertThat(again.enter(method(1), few)).isTrue();
+        assertThat(again.admit(method(1), few)).isTrue();
         all.set(0);
-        assertThat(again.enter(method(1), few)).isFalse();
+        assertThat(again.admit(method(1), few)).isFalse();
     }
 
     /** To leave is no better a weapon than to stay: half of what the one holds that was there first. */
@@ -189,7 +189,7 @@ class RunningHandlersTest {
             RunningHandlers again = of(address);
             for (int k = 0; k < 3; k++) {
                 // a limit of its own, so that only the places of all methods count
-                entered += again.enter(method(1), new AdmissionLimit(8, all, 0, false, () -> 1).group(0)) ? 1 : 0;
+                entered += again.admit(method(1), new AdmissionLimit(8, all, 0, false, () -> 1).group(0)) ? 1 : 0;
             }
             again.connectionGone();
             assertThat(entered).isLessThanOrEqualTo(5);
@@ -204,7 +204,7 @@ class RunningHandlersTest {
     private static int entered(RunningHandlers by, AdmissionLimit.Group limit) {
         ServerMethod called = method(1);
         int entered = 0;
-        while (entered < 20 && by.enter(called, limit)) {
+        while (entered < 20 && by.admit(called, limit)) {
             entered++;
         }
         return entered;
@@ -218,31 +218,31 @@ class RunningHandlersTest {
     @Test
     void aConnectionHasItsShareOfEachMethodWhereAnotherIsThere() {
         AdmissionLimit.Group ten = ofMethod(10);
-        assertThat(ten.enter()).as("another connection's").isTrue();
+        assertThat(ten.admit()).as("another connection's").isTrue();
         ServerMethod called = method(1);
         int entered = 0;
-        while (entered < 20 && running.enter(called, ten)) {
+        while (entered < 20 && running.admit(called, ten)) {
             entered++;
         }
         assertThat(entered).isEqualTo(5);
         AdmissionLimit.Group others = ofMethod(10);
-        assertThat(others.enter()).isTrue();
-        assertThat(running.enter(method(2), others)).as("of another method").isTrue();
+        assertThat(others.admit()).isTrue();
+        assertThat(running.admit(method(2), others)).as("of another method").isTrue();
     }
 
     @Test
     void aHandlerThatHasLeftIsInNoShare() {
         AdmissionLimit.Group two = ofMethod(2);
-        two.enter();
-        two.enter();
+        two.admit();
+        two.admit();
         ServerMethod called = method(1);
-        assertThat(running.enter(called, two)).as("from here on it is shared").isFalse();
-        two.leave();
-        two.leave();
+        assertThat(running.admit(called, two)).as("from here on it is shared").isFalse();
+        two.release();
+        two.release();
         for (int i = 0; i < 10; i++) {
-            assertThat(running.enter(called, two)).isTrue();
-            two.leave();
-            running.left(called);
+            assertThat(running.admit(called, two)).isTrue();
+            two.release();
+            running.handlerEnded(called);
             assertThat(running.all()).isZero();
         }
     }

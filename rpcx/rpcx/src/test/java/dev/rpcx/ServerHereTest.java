@@ -254,7 +254,7 @@ class ServerHereTest {
             Account other = Objects.requireNonNull(server.core().ledger().open(null));
             others.add(other);
             for (long step = 1L << 40; step > 0; step /= 2) {
-                while (other.take(Resource.REPLY_BYTES, step)) {
+                while (other.tryCharge(Resource.REPLY_BYTES, step)) {
                     hasTaken = true;
                 }
             }
@@ -262,7 +262,7 @@ class ServerHereTest {
         service.mayEnd.release();
         RawPeer.Frame answer = peer.readAnswer();
         for (Account other : others) {
-            other.give(Resource.REPLY_BYTES, other.held(Resource.REPLY_BYTES));
+            other.release(Resource.REPLY_BYTES, other.held(Resource.REPLY_BYTES));
             other.close();
         }
         assertThat(answer.head()).isEqualTo(Wire.ERROR);

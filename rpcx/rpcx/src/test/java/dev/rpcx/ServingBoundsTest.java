@@ -372,7 +372,7 @@ class ServingBoundsTest {
             Account other = Objects.requireNonNull(server().core().ledger().open(null));
             greedy.add(other);
             for (long step = 1L << 40; step > 0; step /= 2) {
-                while (other.take(kind, step)) {
+                while (other.tryCharge(kind, step)) {
                     hasTaken = true;
                 }
             }
@@ -384,7 +384,7 @@ class ServingBoundsTest {
             for (Resource kind : Resource.values()) {
                 long all = other.held(kind);
                 if (all > 0) {
-                    other.give(kind, all);
+                    other.release(kind, all);
                 }
             }
             other.close();
@@ -568,7 +568,7 @@ class ServingBoundsTest {
     /** The same of a call that would be refused. */
     @Test
     void nothingIsKeptOfARefusalForWhichThereWasNoMemory() {
-        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN, MANY, 4 << 20);
         for (int readings = 1; readings <= 4; readings++) {
             EmbeddedChannel peer = hand.accept();
             peer.pipeline().fireChannelRead(RawPeer.preface());
@@ -894,7 +894,7 @@ class ServingBoundsTest {
     @Test
     void aRequestThatIsNotWholeIsChargedForMoreThanAToken() {
         serve();
-        for (int bytes : new int[] {(Uncharged.IDLE_METADATA_BYTES - 160) / 2, 200}) {
+        for (int bytes : new int[] {(UnchargedAllowance.IDLE_METADATA_BYTES - 160) / 2, 200}) {
             assertThat(held(Resource.REQUEST_BYTES)).isZero();
             send(
                     Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE,
@@ -907,7 +907,7 @@ class ServingBoundsTest {
     @Test
     void whereManyMayRunARequestIsChargedFromFewerBytesOn() {
         serve(1_000_000, MANY, 4 << 20);
-        Uncharged most = server().core().ledger().uncharged();
+        UnchargedAllowance most = server().core().ledger().uncharged();
         assertThat(most.bodyBytes()).isLessThan(4_096);
         call(FIRST, "echo", message(most.bodyBytes()));
         callWith(FIRST + 1, metadata((most.metadataBytes() - 160) / 2), most.bodyBytes());
@@ -918,7 +918,7 @@ class ServingBoundsTest {
 
     @Test
     void metadataOfARefusedCallAreNotCharged() {
-        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN, MANY, 4 << 20);
         for (int i = 0; i < 3; i++) {
             call(FIRST + i, "echo");
         }
@@ -944,7 +944,7 @@ class ServingBoundsTest {
 
     @Test
     void aRequestRefusedForItsBytesIsNotBegunAndLeavesItsHandlersPlace() {
-        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN, MANY, 4 << 20);
         takeAll(Resource.REQUEST_BYTES);
         for (int i = 0; i < 8; i++) {
             call(FIRST + i, "echo", message(10_000));
@@ -965,7 +965,7 @@ class ServingBoundsTest {
 
     @Test
     void aRequestInPartsThatIsRefusedByItsLastIsNotBegun() {
-        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN, MANY, 4 << 20);
         for (int i = 0; i < 3; i++) {
             call(FIRST + i, "echo");
         }
@@ -977,7 +977,7 @@ class ServingBoundsTest {
 
     @Test
     void manyRefusalsAtOnceHaveNoTextFromSomeOn() {
-        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN, MANY, 4 << 20);
         ByteBuf many = Unpooled.buffer();
         for (int i = 0; i < 603; i++) {
             many.writeBytes(request(FIRST + i, "echo"));
@@ -1590,7 +1590,7 @@ class ServingBoundsTest {
 
     @Test
     void aCallThatWaitsBeginsWhenAHandlerOfItsConnectionHasBecomeAStream() {
-        serve(AdmissionLimit.LEAST, MANY, 4 << 20);
+        serve(AdmissionLimit.MIN, MANY, 4 << 20);
         hand.reads(channel(), false);
         sendToo(request(FIRST, "much", numbers(2 * ALL)));
         sendToo(request(FIRST + 1, "echo"));

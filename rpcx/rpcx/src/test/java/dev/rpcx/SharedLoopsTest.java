@@ -56,16 +56,16 @@ class SharedLoopsTest {
     @Test
     void areTheSameForAllUntilAWhileAfterTheLast() {
         SharedLoops shared = new SharedLoops(true);
-        Loops loops = shared.take();
-        assertThat(shared.take()).isSameAs(loops);
+        Loops loops = shared.borrow();
+        assertThat(shared.borrow()).isSameAs(loops);
         shared.giveBack();
         shared.giveBack();
         // the next one comes soon: nothing has ended
-        assertThat(shared.take()).isSameAs(loops);
+        assertThat(shared.borrow()).isSameAs(loops);
         assertThat(loops.group.isShuttingDown()).isFalse();
         shared.giveBack();
         await().until(loops.group::isTerminated);
-        Loops next = shared.take();
+        Loops next = shared.borrow();
         assertThat(next).isNotSameAs(loops);
         assertThat(next.group.isShuttingDown()).isFalse();
         shared.giveBack();

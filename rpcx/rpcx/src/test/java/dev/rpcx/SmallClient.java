@@ -13,7 +13,7 @@ import java.util.concurrent.TimeoutException;
  * with how each has ended; {@code fill PORT COUNT} has no memory left while it waits for them.
  */
 public final class SmallClient {
-    private static final int MOST_ARRAYS = 1 << 16;
+    private static final int MAX_ARRAYS = 1 << 16;
     private static final int ARRAY_BYTES = 1000;
     private static final long FILL_NANOS = TimeUnit.SECONDS.toNanos(3);
 
@@ -52,7 +52,7 @@ public final class SmallClient {
 
     /** Takes all memory for some seconds, and whatever is given back meanwhile. */
     private static final class Filler implements Runnable {
-        private final byte[][] all = new byte[MOST_ARRAYS][];
+        private final byte[][] all = new byte[MAX_ARRAYS][];
 
         @Override
         public void run() {

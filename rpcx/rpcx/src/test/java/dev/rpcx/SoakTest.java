@@ -22,7 +22,7 @@ class SoakTest {
     private static final int SECONDS = LongForm.of(3, 120);
 
     /** Sizes of 0 B to 1 MB, most of them small. */
-    private static final int[] MOST_BYTES = {16, 16, 16, 200, 200, 2000, 2000, 20_000, 100_000, 1_000_000};
+    private static final int[] MAX_BYTES = {16, 16, 16, 200, 200, 2000, 2000, 20_000, 100_000, 1_000_000};
 
     @RPCXServer("soak")
     static final class Mirror {
@@ -122,7 +122,7 @@ class SoakTest {
         SplittableRandom random = new SplittableRandom(caller);
         while (System.nanoTime() - end < 0) {
             long number = numbers.getAndIncrement();
-            byte[] bytes = new byte[random.nextInt(MOST_BYTES[random.nextInt(MOST_BYTES.length)])];
+            byte[] bytes = new byte[random.nextInt(MAX_BYTES[random.nextInt(MAX_BYTES.length)])];
             Arrays.fill(bytes, (byte) number);
             byte[] reply = switch (caller % 3) {
                 case 0 -> calls.virtual(number, bytes);

@@ -118,10 +118,10 @@ class SocketQueueAloneTest {
     void aQueueIsChargedFromTheFirstByteThatIsMoreThanALittle() {
         write(Outbound.SMALL_BYTES - ENTRY_BYTES);
         assertThat(socket.queue().totalPendingWriteBytes()).isEqualTo(Outbound.SMALL_BYTES);
-        queue.look();
+        queue.updateClaims();
         assertThat(charged()).isZero();
         write(1);
-        queue.look();
+        queue.updateClaims();
         assertThat(charged()).isGreaterThanOrEqualTo(socket.queue().totalPendingWriteBytes());
     }
 
@@ -131,11 +131,11 @@ class SocketQueueAloneTest {
         ByteBuf message = Unpooled.buffer(LARGE).writeZero(LARGE);
         socket.writeAndFlush(message);
         write(1);
-        queue.look();
+        queue.updateClaims();
         long all = charged();
         socket.queue().removeBytes(LARGE - 10);
         assertThat(message.readableBytes()).isEqualTo(10);
-        queue.look();
+        queue.updateClaims();
         assertThat(charged()).isEqualTo(all);
         queue.shortened();
         assertThat(charged()).isEqualTo(all);
@@ -146,7 +146,7 @@ class SocketQueueAloneTest {
 
     @Test
     void anEmptyQueueIsNotWatched() {
-        queue.look();
+        queue.updateClaims();
         socket.take(10);
         assertThat(changes).isZero();
         assertThat(socket.queue().totalPendingWriteBytes()).isZero();
@@ -155,8 +155,8 @@ class SocketQueueAloneTest {
     @Test
     void aShortQueueIsWatchedToo() {
         write(1);
-        queue.look();
-        queue.look();
+        queue.updateClaims();
+        queue.updateClaims();
         assertThat(changes).isZero();
         socket.take(2);
         assertThat(changes).isEqualTo(1);
@@ -166,10 +166,10 @@ class SocketQueueAloneTest {
     @Test
     void oneMarkAfterTheOtherStandsInAQueueThatDoesNotEnd() {
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         for (int i = 1; i <= 5; i++) {
             write(LARGE);
-            queue.look();
+            queue.updateClaims();
             socket.take(2);
             assertThat(changes).isEqualTo(i);
             assertThat(charged())
@@ -186,10 +186,10 @@ class SocketQueueAloneTest {
     void aQueueThatHasBecomeShortIsChargedNoMoreThoughItIsNotEmpty() {
         write(LARGE);
         write(100);
-        queue.look();
+        queue.updateClaims();
         assertThat(charged()).isPositive();
         socket.take(1);
-        queue.look();
+        queue.updateClaims();
         assertThat(socket.queue().totalPendingWriteBytes()).isPositive();
         assertThat(charged()).isZero();
     }
@@ -199,7 +199,7 @@ class SocketQueueAloneTest {
         for (int i = 0; i < 4; i++) {
             write(LARGE);
         }
-        queue.look();
+        queue.updateClaims();
         long all = charged();
         socket.take(1);
         queue.shortened();
@@ -214,7 +214,7 @@ class SocketQueueAloneTest {
     void aQueueThatIsShortenedToALittleIsChargedNoMore() {
         write(LARGE);
         write(Outbound.SMALL_BYTES - 2 * ENTRY_BYTES);
-        queue.look();
+        queue.updateClaims();
         assertThat(charged()).isPositive();
         socket.take(1);
         assertThat(socket.queue().totalPendingWriteBytes()).isEqualTo(Outbound.SMALL_BYTES);
@@ -225,10 +225,10 @@ class SocketQueueAloneTest {
     @Test
     void whatWaitsToJoinTheQueueIsChargedWithIt() {
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         long before = charged();
         gatheredBytes = 10 * Charge.STEP_BYTES;
-        queue.look();
+        queue.updateClaims();
         assertThat(charged()).isEqualTo(before + gatheredBytes);
         gatheredBytes = 0;
         queue.shortened();
@@ -239,7 +239,7 @@ class SocketQueueAloneTest {
     void repliesThatLeaveAreChargedNoLonger() {
         replyBytes = 50_000;
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         replyBytes = 20_000;
         queue.shortened();
         assertThat(unread()).isBetween(20_000L, 20_000L + 2 * Charge.STEP_BYTES);
@@ -256,7 +256,7 @@ class SocketQueueAloneTest {
         write(2 * POOL_BYTES);
         boolean[] isThere = new boolean[1];
         whenCut = () -> isThere[0] = socket.isOpen();
-        queue.look();
+        queue.updateClaims();
         socket.runPendingTasks();
         assertThat(cuts).isEqualTo(1);
         assertThat(isThere[0]).as("it could still say something").isTrue();
@@ -271,9 +271,9 @@ class SocketQueueAloneTest {
         ticker.advance(10, TimeUnit.SECONDS);
         write(2 * POOL_BYTES);
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         socket.queue().remove();
-        queue.look();
+        queue.updateClaims();
         assertThat(isEnded[0]).isFalse();
         assertIsCutByItsTask();
         other.close();
@@ -293,9 +293,9 @@ class SocketQueueAloneTest {
         // nothing is written: this channel runs what is due within each write
         socket.queue().setUserDefinedWritability(1, false);
         replyBytes = POOL_BYTES + 1;
-        queue.look();
+        queue.updateClaims();
         replyBytes = LARGE;
-        queue.look();
+        queue.updateClaims();
         assertThat(isEnded[0]).isFalse();
         assertIsCutByItsTask();
         other.close();
@@ -309,7 +309,7 @@ class SocketQueueAloneTest {
         SocketQueue full = new SocketQueue(other, its, () -> 0, () -> 0, () -> changes++, () -> cuts++);
         other.write(Unpooled.buffer().writeZero(2 * POOL_BYTES));
         other.loop.fails = true;
-        assertThatThrownBy(full::look).isInstanceOf(OutOfMemoryError.class);
+        assertThatThrownBy(full::updateClaims).isInstanceOf(OutOfMemoryError.class);
         assertThat(other.isOpen()).isFalse();
         other.loop.fails = false;
         other.runPendingTasks();
@@ -320,17 +320,17 @@ class SocketQueueAloneTest {
     void repliesWaitOnlyWhereTheSocketTakesNothing() {
         replyBytes = 20_000;
         write(1);
-        queue.look();
+        queue.updateClaims();
         assertThat(unread()).isZero();
         write(LARGE);
         assertThat(socket.isWritable()).isFalse();
-        queue.look();
+        queue.updateClaims();
         assertThat(unread()).isEqualTo(20_480);
         replyBytes = 50_000;
-        queue.look();
+        queue.updateClaims();
         assertThat(unread()).isBetween(50_000L, 50_000L + Charge.STEP_BYTES);
         socket.take(10);
-        queue.look();
+        queue.updateClaims();
         assertThat(unread()).isZero();
     }
 
@@ -338,7 +338,7 @@ class SocketQueueAloneTest {
     void repliesForWhichThereIsNoRoomEndTheirConnection() {
         replyBytes = POOL_BYTES + 1;
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         socket.runPendingTasks();
         assertThat(cuts).isEqualTo(1);
         assertThat(socket.isOpen()).isFalse();
@@ -348,7 +348,7 @@ class SocketQueueAloneTest {
     void repliesThatAreDroppedWaitNoMore() {
         replyBytes = 20_000;
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         queue.dropReplies();
         assertThat(unread()).isZero();
         assertThat(charged()).as("the queue is still there").isPositive();
@@ -358,7 +358,7 @@ class SocketQueueAloneTest {
     void bothAreGivenBackWithTheChannelAndNobodyIsToldOfAQueueThatIsGone() {
         replyBytes = 20_000;
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         assertThat(unread()).isPositive();
         SocketQueue.closeNow(socket);
         socket.runPendingTasks();
@@ -367,10 +367,10 @@ class SocketQueueAloneTest {
         assertThat(charged()).isZero();
         assertThat(changes).isZero();
         replyBytes = 0;
-        queue.look();
+        queue.updateClaims();
         queue.shortened();
         assertThat(cuts).isZero();
-        assertThat(queue.isStandingStill()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
     }
 
     /** Its last words are written on the way, and are not charged any more. */
@@ -378,13 +378,13 @@ class SocketQueueAloneTest {
     void aConnectionThatIsPushedOutIsNotChargedForWhatItSaysLast() {
         replyBytes = 20_000;
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         ticker.advance(10, TimeUnit.SECONDS);
         long[] most = new long[2];
         whenCut = () -> {
             write(5 * LARGE);
             replyBytes = 500_000;
-            queue.look();
+            queue.updateClaims();
             most[0] = charged();
             most[1] = unread();
         };
@@ -402,7 +402,7 @@ class SocketQueueAloneTest {
         whenCut = () -> {
             throw new IllegalStateException("by the test");
         };
-        queue.look();
+        queue.updateClaims();
         socket.runPendingTasks();
         assertThat(socket.isOpen()).isFalse();
         assertThatThrownBy(socket::checkException).hasMessage("by the test");
@@ -412,7 +412,7 @@ class SocketQueueAloneTest {
     @Test
     void aPeerThatHasReadAllThatWasThereHasWaitedOnlySinceThen() {
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         write(LARGE);
         ticker.advance(5, TimeUnit.SECONDS);
         boolean[] isEnded = new boolean[1];
@@ -433,7 +433,7 @@ class SocketQueueAloneTest {
     void itsRepliesHaveWaitedOnlySinceThenToo() {
         replyBytes = LARGE;
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         write(LARGE);
         ticker.advance(5, TimeUnit.SECONDS);
         boolean[] isEnded = new boolean[1];
@@ -454,43 +454,43 @@ class SocketQueueAloneTest {
 
     @Test
     void anEmptyQueueDoesNotStandStill() {
-        assertThat(queue.isStandingStill()).isFalse();
-        assertThat(queue.isStandingStill()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
         write(1);
-        queue.look();
+        queue.updateClaims();
         socket.take(2);
-        assertThat(queue.isStandingStill()).isFalse();
-        assertThat(queue.isStandingStill()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
     }
 
     @Test
     void aQueueStandsStillWhereNothingHasLeftSinceTheLastQuestionWhateverHasCome() {
         write(100);
-        assertThat(queue.isStandingStill()).as("not seen before").isFalse();
-        assertThat(queue.isStandingStill()).isTrue();
+        assertThat(queue.isStalled()).as("not seen before").isFalse();
+        assertThat(queue.isStalled()).isTrue();
         write(200);
-        assertThat(queue.isStandingStill()).isTrue();
+        assertThat(queue.isStalled()).isTrue();
         socket.take(1);
-        assertThat(queue.isStandingStill()).isFalse();
-        assertThat(queue.isStandingStill()).isTrue();
+        assertThat(queue.isStalled()).isFalse();
+        assertThat(queue.isStalled()).isTrue();
     }
 
     @Test
     void aQueueWhoseFirstMessageHasLeftInPartDoesNotStandStill() {
         write(100);
-        assertThat(queue.isStandingStill()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
         ((ByteBuf) Objects.requireNonNull(socket.queue().current())).skipBytes(1);
-        assertThat(queue.isStandingStill()).isFalse();
-        assertThat(queue.isStandingStill()).isTrue();
+        assertThat(queue.isStalled()).isFalse();
+        assertThat(queue.isStalled()).isTrue();
     }
 
     @Test
     void anotherMessageOfTheSameLengthIsNotTheSame() {
         write(100);
         write(100);
-        assertThat(queue.isStandingStill()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
         socket.take(1);
-        assertThat(queue.isStandingStill()).isFalse();
+        assertThat(queue.isStalled()).isFalse();
     }
 
     /** A pool gives the same buffer again, but not before a mark has left. */
@@ -498,15 +498,15 @@ class SocketQueueAloneTest {
     void theSameBufferIsToldFromItselfByTheMarkBetween() {
         ByteBuf buffer = Unpooled.buffer(100).writeZero(100);
         socket.writeAndFlush(buffer.retain());
-        queue.look();
+        queue.updateClaims();
         socket.writeAndFlush(buffer);
-        queue.look();
-        assertThat(queue.isStandingStill()).isFalse();
-        assertThat(queue.isStandingStill()).isTrue();
+        queue.updateClaims();
+        assertThat(queue.isStalled()).isFalse();
+        assertThat(queue.isStalled()).isTrue();
         socket.take(2);
         assertThat(socket.queue().current()).isSameAs(buffer);
-        assertThat(queue.isStandingStill()).isFalse();
-        assertThat(queue.isStandingStill()).isTrue();
+        assertThat(queue.isStalled()).isFalse();
+        assertThat(queue.isStalled()).isTrue();
     }
 
     @Test
@@ -514,8 +514,8 @@ class SocketQueueAloneTest {
         socket.writeAndFlush("no bytes");
         // it counts nothing itself
         write(100);
-        assertThat(queue.isStandingStill()).isFalse();
-        assertThat(queue.isStandingStill()).isTrue();
+        assertThat(queue.isStalled()).isFalse();
+        assertThat(queue.isStalled()).isTrue();
     }
 
     /** A call that is over but for threads of its own stays charged, and its connection is over already. */
@@ -524,7 +524,7 @@ class SocketQueueAloneTest {
         replyBytes = 20_000;
         queue.dropReplies();
         write(LARGE);
-        queue.look();
+        queue.updateClaims();
         socket.runPendingTasks();
         assertThat(cuts).isZero();
         assertThat(socket.isOpen()).isTrue();

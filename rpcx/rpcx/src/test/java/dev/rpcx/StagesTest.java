@@ -254,12 +254,12 @@ class StagesTest {
         Ledger ledger = new Ledger("stages", Map.of(), Map.of(), Integer.MAX_VALUE);
         Account account = Objects.requireNonNull(ledger.open(null));
         Stages.Hook hook = Objects.requireNonNull(waiting("a").hook(stage));
-        account.take(Resource.OBJECT_BYTES, 100);
+        account.tryCharge(Resource.OBJECT_BYTES, 100);
         hook.leave(account.leave(hook, 100, 0));
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(100);
         stage.complete("1");
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
-        account.take(Resource.OBJECT_BYTES, 200);
+        account.tryCharge(Resource.OBJECT_BYTES, 200);
         hook.leave(account.leave(hook, 200, 0));
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         account.close();

@@ -169,7 +169,7 @@ class StarvedPoolTest {
     @Test
     void whereNoCallBeginsTheLimitSinksAndWhereTheyBeginAgainItRises() {
         starve();
-        assertThat(limit.limit()).isEqualTo(AdmissionLimit.LEAST);
+        assertThat(limit.limit()).isEqualTo(AdmissionLimit.MIN);
         platform.handleAll(peer.channel);
         HandPlatform.written(peer.channel);
         assertThat(service.begun).isZero();
@@ -187,14 +187,14 @@ class StarvedPoolTest {
     void connectionsShareALimitThatHasSunk() {
         starve();
         platform.handleAll(peer.channel);
-        assertThat(limit.limit()).isEqualTo(AdmissionLimit.LEAST);
+        assertThat(limit.limit()).isEqualTo(AdmissionLimit.MIN);
         peer.errors();
         // half of the limit and one more, as others were there a moment ago
-        peer.call(AdmissionLimit.LEAST);
+        peer.call(AdmissionLimit.MIN);
         assertThat(peer.errors()).hasSize(1);
         Peer other = new Peer();
         // which has the share of two connections all the same
-        other.call(AdmissionLimit.LEAST / 2);
+        other.call(AdmissionLimit.MIN / 2);
         assertThat(other.errors()).isEmpty();
         other.call(1);
         assertThat(other.errors()).hasSize(1);

@@ -50,10 +50,10 @@ class StreamMethodsTest {
 
     @Test
     void aMethodBringsAStreamByItsResult() {
-        assertThat(Streams.brings(method("brings"))).isTrue();
-        assertThat(Streams.brings(method("both"))).isTrue();
-        assertThat(Streams.brings(method("takes"))).isFalse();
-        assertThat(Streams.brings(method("unary"))).isFalse();
+        assertThat(Streams.returnsStream(method("brings"))).isTrue();
+        assertThat(Streams.returnsStream(method("both"))).isTrue();
+        assertThat(Streams.returnsStream(method("takes"))).isFalse();
+        assertThat(Streams.returnsStream(method("unary"))).isFalse();
     }
 
     @Test
@@ -98,10 +98,10 @@ class StreamMethodsTest {
     @Test
     void theFirstCreditThatWaitsNeedsAFrameAndLaterOnesGoWithIt() {
         AtomicLong unsent = new AtomicLong();
-        assertThat(Streams.isFirst(unsent, 3)).isTrue();
-        assertThat(Streams.isFirst(unsent, 4)).isFalse();
+        assertThat(Streams.accumulateCredit(unsent, 3)).isTrue();
+        assertThat(Streams.accumulateCredit(unsent, 4)).isFalse();
         assertThat(unsent.getAndSet(0)).isEqualTo(7);
-        assertThat(Streams.isFirst(unsent, 1)).isTrue();
+        assertThat(Streams.accumulateCredit(unsent, 1)).isTrue();
     }
 
     @Test

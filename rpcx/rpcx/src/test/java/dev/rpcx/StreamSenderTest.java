@@ -83,7 +83,7 @@ class StreamSenderTest {
     private StreamSender sender(Codec<Object> codec, @Nullable Executor place) {
         StreamSender.Failed failed = new StreamSender.Failed() {
             @Override
-            public void because(Throwable thrown) {
+            public void onFailure(Throwable thrown) {
                 seen.add("failed " + thrown.getMessage());
             }
 
@@ -366,7 +366,7 @@ class StreamSenderTest {
 
     @Test
     void theFirstCreditAloneIsToldToWhoWantsToKnow() {
-        sender.whenTaken(() -> seen.add("taken"));
+        sender.onFirstCredit(() -> seen.add("taken"));
         subscribe();
         assertThat(seen()).isEmpty();
         sender.onCredit(1);

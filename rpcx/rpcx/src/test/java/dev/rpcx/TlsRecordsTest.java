@@ -499,15 +499,15 @@ class TlsRecordsTest {
 
     @Test
     void theTimeOfARecordStandsStillWhileNothingIsRead() {
-        OwedTime owed = OwedTime.of(channel);
+        ReadingClock readingClock = ReadingClock.of(channel);
         ByteBuf record = data(MAX_CONTENT);
         read(record, 5_000);
         pass(RECORD_SECONDS - 10);
-        owed.setReading(false);
+        readingClock.setReading(false);
         assertThat(channel.config().isAutoRead()).isFalse();
         pass(3 * RECORD_SECONDS);
         assertThat(timers()).isEqualTo(1);
-        owed.setReading(true);
+        readingClock.setReading(true);
         assertThat(channel.config().isAutoRead()).isTrue();
         pass(9);
         assertThat(channel.isActive()).isTrue();

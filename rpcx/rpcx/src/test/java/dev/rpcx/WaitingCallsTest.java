@@ -139,7 +139,7 @@ class WaitingCallsTest {
                     0,
                     soon,
                     TIMES,
-                    CircuitBreaker.GIVEN,
+                    CircuitBreaker.PERMITTED,
                     (connected, failure) ->
                             ends.add(Objects.requireNonNull(failure).code()));
         }
@@ -158,7 +158,7 @@ class WaitingCallsTest {
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         for (int i = 0; i < 3; i++) {
             int number = i;
-            address.await(0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> {
+            address.await(0, late, TIMES, CircuitBreaker.PERMITTED, (connected, failure) -> {
                 told.add(number);
                 throw new IllegalStateException("by the test, " + failure);
             });
@@ -193,7 +193,7 @@ class WaitingCallsTest {
                     0,
                     late,
                     TIMES,
-                    CircuitBreaker.GIVEN,
+                    CircuitBreaker.PERMITTED,
                     (connected, failure) -> told.add(Objects.requireNonNull(failure)));
         }
         attempt.completeExceptionally(new IllegalStateException(why) {
@@ -312,12 +312,12 @@ class WaitingCallsTest {
 
     /** Makes one error of a call fail, as a heap that is full does. */
     private final class Unspeakable extends Route {
-        private final Coming<ClientConnection> coming;
+        private final PendingConnection<ClientConnection> pending;
         private boolean hasFailed;
 
-        Unspeakable(Coming<ClientConnection> coming) {
+        Unspeakable(PendingConnection<ClientConnection> pending) {
             super(client.core());
-            this.coming = coming;
+            this.pending = pending;
         }
 
         @Override
@@ -338,12 +338,12 @@ class WaitingCallsTest {
         }
 
         @Override
-        Coming<ClientConnection> connect(int key) {
-            return coming;
+        PendingConnection<ClientConnection> connect(int key) {
+            return pending;
         }
 
         @Override
-        Coming<ClassicClientConnection> connectClassic() {
+        PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 
@@ -360,10 +360,10 @@ class WaitingCallsTest {
     @Test
     void aCallWhoseErrorCannotBeMadeIsToldAtItsTime() {
         for (boolean isEarly : new boolean[] {true, false}) {
-            Coming<ClientConnection> coming = new Coming<>();
-            Route route = new Unspeakable(coming);
+            PendingConnection<ClientConnection> pending = new PendingConnection<>();
+            Route route = new Unspeakable(pending);
             if (isEarly) {
-                coming.completeExceptionally(new IllegalStateException("no server"));
+                pending.completeExceptionally(new IllegalStateException("no server"));
             }
             List<RPCXException.Code> ends = new ArrayList<>();
             long soon = hand.ticker.nanoTime() + TimeUnit.MILLISECONDS.toNanos(100);
@@ -371,10 +371,10 @@ class WaitingCallsTest {
                     0,
                     soon,
                     TIMES,
-                    CircuitBreaker.GIVEN,
+                    CircuitBreaker.PERMITTED,
                     (connected, failure) ->
                             ends.add(Objects.requireNonNull(failure).code()));
-            coming.completeExceptionally(new IllegalStateException("no server"));
+            pending.completeExceptionally(new IllegalStateException("no server"));
             assertThat(ends).isEmpty();
             hand.ticker.advance(101, TimeUnit.MILLISECONDS);
             hand.runTimers();
@@ -385,7 +385,7 @@ class WaitingCallsTest {
 
     /** Gives a connection that is full, and runs the test's code before it says that there is no other. */
     private final class Filled extends Route {
-        private final List<Coming<ClientConnection>> asked = new ArrayList<>();
+        private final List<PendingConnection<ClientConnection>> asked = new ArrayList<>();
         private Runnable between = () -> {};
 
         Filled() {
@@ -411,14 +411,14 @@ class WaitingCallsTest {
         }
 
         @Override
-        Coming<ClientConnection> connect(int key) {
-            Coming<ClientConnection> next = new Coming<>();
+        PendingConnection<ClientConnection> connect(int key) {
+            PendingConnection<ClientConnection> next = new PendingConnection<>();
             asked.add(next);
             return next;
         }
 
         @Override
-        Coming<ClassicClientConnection> connectClassic() {
+        PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 
@@ -441,7 +441,11 @@ class WaitingCallsTest {
         List<String> told = new ArrayList<>();
         long late = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         Route.Wait wait = Objects.requireNonNull(route.await(
-                0, late, TIMES, CircuitBreaker.GIVEN, (connected, failure) -> told.add(connected + ", " + failure)));
+                0,
+                late,
+                TIMES,
+                CircuitBreaker.PERMITTED,
+                (connected, failure) -> told.add(connected + ", " + failure)));
         List<Boolean> ends = new ArrayList<>();
         route.between = () -> ends.add(wait.giveUp());
         route.asked.get(0).complete(full);
@@ -510,13 +514,13 @@ class WaitingCallsTest {
         }
 
         @Override
-        Coming<ClientConnection> connect(int key) {
+        PendingConnection<ClientConnection> connect(int key) {
             waits++;
-            return new Coming<>();
+            return new PendingConnection<>();
         }
 
         @Override
-        Coming<ClassicClientConnection> connectClassic() {
+        PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 

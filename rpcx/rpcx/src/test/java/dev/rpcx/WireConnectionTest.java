@@ -82,17 +82,17 @@ class WireConnectionTest {
         }
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             return true;
         }
 
         @Override
-        void left() {
+        void onSent() {
             told.add("left");
         }
 
         @Override
-        void lost() {
+        void onDropped() {
             told.add("lost");
         }
     }
@@ -197,13 +197,13 @@ class WireConnectionTest {
         }
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             body.clear().writeZero(8_000);
             return true;
         }
 
         @Override
-        void left() {
+        void onSent() {
             sentBytes += 8_000;
             if (!connection.isClosed()) {
                 connection.send(this);
@@ -211,7 +211,7 @@ class WireConnectionTest {
         }
 
         @Override
-        void lost() {}
+        void onDropped() {}
     }
 
     /** With nothing behind it that would have the connection look. */

@@ -123,7 +123,7 @@ class WireFramesTest {
         }
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             return leaves;
         }
 
@@ -133,12 +133,12 @@ class WireFramesTest {
         }
 
         @Override
-        void left() {
+        void onSent() {
             told.add(name);
         }
 
         @Override
-        void lost() {
+        void onDropped() {
             told.add(name + " lost");
         }
     }
@@ -325,28 +325,28 @@ class WireFramesTest {
 
     @Test
     void aPeerIsHeardOncePerQuestion() {
-        assertThat(connection.heard()).isFalse();
+        assertThat(connection.hadActivity()).isFalse();
         greet();
         assertThat(reads).isEqualTo(1);
-        assertThat(connection.heard()).isTrue();
-        assertThat(connection.heard()).isFalse();
-        connection.hear();
-        assertThat(connection.heard()).isTrue();
-        assertThat(connection.heard()).isFalse();
+        assertThat(connection.hadActivity()).isTrue();
+        assertThat(connection.hadActivity()).isFalse();
+        connection.recordActivity();
+        assertThat(connection.hadActivity()).isTrue();
+        assertThat(connection.hadActivity()).isFalse();
     }
 
     @Test
     void whatIsReadAndWhatAnotherThreadHearsAreTwoSignsOfLife() {
         greet();
-        connection.hear();
-        assertThat(connection.heard()).isTrue();
+        connection.recordActivity();
+        assertThat(connection.hadActivity()).isTrue();
         channel.writeInbound(frame(Wire.PING, 1, 0));
         channel.pipeline().fireUserEventTriggered(SocketQueue.PART);
-        assertThat(connection.heard()).isTrue();
+        assertThat(connection.hadActivity()).isTrue();
         channel.pipeline().fireUserEventTriggered(SocketQueue.PART);
-        assertThat(connection.heard()).as("a part of a record").isTrue();
+        assertThat(connection.hadActivity()).as("a part of a record").isTrue();
         channel.pipeline().fireUserEventTriggered("something else");
-        assertThat(connection.heard()).isFalse();
+        assertThat(connection.hadActivity()).isFalse();
     }
 
     @Test
@@ -401,11 +401,11 @@ class WireFramesTest {
         assertThat(account.held(Resource.KEPT_BYTES)).as("not yet large").isZero();
         channel.writeInbound(in.readRetainedSlice(7_000));
         assertThat(account.held(Resource.KEPT_BYTES)).isBetween(8_000L, 40_000L);
-        connection.rest();
+        connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES)).as("it is still needed").isBetween(8_000L, 40_000L);
         channel.writeInbound(in);
         assertThat(arrived).hasSize(1);
-        connection.rest();
+        connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
     }
 
@@ -529,7 +529,7 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         Message waits = new Message("waits", 10);
-        waits.waits = true;
+        waits.holdUntilWritable = true;
         connection.sendNow(waits);
         connection.sendNow(new Message("b", 1));
         readComplete();
@@ -574,7 +574,7 @@ class WireFramesTest {
         assertThat(account.held(Resource.QUEUE_BYTES))
                 .as("in the socket's queue")
                 .isPositive();
-        assertThat(connection.isBehind()).isTrue();
+        assertThat(connection.isBacklogged()).isTrue();
         channel.pipeline().remove(deaf);
         channel.flush();
         channel.runPendingTasks();
@@ -584,7 +584,7 @@ class WireFramesTest {
                 .isZero();
         connection.sendNow(Wire.PING, 1);
         assertThat(account.held(Resource.QUEUE_BYTES)).isZero();
-        assertThat(connection.isBehind()).isFalse();
+        assertThat(connection.isBacklogged()).isFalse();
         ByteBuf all = Unpooled.buffer();
         List<Frame> parts = written();
         for (Frame frame : parts.subList(0, parts.size() - 1)) {
@@ -598,16 +598,18 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("a", 1));
-        assertThat(connection.isBehind()).isFalse();
+        assertThat(connection.isBacklogged()).isFalse();
         for (int i = 0; i < 17; i++) {
             connection.sendNow(new Message("b", 1_000));
         }
-        assertThat(connection.isBehind()).isTrue();
+        assertThat(connection.isBacklogged()).isTrue();
         readComplete();
-        assertThat(connection.isBehind()).isFalse();
+        assertThat(connection.isBacklogged()).isFalse();
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("c", 5_000));
-        assertThat(connection.isBehind()).as("it stands in the socket's buffer").isTrue();
+        assertThat(connection.isBacklogged())
+                .as("it stands in the socket's buffer")
+                .isTrue();
         readComplete();
     }
 
@@ -620,7 +622,7 @@ class WireFramesTest {
         }
         readComplete();
         assertThat(account.held(Resource.KEPT_BYTES)).isGreaterThan(16_000);
-        connection.rest();
+        connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
         connection.sendNow(new Message("a", 1_000));
         assertThat(account.held(Resource.KEPT_BYTES))
@@ -730,8 +732,8 @@ class WireFramesTest {
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("a", 512 * 1024) {
             @Override
-            void left() {
-                super.left();
+            void onSent() {
+                super.onSent();
                 channel.eventLoop().execute(() -> told.add("the turn of another"));
             }
         });
@@ -752,8 +754,8 @@ class WireFramesTest {
         }
         poor.send(new Message("last", 0) {
             @Override
-            void left() {
-                super.left();
+            void onSent() {
+                super.onSent();
                 own.loop.fails = true;
             }
         });
@@ -779,7 +781,7 @@ class WireFramesTest {
         }
 
         @Override
-        void left() {
+        void onSent() {
             body.readerIndex(0);
             if (!isOver && ++rounds < ENOUGH) {
                 connection.send(this);
@@ -817,14 +819,14 @@ class WireFramesTest {
         }
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             body.setIndex(0, itemBytes);
-            return super.leaving();
+            return super.beforeSend();
         }
 
         @Override
-        void left() {
-            super.left();
+        void onSent() {
+            super.onSent();
             body.clear();
         }
     }
@@ -859,7 +861,7 @@ class WireFramesTest {
         }
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             connection.sendNow(Wire.PONG, 1);
             return false;
         }
@@ -901,8 +903,8 @@ class WireFramesTest {
         written();
         connection.send(new Message("nested", 1) {
             @Override
-            void left() {
-                super.left();
+            void onSent() {
+                super.onSent();
                 connection.sendQueued();
             }
         });
@@ -983,13 +985,13 @@ class WireFramesTest {
     @Test
     void aSocketStandsStillOfWhichNothingLeavesBetweenTwoQuestions() {
         channel.pipeline().addFirst(new Deaf());
-        assertThat(connection.isStandingStill()).isFalse();
+        assertThat(connection.isStalled()).isFalse();
         connection.sendNow(new Message("a", 1));
-        assertThat(connection.isStandingStill()).isFalse();
-        assertThat(connection.isStandingStill()).isTrue();
+        assertThat(connection.isStalled()).isFalse();
+        assertThat(connection.isStalled()).isTrue();
         channel.pipeline().removeFirst();
         channel.flush();
-        assertThat(connection.isStandingStill()).isFalse();
+        assertThat(connection.isStalled()).isFalse();
     }
 
     // ---- the end
@@ -1087,7 +1089,7 @@ class WireFramesTest {
         try {
             late.send(new Message("a", 1) {
                 @Override
-                void lost() {
+                void onDropped() {
                     throw fault;
                 }
             });
@@ -1156,7 +1158,7 @@ class WireFramesTest {
                 .as("it is left after two seconds")
                 .isEqualTo(1);
         assertThat(told).containsExactly("a", "queued lost");
-        connection.rest();
+        connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES))
                 .as("nothing is charged any more")
                 .isZero();
@@ -1252,7 +1254,7 @@ class WireFramesTest {
     void aFaultWhileWritingEndsTheConnectionAndTellsThoseBehindIt() {
         connection.send(new Message("a", 1) {
             @Override
-            boolean leaving() {
+            boolean beforeSend() {
                 throw new IllegalStateException("of this test");
             }
         });
@@ -1320,9 +1322,9 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         gather(16 * 1024);
-        assertThat(connection.isBehind()).isFalse();
+        assertThat(connection.isBacklogged()).isFalse();
         connection.sendNow(Wire.PING, 1);
-        assertThat(connection.isBehind()).isTrue();
+        assertThat(connection.isBacklogged()).isTrue();
         readComplete();
     }
 
@@ -1331,9 +1333,9 @@ class WireFramesTest {
         greet();
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("a", 4 * 1024));
-        assertThat(connection.isBehind()).isFalse();
+        assertThat(connection.isBacklogged()).isFalse();
         connection.sendNow(new Message("b", 4 * 1024 + 1));
-        assertThat(connection.isBehind()).as("in the socket's buffer").isTrue();
+        assertThat(connection.isBacklogged()).as("in the socket's buffer").isTrue();
         readComplete();
     }
 
@@ -1439,7 +1441,7 @@ class WireFramesTest {
         read(in);
         // just the bytes that remain beside the smallest room for the begin of a frame
         connection.sendNow(new Message("a", 4 * 1024 - 256 - Wire.MAX_HEADER_BYTES));
-        connection.rest();
+        connection.trimIdle();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
         readComplete();
         assertThat(account.held(Resource.KEPT_BYTES)).isZero();
@@ -1716,7 +1718,7 @@ class WireFramesTest {
         try {
             connection.send(new Message("a", 1) {
                 @Override
-                boolean leaving() {
+                boolean beforeSend() {
                     throw fault;
                 }
             });
@@ -1747,7 +1749,7 @@ class WireFramesTest {
         try {
             connection.send(new Message("a", 1) {
                 @Override
-                boolean leaving() {
+                boolean beforeSend() {
                     throw new IllegalStateException("a fault");
                 }
             });

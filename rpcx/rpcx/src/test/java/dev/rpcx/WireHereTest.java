@@ -100,23 +100,23 @@ class WireHereTest {
         }
 
         @Override
-        boolean leaving() {
+        boolean beforeSend() {
             return true;
         }
 
         @Override
-        public boolean leavesHere() {
+        public boolean beforeDirectWrite() {
             here.run();
             return goesHere;
         }
 
         @Override
-        void left() {
+        void onSent() {
             told.add(id + " by the loop");
         }
 
         @Override
-        void lost() {
+        void onDropped() {
             told.add(id + " lost");
         }
     }

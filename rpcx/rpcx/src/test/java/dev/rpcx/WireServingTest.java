@@ -150,7 +150,7 @@ class WireServingTest {
     private final Server server = Server.builder(RegistryServer.registry(service))
             .platform(hand)
             .maxCalls(MAX_CALLS)
-            .maxRunning(AdmissionLimit.LEAST)
+            .maxRunning(AdmissionLimit.MIN)
             .maxMessageBytes(MAX_MESSAGE_BYTES)
             .keepAlive(Duration.ofMinutes(10))
             .build()
@@ -197,7 +197,7 @@ class WireServingTest {
         assertThat(server.core().connections()).isEqualTo(2);
         reset.close();
         assertThat(server.core().connections()).isEqualTo(1);
-        server.core().greeted(reset, connection);
+        server.core().register(reset, connection);
         assertThat(server.core().connections()).isEqualTo(1);
         assertThat(server.core().served()).isEqualTo(1);
         reset.releaseOutbound();
@@ -558,7 +558,7 @@ class WireServingTest {
             Account other = Objects.requireNonNull(server.core().ledger().open(null));
             greedy.add(other);
             for (long step = 1L << 40; step > 0; step /= 2) {
-                while (other.take(kind, step)) {
+                while (other.tryCharge(kind, step)) {
                     hasTaken = true;
                 }
             }
@@ -567,7 +567,7 @@ class WireServingTest {
 
     private void giveAll(Resource kind) {
         for (Account other : greedy) {
-            other.give(kind, other.held(kind));
+            other.release(kind, other.held(kind));
             other.close();
         }
         greedy.clear();
@@ -810,7 +810,7 @@ class WireServingTest {
 
     @Test
     void aServerThatLeavesSaysSo() {
-        channel.pipeline().get(ServerConnection.class).leave();
+        channel.pipeline().get(ServerConnection.class).drain();
         hand.settle(channel);
         assertThat(next().type()).isEqualTo(Wire.GOAWAY);
         call(FIRST, "here");
@@ -969,7 +969,7 @@ class WireServingTest {
     void aFutureWhoseCallerGoesIsGivenUpAtOnceWhereItsServerLeaves() {
         call(FIRST, "later");
         handle();
-        channel.pipeline().get(ServerConnection.class).leave();
+        channel.pipeline().get(ServerConnection.class).drain();
         hand.settle(channel);
         assertThat(next().type()).isEqualTo(Wire.GOAWAY);
         send(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER);

@@ -38,7 +38,7 @@ class WriteTurnAloneTest {
         }
 
         @Override
-        public boolean leavesHere() {
+        public boolean beforeDirectWrite() {
             if (failsToLeave) {
                 throw new IllegalStateException("of this test");
             }

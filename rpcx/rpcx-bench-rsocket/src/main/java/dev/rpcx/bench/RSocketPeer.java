@@ -23,7 +23,7 @@ import reactor.core.publisher.Mono;
  * the same generated messages as gRPC's.
  */
 public final class RSocketPeer implements Peer {
-    private static final int FRAME_MOST = 16 * 1024 * 1024;
+    private static final int MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
     @Override
     public String name() {
@@ -35,7 +35,7 @@ public final class RSocketPeer implements Peer {
         CloseableChannel server = RSocketServer.create(SocketAcceptor.forRequestResponse(RSocketPeer::answer))
                 .payloadDecoder(PayloadDecoder.ZERO_COPY)
                 .fragment(0)
-                .maxInboundPayloadSize(FRAME_MOST)
+                .maxInboundPayloadSize(MAX_FRAME_BYTES)
                 .bindNow(TcpServerTransport.create("127.0.0.1", port));
         return server::dispose;
     }
@@ -60,7 +60,7 @@ public final class RSocketPeer implements Peer {
     public Caller connect(int port) {
         RSocket socket = RSocketConnector.create()
                 .payloadDecoder(PayloadDecoder.ZERO_COPY)
-                .maxInboundPayloadSize(FRAME_MOST)
+                .maxInboundPayloadSize(MAX_FRAME_BYTES)
                 .connect(TcpClientTransport.create("127.0.0.1", port))
                 .block();
         if (socket == null) {
@@ -90,10 +90,10 @@ public final class RSocketPeer implements Peer {
         }
 
         @Override
-        public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> told) {
+        public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> callback) {
             socket.requestResponse(ByteBufPayload.create(text))
                     .map(Client::text)
-                    .subscribe(reply -> told.accept(reply, null), failure -> told.accept(null, failure));
+                    .subscribe(reply -> callback.accept(reply, null), failure -> callback.accept(null, failure));
         }
 
         @Override

@@ -34,7 +34,7 @@ public final class Bench {
     private static final Path TASKSET = Path.of("/usr/bin/taskset");
 
     private final Options options;
-    private final Kept kept;
+    private final FigureStore store;
 
     private record Options(
             int rounds,
@@ -110,7 +110,7 @@ public final class Bench {
 
     private Bench(Options options) throws IOException {
         this.options = options;
-        this.kept = new Kept(options.keep());
+        this.store = new FigureStore(options.keep());
     }
 
     public static void main(String[] args) throws Exception {
@@ -124,8 +124,8 @@ public final class Bench {
         }
         Bench bench = new Bench(options);
         if (options.rounds() > 0) {
-            bench.kept.add("command", String.join(" ", args));
-            bench.kept.add("commit", System.getProperty("commit", "unknown"));
+            bench.store.add("command", String.join(" ", args));
+            bench.store.add("commit", System.getProperty("commit", "unknown"));
         }
         Random random = new Random(options.seed());
         for (int round = 1; round <= options.rounds(); round++) {
@@ -144,8 +144,8 @@ public final class Bench {
      * file of the same name with the ending {@code .csv}.
      */
     private void write() throws IOException {
-        List<Targets.Line> targets = Targets.held(kept);
-        String text = Tables.heading(kept) + Targets.markdown(targets) + Tables.markdown(kept);
+        List<Targets.Line> targets = Targets.judged(store);
+        String text = Tables.heading(store) + Targets.markdown(targets) + Tables.markdown(store);
         System.out.println(text);
         if (options.out().isPresent()) {
             Path file = options.out().get();
@@ -165,30 +165,30 @@ public final class Bench {
     private void measure(String name, Random random) throws IOException, InterruptedException {
         Peer peer = Peers.named(name);
         try (Pair pair = new Pair(name, JVM_ARGS, false)) {
-            kept.add("server", name, pair.bootMs(), pair.serverMb());
+            store.add("server", name, pair.bootMs(), pair.serverMb());
             List<BenchCase> order = new ArrayList<>(options.cases());
             Collections.shuffle(order, random);
             for (BenchCase benchCase : order) {
-                Optional<String> unfit = benchCase.unfit(peer);
-                if (unfit.isEmpty()) {
-                    keep(benchCase.title, name, pair.run(benchCase, options.warmUp(), options.windowMs()));
+                Optional<String> whyUnfit = benchCase.whyUnfit(peer);
+                if (whyUnfit.isEmpty()) {
+                    record(benchCase.title, name, pair.run(benchCase, options.warmUp(), options.windowMs()));
                 } else {
-                    without(benchCase.title, name, unfit.get());
+                    recordMissing(benchCase.title, name, whyUnfit.get());
                 }
             }
             if (options.grid()) {
                 grid(name, pair);
             }
-            if (!kept.wire.containsKey(name)) {
+            if (!store.wire.containsKey(name)) {
                 double[] bytes = pair.wireBytes(name, JVM_ARGS);
-                kept.add("wire", name, bytes[0], bytes[1]);
+                store.add("wire", name, bytes[0], bytes[1]);
             }
         }
         if (options.cases().contains(BenchCase.A) && !Files.isExecutable(TASKSET)) {
-            without(PINNED, name, "no " + TASKSET + " here");
+            recordMissing(PINNED, name, "no " + TASKSET + " here");
         } else if (options.cases().contains(BenchCase.A)) {
             try (Pair pair = new Pair(name, JVM_ARGS, true)) {
-                keep(PINNED, name, pair.run(BenchCase.A, options.warmUp(), options.windowMs()));
+                record(PINNED, name, pair.run(BenchCase.A, options.warmUp(), options.windowMs()));
             }
         }
     }
@@ -206,7 +206,7 @@ public final class Bench {
                         requests,
                         cell.tps(),
                         100 * cell.compilerShare());
-                kept.add("cell", cell(threads, requests), name, cell.tps(), cell.compilerShare());
+                store.add("cell", cell(threads, requests), name, cell.tps(), cell.compilerShare());
             }
         }
     }
@@ -215,14 +215,14 @@ public final class Bench {
         return threads + " × " + requests;
     }
 
-    private void without(String title, String peer, String why) throws IOException {
-        kept.add("missing", title, peer, why);
+    private void recordMissing(String title, String peer, String why) throws IOException {
+        store.add("missing", title, peer, why);
     }
 
-    private void keep(String title, String peer, Optional<Figures> figures) throws IOException {
+    private void record(String title, String peer, Optional<Figures> figures) throws IOException {
         if (figures.isEmpty()) {
             System.out.println("  " + title + ": failed");
-            without(title, peer, "a call failed, brought a wrong reply, or none ended within the window");
+            recordMissing(title, peer, "a call failed, brought a wrong reply, or none ended within the window");
             return;
         }
         Figures f = figures.get();
@@ -240,6 +240,6 @@ public final class Bench {
                 100 * f.compilerShare(),
                 f.isCold() ? " (cold)" : "",
                 f.warmUpMs() / 1000);
-        kept.add("window", title, peer, f.toLine());
+        store.add("window", title, peer, f.toLine());
     }
 }

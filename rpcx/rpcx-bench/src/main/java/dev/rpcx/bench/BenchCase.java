@@ -42,7 +42,7 @@ enum BenchCase {
     }
 
     /** Returns why the peer cannot be measured in this case; empty if it can be. */
-    Optional<String> unfit(Peer peer) {
+    Optional<String> whyUnfit(Peer peer) {
         if (body.isRows() && !peer.carriesRows()) {
             return Optional.of("carries texts only");
         }

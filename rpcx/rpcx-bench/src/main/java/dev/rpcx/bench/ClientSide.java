@@ -55,7 +55,7 @@ final class ClientSide {
     /** Makes calls one after the other, while a relay between client and server counts bytes. */
     private void count(int calls) throws Exception {
         for (int i = 0; i < calls; i++) {
-            right("HelloWorld", caller.hello("HelloWorld"));
+            checkSame("HelloWorld", caller.hello("HelloWorld"));
         }
         out.println("counted");
     }
@@ -133,7 +133,7 @@ final class ClientSide {
                         throw new IllegalStateException("rows came back changed");
                     }
                 } else {
-                    right(state.text, caller.hello(state.text));
+                    checkSame(state.text, caller.hello(state.text));
                 }
                 state.histogram.recordValue(System.nanoTime() - begin);
             }
@@ -143,7 +143,7 @@ final class ClientSide {
         }
     }
 
-    private static void right(String sent, String received) {
+    private static void checkSame(String sent, String received) {
         if (!sent.equals(received)) {
             throw new IllegalStateException("a text of " + sent.length() + " characters came back changed");
         }

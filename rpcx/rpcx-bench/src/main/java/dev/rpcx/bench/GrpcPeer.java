@@ -78,7 +78,7 @@ record GrpcPeer(String name, boolean direct, boolean channelPerCall) implements 
         }
 
         @Override
-        public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> told) {
+        public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> callback) {
             async.hello(Text.newBuilder().setText(text).build(), new StreamObserver<>() {
                 @Nullable
                 private String reply;
@@ -90,12 +90,12 @@ record GrpcPeer(String name, boolean direct, boolean channelPerCall) implements 
 
                 @Override
                 public void onError(Throwable t) {
-                    told.accept(null, t);
+                    callback.accept(null, t);
                 }
 
                 @Override
                 public void onCompleted() {
-                    told.accept(reply, null);
+                    callback.accept(reply, null);
                 }
             });
         }

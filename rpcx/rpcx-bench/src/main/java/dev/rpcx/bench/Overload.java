@@ -43,7 +43,7 @@ public final class Overload {
      * Largest number of calls that have not ended. When it is reached, the client sends no more, since its own memory
      * is not what is measured.
      */
-    private static final int MOST_UNDER_WAY = 20_000;
+    private static final int MAX_IN_FLIGHT = 20_000;
 
     /**
      * Figures of one window. Per second: calls answered in time, calls refused, calls not answered in time, calls not
@@ -96,7 +96,7 @@ public final class Overload {
 
     private static String offer(OverloadPeer.Caller caller, long perSecond, long millis) {
         AtomicLong[] ends = {new AtomicLong(), new AtomicLong(), new AtomicLong()};
-        AtomicInteger underWay = new AtomicInteger();
+        AtomicInteger inFlight = new AtomicInteger();
         long unsent = 0;
         long count = perSecond * millis / 1000;
         long begin = System.nanoTime();
@@ -105,23 +105,24 @@ public final class Overload {
             for (long left = due - System.nanoTime(); left > 0; left = due - System.nanoTime()) {
                 LockSupport.parkNanos(left);
             }
-            if (underWay.get() >= MOST_UNDER_WAY) {
+            if (inFlight.get() >= MAX_IN_FLIGHT) {
                 unsent++;
                 continue;
             }
-            underWay.incrementAndGet();
+            inFlight.incrementAndGet();
             caller.call(end -> {
                 boolean inTime = System.nanoTime() - due <= TimeUnit.MILLISECONDS.toNanos(OverloadPeer.DEADLINE_MILLIS);
-                OverloadPeer.End told = end == OverloadPeer.End.REPLIED && !inTime ? OverloadPeer.End.LATE : end;
-                ends[told.ordinal()].incrementAndGet();
-                underWay.decrementAndGet();
+                OverloadPeer.End outcome =
+                        end == OverloadPeer.End.REPLIED && !inTime ? OverloadPeer.End.FAILED_OR_LATE : end;
+                ends[outcome.ordinal()].incrementAndGet();
+                inFlight.decrementAndGet();
             });
         }
-        long patience = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
-        while (underWay.get() > 0 && patience - System.nanoTime() > 0) {
+        long waitUntil = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (inFlight.get() > 0 && waitUntil - System.nanoTime() > 0) {
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
         }
-        return ends[0] + " " + ends[1] + " " + (ends[2].get() + underWay.get()) + " " + unsent;
+        return ends[0] + " " + ends[1] + " " + (ends[2].get() + inFlight.get()) + " " + unsent;
     }
 
     // ---- the parent

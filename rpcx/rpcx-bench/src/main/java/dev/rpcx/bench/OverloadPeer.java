@@ -48,20 +48,20 @@ enum OverloadPeer {
             RpcxCalls calls = client.create(RpcxCalls.class, "127.0.0.1", port);
             return new Caller() {
                 @Override
-                public void call(Told told) {
+                public void call(EndListener listener) {
                     CompletableFuture<String> call;
                     try {
                         call = calls.hello("work");
                     } catch (RPCXException refused) {
-                        told.ended(End.REFUSED);
+                        listener.ended(End.REFUSED);
                         return;
                     }
-                    call.whenComplete((reply, thrown) -> told.ended(
+                    call.whenComplete((reply, thrown) -> listener.ended(
                             thrown == null
                                     ? End.REPLIED
                                     : thrown instanceof RPCXException e && e.code() == RPCXException.Code.OVERLOADED
                                             ? End.REFUSED
-                                            : End.LATE));
+                                            : End.FAILED_OR_LATE));
                 }
 
                 @Override
@@ -98,21 +98,21 @@ enum OverloadPeer {
     static final long WORK_MILLIS = 4;
     static final long DEADLINE_MILLIS = 200;
 
-    /** Ways in which a call ends. Every failure other than a refusal counts as {@code LATE}. */
+    /** Ways in which a call ends. Every failure other than a refusal counts as {@code FAILED_OR_LATE}. */
     enum End {
         REPLIED,
         REFUSED,
-        LATE
+        FAILED_OR_LATE
     }
 
     /** Callback that is told once how a call ended, on any thread. */
     @FunctionalInterface
-    interface Told {
+    interface EndListener {
         void ended(End end);
     }
 
     interface Caller extends AutoCloseable {
-        void call(Told told);
+        void call(EndListener listener);
 
         @Override
         void close();
@@ -177,9 +177,9 @@ enum OverloadPeer {
         }
     }
 
-    private static AutoCloseable serveGrpc(int port, Work work, int mostAtOnce) throws Exception {
+    private static AutoCloseable serveGrpc(int port, Work work, int maxAtOnce) throws Exception {
         io.grpc.Server server = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port))
-                .addService(ServerInterceptors.intercept(new GrpcService(work), new Limit(new Semaphore(mostAtOnce))))
+                .addService(ServerInterceptors.intercept(new GrpcService(work), new Limit(new Semaphore(maxAtOnce))))
                 .build()
                 .start();
         return server::shutdownNow;
@@ -245,7 +245,7 @@ enum OverloadPeer {
         }
 
         @Override
-        public void call(Told told) {
+        public void call(EndListener listener) {
             stub.withDeadlineAfter(DEADLINE_MILLIS, TimeUnit.MILLISECONDS)
                     .hello(Text.newBuilder().setText("work").build(), new StreamObserver<>() {
                         @Override
@@ -253,15 +253,15 @@ enum OverloadPeer {
 
                         @Override
                         public void onError(Throwable thrown) {
-                            told.ended(
+                            listener.ended(
                                     Status.fromThrowable(thrown).getCode() == Status.Code.RESOURCE_EXHAUSTED
                                             ? End.REFUSED
-                                            : End.LATE);
+                                            : End.FAILED_OR_LATE);
                         }
 
                         @Override
                         public void onCompleted() {
-                            told.ended(End.REPLIED);
+                            listener.ended(End.REPLIED);
                         }
                     });
         }

@@ -28,8 +28,8 @@ interface Peer {
         /** Sends a text, and returns the text that comes back from the other side, which is the same. */
         String hello(String text) throws Exception;
 
-        /** Does the same as {@link #hello}, and tells the reply or the failure later, on any thread. */
-        default void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> told) {
+        /** Does the same as {@link #hello}, and tells the callback the reply or the failure later, on any thread. */
+        default void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> callback) {
             throw new UnsupportedOperationException("this peer only blocks");
         }
 

@@ -24,7 +24,7 @@ final class Peers {
     private Peers() {}
 
     /** Stands for a peer that the parent never runs itself, with what the parent needs to know of it. */
-    private record Elsewhere(String name) implements Peer {
+    private record RemotePeer(String name) implements Peer {
         @Override
         public AutoCloseable serve(int port) {
             throw new IllegalStateException(name + " is not on this class path");
@@ -48,7 +48,7 @@ final class Peers {
             case "grpc" -> new GrpcPeer(name, false, false);
             case "grpc-direct" -> new GrpcPeer(name, true, false);
             case "grpc-channel-per-call" -> new GrpcPeer(name, false, true);
-            case "rsocket" -> new Elsewhere(name);
+            case "rsocket" -> new RemotePeer(name);
             case "thrift" -> new ThriftPeer();
             case "openfeign" -> new FeignPeer();
             default ->

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * consolidation. It has no Protobuf, no methods, no deadlines and no errors.
  */
 record RawNettyPeer() implements Peer {
-    private static final int FRAME_MOST = 64 * 1024 * 1024;
+    private static final int MAX_FRAME_BYTES = 64 * 1024 * 1024;
 
     @Override
     public String name() {
@@ -64,7 +64,7 @@ record RawNettyPeer() implements Peer {
                     protected void initChannel(Channel channel) {
                         channel.pipeline()
                                 .addLast(new FlushConsolidationHandler(256, true))
-                                .addLast(new LengthFieldBasedFrameDecoder(FRAME_MOST, 0, 4))
+                                .addLast(new LengthFieldBasedFrameDecoder(MAX_FRAME_BYTES, 0, 4))
                                 .addLast(new ChannelInboundHandlerAdapter() {
                                     @Override
                                     public void channelRead(ChannelHandlerContext context, Object frame) {
@@ -85,7 +85,7 @@ record RawNettyPeer() implements Peer {
 
     private static final class Client extends ChannelInboundHandlerAdapter implements Caller {
         private final EventLoopGroup group = new MultiThreadIoEventLoopGroup(1, io());
-        private final ConcurrentHashMap<Integer, BiConsumer<@Nullable String, @Nullable Throwable>> waiting =
+        private final ConcurrentHashMap<Integer, BiConsumer<@Nullable String, @Nullable Throwable>> inFlight =
                 new ConcurrentHashMap<>();
         private final AtomicInteger ids = new AtomicInteger();
         private final Channel channel;
@@ -100,7 +100,7 @@ record RawNettyPeer() implements Peer {
                         protected void initChannel(Channel created) {
                             created.pipeline()
                                     .addLast(new FlushConsolidationHandler(256, true))
-                                    .addLast(new LengthFieldBasedFrameDecoder(FRAME_MOST, 0, 4))
+                                    .addLast(new LengthFieldBasedFrameDecoder(MAX_FRAME_BYTES, 0, 4))
                                     .addLast(Client.this);
                         }
                     })
@@ -112,11 +112,11 @@ record RawNettyPeer() implements Peer {
         @Override
         public void channelRead(ChannelHandlerContext context, Object message) {
             ByteBuf frame = (ByteBuf) message;
-            BiConsumer<@Nullable String, @Nullable Throwable> told = waiting.remove(frame.getInt(4));
+            BiConsumer<@Nullable String, @Nullable Throwable> callback = inFlight.remove(frame.getInt(4));
             String text = frame.toString(8, frame.readableBytes() - 8, StandardCharsets.UTF_8);
             frame.release();
-            if (told != null) {
-                told.accept(text, null);
+            if (callback != null) {
+                callback.accept(text, null);
             }
         }
 
@@ -128,9 +128,9 @@ record RawNettyPeer() implements Peer {
         }
 
         @Override
-        public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> told) {
+        public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> callback) {
             int id = ids.incrementAndGet();
-            waiting.put(id, told);
+            inFlight.put(id, callback);
             byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
             ByteBuf frame = channel.alloc().buffer(8 + bytes.length);
             frame.writeInt(4 + bytes.length).writeInt(id).writeBytes(bytes);

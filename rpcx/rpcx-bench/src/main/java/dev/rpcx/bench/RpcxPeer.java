@@ -96,8 +96,8 @@ record RpcxPeer(String name, Object service) implements Peer {
             }
 
             @Override
-            public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> told) {
-                echo.sendHello(text).whenComplete(told);
+            public void hello(String text, BiConsumer<@Nullable String, @Nullable Throwable> callback) {
+                echo.sendHello(text).whenComplete(callback);
             }
 
             @Override

@@ -17,17 +17,17 @@ import java.util.stream.Collectors;
 final class Tables {
     private Tables() {}
 
-    static String heading(Kept kept) {
-        int rounds = kept.cases.values().stream()
+    static String heading(FigureStore store) {
+        int rounds = store.cases.values().stream()
                 .flatMap(byPeer -> byPeer.values().stream())
                 .mapToInt(List::size)
                 .min()
                 .orElse(0);
         return "# RPCX beside its peers\n\n"
-                + kept.commands.stream()
+                + store.commands.stream()
                         .map(arguments -> "Command: `rpcx/rpcx-bench/run " + arguments + "`  \n")
                         .collect(Collectors.joining())
-                + "Date: " + LocalDate.now() + "; commit: " + String.join(", ", kept.commits) + "; machine: "
+                + "Date: " + LocalDate.now() + "; commit: " + String.join(", ", store.commits) + "; machine: "
                 + MachineFacts.read() + "  \nJDK: "
                 + System.getProperty("java.vm.version") + "; JVM flags of every process: `"
                 + String.join(" ", Bench.JVM_ARGS)
@@ -39,12 +39,12 @@ final class Tables {
                 + " cold do not count, and a row of which most were has no figures.\n\n";
     }
 
-    static String markdown(Kept kept) {
-        Map<String, Map<String, List<Figures>>> cases = kept.cases;
-        Map<String, Map<String, String>> missing = kept.missing;
-        Map<String, Map<String, List<Pair.Cell>>> grid = kept.grid;
-        Map<String, List<double[]>> servers = kept.servers;
-        Map<String, double[]> wire = kept.wire;
+    static String markdown(FigureStore store) {
+        Map<String, Map<String, List<Figures>>> cases = store.cases;
+        Map<String, Map<String, String>> missing = store.missing;
+        Map<String, Map<String, List<Pair.Cell>>> grid = store.grid;
+        Map<String, List<double[]>> servers = store.servers;
+        Map<String, double[]> wire = store.wire;
         StringBuilder text = new StringBuilder();
         inOrder(cases).forEach((title, byPeer) -> {
             text.append("## ").append(title).append("\n\n");
@@ -53,12 +53,12 @@ final class Tables {
                             + " call, client + server, B | compilers, at most |\n");
             text.append("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n");
             byPeer.keySet().stream()
-                    .filter(peer -> !kept.warm(title, peer).isEmpty())
+                    .filter(peer -> !store.warm(title, peer).isEmpty())
                     .sorted((a, b) -> Double.compare(
-                            median(kept.warm(title, b), Figures::callsPerSecond),
-                            median(kept.warm(title, a), Figures::callsPerSecond)))
+                            median(store.warm(title, b), Figures::callsPerSecond),
+                            median(store.warm(title, a), Figures::callsPerSecond)))
                     .forEach(peer -> {
-                        List<Figures> f = kept.warm(title, peer);
+                        List<Figures> f = store.warm(title, peer);
                         text.append(String.format(
                                 Locale.ROOT,
                                 "| %s | %,.0f | %,.0f – %,.0f | %.0f | %.0f | %.1f | %.0f + %.0f | %.0f %% |%n",
@@ -80,7 +80,7 @@ final class Tables {
                                 100 * highest(f)));
                     });
             byPeer.forEach((peer, rounds) -> {
-                if (kept.warm(title, peer).isEmpty()) {
+                if (store.warm(title, peer).isEmpty()) {
                     text.append(String.format(
                             Locale.ROOT,
                             "| %s | cold: compilers took %.0f %% after %.0f s | – | – | – | – | – | %.0f %% |%n",
@@ -108,7 +108,7 @@ final class Tables {
             grid.forEach((cell, byPeer) -> {
                 text.append("| ").append(cell).append(" |");
                 for (String peer : peers) {
-                    List<Double> tps = kept.warmCell(cell, peer);
+                    List<Double> tps = store.warmCell(cell, peer);
                     text.append(
                             !tps.isEmpty()
                                     ? String.format(Locale.ROOT, " %,.0f |", medianOf(tps))

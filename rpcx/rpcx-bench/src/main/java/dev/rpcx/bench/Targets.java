@@ -33,25 +33,25 @@ final class Targets {
      * One line of the result: a target, the figures that it is judged by, and the verdict.
      *
      * @param rpcx RPCX's own figure, with its unit
-     * @param beside figure that RPCX is compared with, with its unit; empty if the bound is a number
+     * @param compared figure that RPCX is compared with, with its unit; empty if the bound is a number
      */
-    record Line(String row, String target, String rpcx, String beside, String figure, String verdict) {}
+    record Line(String row, String target, String rpcx, String compared, String figure, String verdict) {}
 
     private static final ToDoubleFunction<Figures> RATE = Figures::callsPerSecond;
 
-    private final Kept kept;
+    private final FigureStore store;
     private final Map<String, List<double[]>> servers;
     private final Map<String, double[]> wire;
     private final List<Line> lines = new ArrayList<>();
 
-    private Targets(Kept kept) {
-        this.kept = kept;
-        this.servers = kept.servers;
-        this.wire = kept.wire;
+    private Targets(FigureStore store) {
+        this.store = store;
+        this.servers = store.servers;
+        this.wire = store.wire;
     }
 
-    static List<Line> held(Kept kept) {
-        Targets targets = new Targets(kept);
+    static List<Line> judged(FigureStore store) {
+        Targets targets = new Targets(store);
         targets.rates();
         targets.costs();
         targets.grid();
@@ -75,25 +75,30 @@ final class Targets {
     }
 
     private void costs() {
-        atMost("CPU a call, both sides, B", "rpcx", 18, "µs", of(BenchCase.B.title, "rpcx", Figures::cpuUsPerCall));
+        atMost(
+                "CPU a call, both sides, B",
+                "rpcx",
+                18,
+                "µs",
+                medianOf(BenchCase.B.title, "rpcx", Figures::cpuUsPerCall));
         atMost(
                 "CPU a call, both sides, C",
                 "rpcx-inline",
                 2.5,
                 "µs",
-                of(BenchCase.C.title, "rpcx-inline", Figures::cpuUsPerCall));
+                medianOf(BenchCase.C.title, "rpcx-inline", Figures::cpuUsPerCall));
         atMost(
                 "allocated a call, client, B",
                 "rpcx",
                 500,
                 "B",
-                of(BenchCase.B.title, "rpcx", Figures::clientBytesPerCall));
+                medianOf(BenchCase.B.title, "rpcx", Figures::clientBytesPerCall));
         atMost(
                 "allocated a call, server, B",
                 "rpcx",
                 300,
                 "B",
-                of(BenchCase.B.title, "rpcx", Figures::serverBytesPerCall));
+                medianOf(BenchCase.B.title, "rpcx", Figures::serverBytesPerCall));
         atMost("HelloWorld on the wire, out", "rpcx", 20, "B", wire("rpcx", 0));
         atMost("HelloWorld on the wire, back", "rpcx", 18, "B", wire("rpcx", 1));
         compare("server: boot", "rpcx", "grpc", Sense.AT_MOST, 0.65, server("rpcx", 0), server("grpc", 0), "ms");
@@ -119,8 +124,8 @@ final class Targets {
         List<Double> others = new ArrayList<>();
         for (int requests : Bench.GRID_REQUESTS) {
             String cell = Bench.cell(threads, requests);
-            List<Double> ofRpcx = kept.warmCell(cell, "rpcx");
-            List<Double> ofPeer = kept.warmCell(cell, peer);
+            List<Double> ofRpcx = store.warmCell(cell, "rpcx");
+            List<Double> ofPeer = store.warmCell(cell, peer);
             if (!ofRpcx.isEmpty() && !ofPeer.isEmpty()) {
                 double rpcx = Tables.medianOf(ofRpcx);
                 double other = Tables.medianOf(ofPeer);
@@ -152,8 +157,8 @@ final class Targets {
                 verdict(Sense.AT_LEAST.met(ratio, bound))));
     }
 
-    private OptionalDouble of(String title, String peer, ToDoubleFunction<Figures> figure) {
-        List<Figures> rounds = kept.warm(title, peer);
+    private OptionalDouble medianOf(String title, String peer, ToDoubleFunction<Figures> figure) {
+        List<Figures> rounds = store.warm(title, peer);
         return rounds.isEmpty()
                 ? OptionalDouble.empty()
                 : OptionalDouble.of(Tables.medianOf(
@@ -192,7 +197,7 @@ final class Targets {
             ToDoubleFunction<Figures> figure,
             String unit,
             String title) {
-        compare(row, rpcx, peer, sense, bound, of(title, rpcx, figure), of(title, peer, figure), unit);
+        compare(row, rpcx, peer, sense, bound, medianOf(title, rpcx, figure), medianOf(title, peer, figure), unit);
     }
 
     private void compare(
@@ -255,7 +260,7 @@ final class Targets {
         for (Line line : lines) {
             text.append("| ")
                     .append(String.join(
-                            " | ", line.row, line.target, line.rpcx, line.beside, line.figure, line.verdict))
+                            " | ", line.row, line.target, line.rpcx, line.compared, line.figure, line.verdict))
                     .append(" |\n");
         }
         return text.append('\n').toString();
@@ -266,7 +271,7 @@ final class Targets {
         for (Line line : lines) {
             text.append('"')
                     .append(String.join(
-                            "\",\"", line.row, line.target, line.rpcx, line.beside, line.figure, line.verdict))
+                            "\",\"", line.row, line.target, line.rpcx, line.compared, line.figure, line.verdict))
                     .append("\"\n");
         }
         return text.toString();

@@ -33,7 +33,7 @@ import org.apache.thrift.transport.layered.TFramedTransport;
  */
 record ThriftPeer() implements Peer {
     private static final TStruct STRUCT = new TStruct("");
-    private static final int FRAME_MOST = 64 * 1024 * 1024;
+    private static final int MAX_FRAME_BYTES = 64 * 1024 * 1024;
 
     @Override
     public String name() {
@@ -51,7 +51,7 @@ record ThriftPeer() implements Peer {
         TServer server = new TThreadPoolServer(new TThreadPoolServer.Args(socket)
                 .processor(new Echo())
                 .maxWorkerThreads(2048)
-                .transportFactory(new TFramedTransport.Factory(FRAME_MOST))
+                .transportFactory(new TFramedTransport.Factory(MAX_FRAME_BYTES))
                 .protocolFactory(new TBinaryProtocol.Factory()));
         Thread.ofPlatform().daemon().name("thrift-accept").start(server::serve);
         return server::stop;
@@ -100,7 +100,7 @@ record ThriftPeer() implements Peer {
             if (connection != null) {
                 return connection;
             }
-            TTransport transport = new TFramedTransport(new TSocket("127.0.0.1", port), FRAME_MOST);
+            TTransport transport = new TFramedTransport(new TSocket("127.0.0.1", port), MAX_FRAME_BYTES);
             transport.open();
             return new Connection(transport, new TBinaryProtocol(transport), new int[1]);
         }

@@ -14,16 +14,17 @@ class ColdWindowsTest {
     @TempDir
     Path folder;
 
-    private static void window(Kept kept, String peer, double callsPerSecond, double compilerShare) throws IOException {
-        kept.add(
+    private static void window(FigureStore store, String peer, double callsPerSecond, double compilerShare)
+            throws IOException {
+        store.add(
                 "window",
                 Bench.PINNED,
                 peer,
                 new Figures(callsPerSecond, 30, 90, 40, 100, 100, compilerShare, 3_000).toLine());
     }
 
-    private static Targets.Line oneCore(Kept kept) {
-        return Targets.held(kept).stream()
+    private static Targets.Line oneCore(FigureStore store) {
+        return Targets.judged(store).stream()
                 .filter(line -> line.row().equals(Bench.PINNED))
                 .findFirst()
                 .orElseThrow();
@@ -31,39 +32,39 @@ class ColdWindowsTest {
 
     @Test
     void whatIsColdHasNoFigureNoRatioAndNoVerdict() throws IOException {
-        Kept kept = new Kept("");
-        window(kept, "rpcx", 22_985, 0.04);
-        window(kept, "grpc", 342, 0.71);
+        FigureStore store = new FigureStore("");
+        window(store, "rpcx", 22_985, 0.04);
+        window(store, "grpc", 342, 0.71);
 
-        assertThat(oneCore(kept).figure()).isEqualTo("–");
-        assertThat(oneCore(kept).verdict()).isEqualTo("cold, or not measured");
-        assertThat(Tables.markdown(kept))
+        assertThat(oneCore(store).figure()).isEqualTo("–");
+        assertThat(oneCore(store).verdict()).isEqualTo("cold, or not measured");
+        assertThat(Tables.markdown(store))
                 .contains("| rpcx | 22,985 |", "| grpc | cold: compilers took 71 % after 3 s |")
                 .doesNotContain("342");
     }
 
     @Test
     void roundsThatWereColdDoNotCountBesideMoreThatWereWarm() throws IOException {
-        Kept kept = new Kept("");
-        window(kept, "rpcx", 20_000, 0.04);
-        window(kept, "grpc", 4_000, 0.05);
-        window(kept, "grpc", 5_000, 0.10);
-        window(kept, "grpc", 342, 0.11);
+        FigureStore store = new FigureStore("");
+        window(store, "rpcx", 20_000, 0.04);
+        window(store, "grpc", 4_000, 0.05);
+        window(store, "grpc", 5_000, 0.10);
+        window(store, "grpc", 342, 0.11);
 
-        assertThat(oneCore(kept).figure()).isEqualTo("4.44 ×");
+        assertThat(oneCore(store).figure()).isEqualTo("4.44 ×");
 
-        window(kept, "grpc", 342, 0.5);
-        window(kept, "grpc", 342, 0.5);
-        assertThat(oneCore(kept).verdict()).isEqualTo("cold, or not measured");
+        window(store, "grpc", 342, 0.5);
+        window(store, "grpc", 342, 0.5);
+        assertThat(oneCore(store).verdict()).isEqualTo("cold, or not measured");
     }
 
     @Test
     void aColdCellOfTheGridIsSaidToBeSo() throws IOException {
-        Kept kept = new Kept("");
-        kept.add("cell", Bench.cell(10, 100), "rpcx", 15_000.0, 0.02);
-        kept.add("cell", Bench.cell(10, 100), "grpc", 700.0, 0.4);
+        FigureStore store = new FigureStore("");
+        store.add("cell", Bench.cell(10, 100), "rpcx", 15_000.0, 0.02);
+        store.add("cell", Bench.cell(10, 100), "grpc", 700.0, 0.4);
 
-        assertThat(Tables.markdown(kept)).contains("| 10 × 100 | cold | 15,000 |");
+        assertThat(Tables.markdown(store)).contains("| 10 × 100 | cold | 15,000 |");
     }
 
     @Test
@@ -87,6 +88,6 @@ class ColdWindowsTest {
         Path file = folder.resolve("kept");
         Files.write(file, Collections.singleton("case\t" + Bench.PINNED + "\tgrpc\t342 1 1 1 1 1 0 0"));
 
-        assertThatThrownBy(() -> new Kept(file.toString())).hasMessageContaining("compilers");
+        assertThatThrownBy(() -> new FigureStore(file.toString())).hasMessageContaining("compilers");
     }
 }

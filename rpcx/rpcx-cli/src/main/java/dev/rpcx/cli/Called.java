@@ -57,7 +57,7 @@ record Called(Class<?> type, Method method, @Nullable Object[] arguments, Messag
                 throw new Mistake(type.getName() + "." + name + " (expected: a method without a stream)");
             }
         }
-        return only(type, named, json);
+        return choose(type, named, json);
     }
 
     private static Class<?> type(ClassLoader loader, String name) {
@@ -73,7 +73,7 @@ record Called(Class<?> type, Method method, @Nullable Object[] arguments, Messag
         return found;
     }
 
-    private static Called only(Class<?> type, List<Method> named, String json) {
+    private static Called choose(Class<?> type, List<Method> named, String json) {
         String expected = named.stream()
                 .map(m -> "a JSON array of " + m.getParameterCount() + ", the arguments of " + signature(m))
                 .collect(Collectors.joining("; or "));

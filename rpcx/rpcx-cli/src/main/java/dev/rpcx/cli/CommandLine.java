@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * that is printed is {@link Printable}, whoever wrote it.
  */
 public final class CommandLine {
-    private static final Duration TIME = Duration.ofSeconds(5);
+    private static final Duration CALL_TIMEOUT = Duration.ofSeconds(5);
     private static final int BAD_INPUT = 1;
     private static final int UNWELL = 2;
     private static final int FAILED = 3;
@@ -129,11 +129,12 @@ public final class CommandLine {
                 e.printStackTrace(new PrintWriter(trace));
                 err.println(Printable.lines(trace.toString().replace("\t", "    ")));
             }
-            return told(e);
+            return printError(e);
         }
     }
 
-    private int told(Throwable e) {
+    /** Prints what has gone wrong. Returns the exit code. */
+    private int printError(Throwable e) {
         if (e instanceof RPCXException failed) {
             err.println(Printable.line(words(failed)));
             return FAILED;
@@ -173,7 +174,7 @@ public final class CommandLine {
         }
         return switch (command) {
             case "proto", "lock", "check", "compare" -> schema(command, args);
-            default -> remote(Asked.of(args));
+            default -> remote(RemoteArguments.of(args));
         };
     }
 
@@ -215,7 +216,7 @@ public final class CommandLine {
     private int schema(String command, List<String> args) throws IOException {
         String usage = "expected: " + COMMANDS.getOrDefault(command, new String[] {"", ""})[0];
         for (String arg : args) {
-            if (Asked.isOption(arg)) {
+            if (RemoteArguments.isOption(arg)) {
                 throw new Mistake(Printable.clipped(arg) + ": no such option of " + command + " (" + usage + ")");
             }
         }
@@ -273,30 +274,30 @@ public final class CommandLine {
         }
     }
 
-    private int remote(Asked asked) {
-        String command = asked.words().isEmpty() ? "" : asked.words().get(0);
+    private int remote(RemoteArguments arguments) {
+        String command = arguments.words().isEmpty() ? "" : arguments.words().get(0);
         if (!COMMANDS.containsKey(command)) {
             throw new Mistake((command.isEmpty() ? "no command" : Printable.clipped(command) + ": no such command")
                     + Printable.nearest(command, COMMANDS.keySet())
                     + " (expected: " + String.join(", ", COMMANDS.keySet()) + ")");
         }
         boolean isCall = command.equals("call");
-        Endpoint at =
-                asked.address(isCall ? 4 : 2, isCall ? 5 : 2, COMMANDS.getOrDefault(command, new String[] {"", ""})[0]);
+        Endpoint at = arguments.address(
+                isCall ? 4 : 2, isCall ? 5 : 2, COMMANDS.getOrDefault(command, new String[] {"", ""})[0]);
         Called called = isCall
                 ? Called.find(
                         loader,
-                        asked.words().get(2),
-                        asked.words().get(3),
-                        asked.words().size() == 5 ? asked.words().get(4) : "[]")
+                        arguments.words().get(2),
+                        arguments.words().get(3),
+                        arguments.words().size() == 5 ? arguments.words().get(4) : "[]")
                 : null;
-        try (Client client = asked.client(TIME, err)) {
+        try (Client client = arguments.client(CALL_TIMEOUT, err)) {
             if (called != null) {
                 return called.isOneWay() ? deliver(client, at, called) : call(client, at, called);
             }
             return command.equals("list") ? list(client, at) : health(client, at);
         } catch (RPCXException e) {
-            throw explained(e, asked, at, isCall);
+            throw explained(e, arguments, at, isCall);
         }
     }
 
@@ -355,7 +356,7 @@ public final class CommandLine {
 
     /** Service that no server publishes: its call is the one that {@code deliver} sends after a one-way call. */
     @RPCXClient(remoteServerName = "rpcx-cli")
-    interface Behind {
+    interface Probe {
         void oneWayCalls();
     }
 
@@ -373,7 +374,7 @@ public final class CommandLine {
                             + Printable.nearest(called.published(), published));
         }
         invoke(client, at, called);
-        RPCXException why = answered(client.create(Behind.class, at.host(), at.port()));
+        RPCXException why = answered(client.create(Probe.class, at.host(), at.port()));
         try {
             // Each connection has one list object, so another object comes from another connection.
             if (why == null && client.published(at.host(), at.port()) == published) {
@@ -391,11 +392,11 @@ public final class CommandLine {
     }
 
     /** Returns why there is no answer; null if there is one. */
-    private static @Nullable RPCXException answered(Behind behind) {
-        long end = System.nanoTime() + TIME.toNanos();
+    private static @Nullable RPCXException answered(Probe probe) {
+        long end = System.nanoTime() + CALL_TIMEOUT.toNanos();
         while (true) {
             try {
-                behind.oneWayCalls();
+                probe.oneWayCalls();
                 return null;
             } catch (RPCXException e) {
                 if (e.code() == RPCXException.Code.NOT_FOUND) {
@@ -416,17 +417,18 @@ public final class CommandLine {
      * been executed has another exit code than one that has not reached its server, since a script may repeat the
      * latter.
      */
-    private static RuntimeException explained(RPCXException e, Asked asked, Endpoint at, boolean isCall) {
+    private static RuntimeException explained(RPCXException e, RemoteArguments arguments, Endpoint at, boolean isCall) {
         if (e.code() != RPCXException.Code.UNAVAILABLE) {
             return e;
         }
         int exitCode = isCall && e.executed() != RPCXException.Executed.NOT_EXECUTED ? FAILED : UNWELL;
-        for (Throwable why = e; asked.isTls() && why != null; why = why.getCause()) {
+        for (Throwable why = e; arguments.isTls() && why != null; why = why.getCause()) {
             if (String.valueOf(why.getMessage()).contains("not an SSL/TLS record")) {
                 return new Failure(exitCode, e.code() + ", " + e.executed() + ": the server does not speak TLS", e);
             }
         }
-        boolean isHeard = !asked.isTls() && e.executed() == RPCXException.Executed.NOT_EXECUTED && isConnectable(at);
+        boolean isHeard =
+                !arguments.isTls() && e.executed() == RPCXException.Executed.NOT_EXECUTED && isConnectable(at);
         return new Failure(exitCode, words(e) + (isHeard ? " (does it speak TLS?)" : ""), e);
     }
 
@@ -436,7 +438,7 @@ public final class CommandLine {
      */
     private static boolean isConnectable(Endpoint at) {
         try (Socket socket = new Socket()) {
-            socket.connect(new InetSocketAddress(at.host(), at.port()), (int) TIME.toMillis());
+            socket.connect(new InetSocketAddress(at.host(), at.port()), (int) CALL_TIMEOUT.toMillis());
             return true;
         } catch (IOException | RuntimeException e) {
             return false;

@@ -378,10 +378,10 @@ final class JsonArguments {
         return token == JsonToken.VALUE_TRUE;
     }
 
-    private long integer(Scalar scalar, String at, long least, long most) {
+    private long integer(Scalar scalar, String at, long min, long max) {
         expect(JsonToken.VALUE_NUMBER_INT, at, expected(scalar));
         BigInteger number = in.getBigIntegerValue();
-        if (number.bitLength() > 63 || number.longValue() < least || number.longValue() > most) {
+        if (number.bitLength() > 63 || number.longValue() < min || number.longValue() > max) {
             throw wrong(at, expected(scalar));
         }
         return number.longValue();
@@ -492,19 +492,19 @@ final class JsonArguments {
                 })
                 .toArray();
         Constructor<?> constructor = message.constructor();
-        return made(message, at, constructor, () -> constructor.newInstance(components));
+        return invoke(message, at, constructor, () -> constructor.newInstance(components));
     }
 
     /** Makes a bean. A field that is not given keeps the value that the class gives it. */
     private Object bean(MessageType message, String at) {
         Map<String, Object> given = fields(message, at);
         Constructor<?> constructor = message.constructor();
-        Object bean = made(message, at, constructor, constructor::newInstance);
+        Object bean = invoke(message, at, constructor, constructor::newInstance);
         for (int i = 0; i < message.fields().size(); i++) {
             String name = message.fields().get(i).name();
             java.lang.reflect.Method setter = message.setters().get(i);
             if (given.containsKey(name)) {
-                made(message, at, setter, () -> {
+                invoke(message, at, setter, () -> {
                     setter.invoke(bean, given.get(name));
                     return bean;
                 });
@@ -518,7 +518,7 @@ final class JsonArguments {
     }
 
     /** Makes or changes an object, whose class may reject what it is given. */
-    private static Object made(MessageType message, String at, AccessibleObject member, Making making) {
+    private static Object invoke(MessageType message, String at, AccessibleObject member, Making making) {
         try {
             member.setAccessible(true);
             return making.make();
@@ -612,7 +612,7 @@ final class JsonArguments {
         };
     }
 
-    private static String range(long least, long most) {
-        return "an integer from " + least + " to " + most;
+    private static String range(long min, long max) {
+        return "an integer from " + min + " to " + max;
     }
 }

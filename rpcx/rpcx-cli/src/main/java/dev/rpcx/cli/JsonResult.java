@@ -153,7 +153,7 @@ final class JsonResult {
                 for (int i = 0; i < message.fields().size(); i++) {
                     FieldType field = message.fields().get(i);
                     out.writeName(field.name());
-                    field(field, got(message.getters().get(i), value));
+                    field(field, read(message.getters().get(i), value));
                 }
                 out.writeEndObject();
             }
@@ -181,7 +181,7 @@ final class JsonResult {
         out.writeEndObject();
     }
 
-    private static @Nullable Object got(Method getter, Object of) {
+    private static @Nullable Object read(Method getter, Object of) {
         try {
             getter.setAccessible(true);
             return getter.invoke(of);

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
  */
 final class Printable {
     /** Max characters of a value in an error. They only have to identify the value, which may be megabytes long. */
-    private static final int MOST_OF_VALUE = 80;
+    private static final int MAX_VALUE_CHARS = 80;
 
     private Printable() {}
 
@@ -107,9 +107,9 @@ final class Printable {
 
     /** Returns a value, or its beginning and its length if it is long. */
     static String clipped(String value) {
-        return value.length() <= MOST_OF_VALUE
+        return value.length() <= MAX_VALUE_CHARS
                 ? value
-                : value.substring(0, MOST_OF_VALUE) + "… (" + value.length() + " characters)";
+                : value.substring(0, MAX_VALUE_CHARS) + "… (" + value.length() + " characters)";
     }
 
     /** Returns {@code , did you mean X?} if one of the names is near; otherwise an empty text. */

@@ -353,7 +353,7 @@ class CommandLineTest {
         assertThat(run("list", address, "--tsl")).isEqualTo(1);
         assertThat(complained()).hasLineCount(1);
         assertThat(run("list", address, "--tsl", "--debug")).isEqualTo(1);
-        assertThat(complained()).contains("    at dev.rpcx.cli.Asked", "--tsl: no such option");
+        assertThat(complained()).contains("    at dev.rpcx.cli.RemoteArguments", "--tsl: no such option");
     }
 
     @Test

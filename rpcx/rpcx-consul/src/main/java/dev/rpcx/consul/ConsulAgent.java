@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
 final class ConsulAgent {
     private static final Duration CONNECT_TIME = Duration.ofSeconds(3);
     private static final long FIRST_PAUSE_MILLIS = 100;
-    private static final long MOST_PAUSE_MILLIS = 2_000;
+    private static final long MAX_PAUSE_MILLIS = 2_000;
 
     /** Max characters of the reason in an error, such as why an answer cannot be read. */
-    private static final int MOST_TEXT = 500;
+    private static final int MAX_TEXT = 500;
 
     private final URI base;
     private final @Nullable AclToken token;
@@ -56,7 +56,7 @@ final class ConsulAgent {
      * text unescaped.
      */
     static IOException failure(String of, String why) {
-        return new IOException(of + ": " + VisibleText.line(why, MOST_TEXT));
+        return new IOException(of + ": " + VisibleText.line(why, MAX_TEXT));
     }
 
     boolean isClosed() {
@@ -76,7 +76,7 @@ final class ConsulAgent {
      * Jitter shortens the wait by up to half of it. The wait ends when the agent is closed.
      */
     void pause(int failures) {
-        long millis = Math.min(MOST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(failures - 1, 10));
+        long millis = Math.min(MAX_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(failures - 1, 10));
         pauseMillis(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1));
     }
 

@@ -23,17 +23,17 @@ import tools.jackson.databind.node.ObjectNode;
 public final class ConsulRegistration implements AutoCloseable {
     private static final JsonMapper JSON = JsonMapper.shared();
     private static final String TTL = "10s";
-    private static final long SIGN_MILLIS = 3_000;
+    private static final long REPORT_MILLIS = 3_000;
     private static final long ANSWER_MILLIS = 5_000;
 
     /** Max characters of the agent's text in an error. */
-    private static final int MOST_TEXT = 200;
+    private static final int MAX_TEXT = 200;
 
     /** Min time between two lines in the log that say that the instance is not registered. */
-    private static final long SILENT_NANOS = TimeUnit.MINUTES.toNanos(1);
+    private static final long MIN_LOG_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /** Time for which the check has to fail before Consul deletes the entry: the min that Consul accepts. */
-    private static final String FORGOTTEN_AFTER = "1m";
+    private static final String DEREGISTERED_AFTER = "1m";
 
     private final ConsulAgent agent;
     private final String id;
@@ -47,7 +47,7 @@ public final class ConsulRegistration implements AutoCloseable {
     // Only the registering thread accesses the following three fields.
     private long loggedNanos;
     private boolean wasLogged;
-    private long silent;
+    private long unlogged;
 
     private ConsulRegistration(URI base, @Nullable AclToken token, String service, Endpoint instance) {
         this.base = base;
@@ -61,7 +61,7 @@ public final class ConsulRegistration implements AutoCloseable {
                 .put("CheckID", checkId())
                 .put("TTL", TTL)
                 .put("Status", "passing")
-                .put("DeregisterCriticalServiceAfter", FORGOTTEN_AFTER);
+                .put("DeregisterCriticalServiceAfter", DEREGISTERED_AFTER);
         this.entry = JSON.writeValueAsString(body).getBytes(StandardCharsets.UTF_8);
         this.thread = new Thread(
                 null,
@@ -121,19 +121,19 @@ public final class ConsulRegistration implements AutoCloseable {
             try {
                 if (!known) {
                     expect(agent.put("/v1/agent/service/register", entry, ANSWER_MILLIS));
-                    done(() -> registered.complete(null));
+                    completeAsync(() -> registered.complete(null));
                     known = true;
                     failures = 0;
                 }
                 if (failures == 0) {
                     // After a report without an answer the next one is late already, so this pause is left out.
-                    agent.pauseMillis(SIGN_MILLIS);
+                    agent.pauseMillis(REPORT_MILLIS);
                 }
                 if (!agent.isClosed()) {
-                    HttpResponse<byte[]> sign = agent.put(
+                    HttpResponse<byte[]> report = agent.put(
                             "/v1/agent/check/pass/" + ConsulAgent.encoded(checkId()), new byte[0], ANSWER_MILLIS);
                     // An agent that was restarted without its data does not know the check.
-                    known = sign.statusCode() == HttpURLConnection.HTTP_OK;
+                    known = report.statusCode() == HttpURLConnection.HTTP_OK;
                 }
                 failures = 0;
             } catch (Throwable e) {
@@ -149,7 +149,7 @@ public final class ConsulRegistration implements AutoCloseable {
      * Completes the future on another thread. Actions that depend on the future are code of the application, which must
      * not delay the reports to Consul.
      */
-    private void done(Runnable completion) {
+    private void completeAsync(Runnable completion) {
         registered.defaultExecutor().execute(completion);
     }
 
@@ -159,12 +159,12 @@ public final class ConsulRegistration implements AutoCloseable {
         }
         try {
             log(line(why));
-            if (why instanceof Refusal refusal && refusal.isOfRights()) {
-                done(() -> registered.completeExceptionally(refusal));
+            if (why instanceof StatusException refused && refused.isOfRights()) {
+                completeAsync(() -> registered.completeExceptionally(refused));
             }
         } catch (Throwable e) {
             // Neither an application's logging that fails nor a full heap ends the registration.
-            silent++;
+            unlogged++;
         }
     }
 
@@ -173,32 +173,32 @@ public final class ConsulRegistration implements AutoCloseable {
      * sent, as in its message about an invalid status.
      */
     private static String line(Throwable why) {
-        return VisibleText.line(String.valueOf(why.getMessage()), 2 * MOST_TEXT);
+        return VisibleText.line(String.valueOf(why.getMessage()), 2 * MAX_TEXT);
     }
 
     private void log(String why) {
         long now = System.nanoTime();
-        if (wasLogged && now - loggedNanos < SILENT_NANOS) {
-            silent++;
+        if (wasLogged && now - loggedNanos < MIN_LOG_NANOS) {
+            unlogged++;
             return;
         }
-        String before = silent == 0 ? "" : " (" + silent + " more since this was logged last)";
+        String before = unlogged == 0 ? "" : " (" + unlogged + " more since this was logged last)";
         wasLogged = true;
         loggedNanos = now;
-        silent = 0;
+        unlogged = 0;
         System.getLogger(ConsulRegistration.class.getName())
                 .log(System.Logger.Level.WARNING, "{0} is not registered: {1}{2}", id, why, before);
     }
 
     /** Thrown if Consul answers with a status other than 200. */
-    private static final class Refusal extends IOException {
+    private static final class StatusException extends IOException {
         private static final long serialVersionUID = 1L;
 
         private final int status;
 
-        Refusal(HttpResponse<byte[]> answer) {
+        StatusException(HttpResponse<byte[]> answer) {
             super("Consul: " + answer.statusCode() + " "
-                    + VisibleText.line(new String(answer.body(), StandardCharsets.UTF_8).strip(), MOST_TEXT));
+                    + VisibleText.line(new String(answer.body(), StandardCharsets.UTF_8).strip(), MAX_TEXT));
             this.status = answer.statusCode();
         }
 
@@ -207,9 +207,9 @@ public final class ConsulRegistration implements AutoCloseable {
         }
     }
 
-    private static void expect(HttpResponse<byte[]> answer) throws Refusal {
+    private static void expect(HttpResponse<byte[]> answer) throws StatusException {
         if (answer.statusCode() != HttpURLConnection.HTTP_OK) {
-            throw new Refusal(answer);
+            throw new StatusException(answer);
         }
     }
 

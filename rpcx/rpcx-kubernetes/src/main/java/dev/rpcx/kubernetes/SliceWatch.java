@@ -46,7 +46,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private static final int MAX_ENDPOINTS = 65_536;
 
     /** Max characters of a name in Kubernetes, which is a domain name, and of a resource version. */
-    private static final int MAX_TEXT = 253;
+    private static final int MAX_NAME = 253;
 
     /**
      * A tree takes up to 100 bytes for each token of two characters, so a limit of an answer's bytes alone would be no
@@ -68,22 +68,22 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private static final long ANSWER_MILLIS = 5_000;
     private static final long WATCH_MILLIS = (WATCH_SECONDS + 5) * 1000L;
     private static final long FIRST_PAUSE_MILLIS = 100;
-    private static final long MOST_PAUSE_MILLIS = 2_000;
+    private static final long MAX_PAUSE_MILLIS = 2_000;
 
     /** Min time that a watch has to last. One that ends earlier does not show that the server works. */
-    private static final long LASTING_MILLIS = 1_000;
+    private static final long MIN_WATCH_MILLIS = 1_000;
 
     /**
      * Min time between two lists that the listener gets because of changes. Changes that come sooner are passed on
      * together, since a list has all endpoints, however few of them have changed.
      */
-    private static final long TOGETHER_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long BATCH_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Max characters of the server's own text in an error. */
-    private static final int MOST_TEXT = 200;
+    private static final int MAX_TEXT = 200;
 
     /** Max characters of the reason in an error, such as why an answer cannot be read. */
-    private static final int MOST_WHY = 500;
+    private static final int MAX_WHY = 500;
 
     private static final int GONE = 410;
 
@@ -95,8 +95,8 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     // The lock of this object guards the following four fields.
     private final Map<String, Slice> slices = new LinkedHashMap<>();
     private int endpoints;
-    private long toldNanos;
-    private boolean isToBeTold;
+    private long passedOnNanos;
+    private boolean isListDue;
 
     private @Nullable HttpClient client;
     private byte[] authorities = {};
@@ -141,7 +141,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     @Override
     public void run() {
         // This counts the watches that ended at once and all other failures, in a row.
-        int hasty = 0;
+        int failures = 0;
         try {
             while (!isClosed()) {
                 try {
@@ -149,18 +149,18 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                     while (version != null && !isClosed()) {
                         long began = System.nanoTime();
                         version = watch(client(), version);
-                        if (System.nanoTime() - began >= TimeUnit.MILLISECONDS.toNanos(LASTING_MILLIS)) {
-                            hasty = 0;
+                        if (System.nanoTime() - began >= TimeUnit.MILLISECONDS.toNanos(MIN_WATCH_MILLIS)) {
+                            failures = 0;
                         } else {
-                            hasty++;
-                            hasty(hasty);
+                            failures++;
+                            pauseAfterShortWatch(failures);
                         }
                     }
                 } catch (Throwable e) {
                     // This catches an Error too: the list of instances must not stay as it is for ever because the heap
                     // was full once.
-                    hasty++;
-                    failed(e, hasty);
+                    failures++;
+                    failed(e, failures);
                 }
             }
         } finally {
@@ -173,10 +173,10 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
      * process that does, must not be flooded with requests, least of all with lists. From the fourth time in a row the
      * listener gets an error.
      */
-    private void hasty(int times) {
+    private void pauseAfterShortWatch(int times) {
         if (times > 3) {
-            tell(new IOException(server.base() + path + ": " + times + " watches in a row ended within "
-                    + LASTING_MILLIS + " ms (expected: one that lasts)"));
+            report(new IOException(server.base() + path + ": " + times + " watches in a row ended within "
+                    + MIN_WATCH_MILLIS + " ms (expected: one that lasts)"));
         }
         pause(times);
     }
@@ -198,11 +198,11 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private void failed(Throwable why, int failures) {
         // What was kept may come from a server that sends too much, so it is not kept any longer.
         clear();
-        tell(why);
+        report(why);
         pause(failures);
     }
 
-    private void tell(Throwable why) {
+    private void report(Throwable why) {
         if (isClosed()) {
             return;
         }
@@ -243,7 +243,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     }
 
     private void pause(int failures) {
-        long millis = Math.min(MOST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(failures - 1, 10));
+        long millis = Math.min(MAX_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(failures - 1, 10));
         try {
             boolean isOver =
                     closed.await(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1), TimeUnit.MILLISECONDS);
@@ -276,18 +276,18 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     }
 
     private synchronized void found() {
-        isToBeTold = false;
-        toldNanos = System.nanoTime();
+        isListDue = false;
+        passedOnNanos = System.nanoTime();
         listener.found(Slice.all(slices.values()));
     }
 
     /** Passes a change on to the listener, at once or together with those until the next list may be passed on. */
     private synchronized void changed() {
-        long wait = toldNanos + TOGETHER_NANOS - System.nanoTime();
+        long wait = passedOnNanos + BATCH_NANOS - System.nanoTime();
         if (wait <= 0) {
             found();
-        } else if (!isToBeTold) {
-            isToBeTold = true;
+        } else if (!isListDue) {
+            isListDue = true;
             later(this::foundLater, wait);
         }
     }
@@ -306,15 +306,15 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
             start(task);
         } catch (Throwable e) {
             // No thread could be started, and nothing else would pass the change on to the listener.
-            later(task, TOGETHER_NANOS);
+            later(task, BATCH_NANOS);
         }
     }
 
     private synchronized void foundLater() {
-        if (!isToBeTold || isClosed()) {
+        if (!isListDue || isClosed()) {
             return;
         }
-        long wait = toldNanos + TOGETHER_NANOS - System.nanoTime();
+        long wait = passedOnNanos + BATCH_NANOS - System.nanoTime();
         if (wait > 0) {
             // This task is late, and in the meantime the reading thread has passed a list on.
             later(this::foundLater, wait);
@@ -357,7 +357,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private synchronized void clear() {
         slices.clear();
         endpoints = 0;
-        isToBeTold = false;
+        isListDue = false;
     }
 
     /**
@@ -432,7 +432,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
                         return null;
                     }
                     throw new IOException("the watch ended: "
-                            + VisibleText.line(object.path("message").asString(""), MOST_TEXT));
+                            + VisibleText.line(object.path("message").asString(""), MAX_TEXT));
                 }
                 default -> {
                     // A later version of Kubernetes has added this type.
@@ -459,7 +459,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
      * text unescaped.
      */
     private static IOException failure(String of, String why) {
-        return new IOException(of + ": " + VisibleText.line(why, MOST_WHY));
+        return new IOException(of + ": " + VisibleText.line(why, MAX_WHY));
     }
 
     private <T> HttpResponse<T> ask(HttpClient client, String more, HttpResponse.BodyHandler<T> handler)
@@ -506,9 +506,9 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
      */
     private static String metadata(JsonNode object, String field) throws IOException {
         String text = object.path("metadata").path(field).asString("");
-        if (text.length() > MAX_TEXT) {
+        if (text.length() > MAX_NAME) {
             throw new IOException(
-                    "a " + field + " of " + text.length() + " characters (expected: at most " + MAX_TEXT + ")");
+                    "a " + field + " of " + text.length() + " characters (expected: at most " + MAX_NAME + ")");
         }
         return text;
     }

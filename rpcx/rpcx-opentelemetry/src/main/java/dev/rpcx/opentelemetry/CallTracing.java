@@ -106,7 +106,7 @@ public final class CallTracing implements Interceptor {
                 .startSpan();
         Object result;
         try (Scope scope = parent.with(span).makeCurrent()) {
-            result = next.proceed(kind == SpanKind.CLIENT ? carrying(call) : call);
+            result = next.proceed(kind == SpanKind.CLIENT ? withTraceContext(call) : call);
         } catch (Throwable t) {
             Interceptor.aside(() -> end(span, t));
             throw t;
@@ -114,12 +114,12 @@ public final class CallTracing implements Interceptor {
         if (result instanceof CompletionStage<?> stage) {
             // the stage holds only the span, and not the call with its arguments
             Interceptor.aside(() -> {
-                boolean isHung = false;
+                boolean isAttached = false;
                 try {
                     stage.whenComplete((value, thrown) -> Interceptor.aside(() -> end(span, thrown)));
-                    isHung = true;
+                    isAttached = true;
                 } finally {
-                    if (!isHung) {
+                    if (!isAttached) {
                         // a stage of the application's own that takes no dependents: its end will never be reported
                         span.end();
                     }
@@ -131,7 +131,7 @@ public final class CallTracing implements Interceptor {
         return result;
     }
 
-    private Invocation carrying(Invocation call) {
+    private Invocation withTraceContext(Invocation call) {
         Map<String, String> entries = new HashMap<>();
         propagator.inject(Context.current(), entries, (carrier, key, value) -> {
             if (carrier != null) {
@@ -139,24 +139,24 @@ public final class CallTracing implements Interceptor {
             }
         });
         int left = MAX_BYTES;
-        int places = MAX_ENTRIES;
+        int entriesLeft = MAX_ENTRIES;
         for (Map.Entry<String, String> entry : call.metadata().entries().entrySet()) {
             left -= bytes(entry);
-            places--;
+            entriesLeft--;
         }
-        Invocation carrying = call;
+        Invocation traced = call;
         // short entries go first, such as the trace itself
         for (Map.Entry<String, String> entry : entries.entrySet().stream()
                 .sorted(Comparator.comparingInt(CallTracing::bytes))
                 .toList()) {
             left -= bytes(entry);
-            places--;
-            if (left < 0 || places < 0) {
+            entriesLeft--;
+            if (left < 0 || entriesLeft < 0) {
                 break;
             }
-            carrying = carrying.with(entry.getKey(), entry.getValue());
+            traced = traced.with(entry.getKey(), entry.getValue());
         }
-        return carrying;
+        return traced;
     }
 
     /** Returns an upper bound of the bytes that an entry takes in the metadata of a call. */

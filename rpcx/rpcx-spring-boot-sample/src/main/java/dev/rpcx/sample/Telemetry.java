@@ -31,7 +31,7 @@ public class Telemetry {
     }
 
     @Bean
-    ApplicationListener<ApplicationReadyEvent> told(RPCXServing serving) {
+    ApplicationListener<ApplicationReadyEvent> portPrinter(RPCXServing serving) {
         return ready -> System.out.println("serving " + serving.port().orElseThrow());
     }
 

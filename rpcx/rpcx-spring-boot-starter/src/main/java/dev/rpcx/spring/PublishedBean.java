@@ -38,15 +38,15 @@ final class PublishedBean {
         if (!AopUtils.isCglibProxy(bean)) {
             return;
         }
-        List<Method> passing = published(service).stream()
+        List<Method> bypassing = published(service).stream()
                 .filter(method -> !isOverridden(method, bean.getClass(), service))
                 .toList();
-        if (!passing.isEmpty()) {
+        if (!bypassing.isEmpty()) {
             throw new RPCXStartException(
                     "Bean '" + name + "' of class " + service.getName()
                             + " is behind a proxy, since an aspect (such as that of @Transactional or @PreAuthorize)"
                             + " or a scope applies to it. The proxy cannot stand before these @Method methods: "
-                            + passing.stream().map(PublishedBean::told).collect(Collectors.joining(", "))
+                            + bypassing.stream().map(PublishedBean::described).collect(Collectors.joining(", "))
                             + ". They would run without the aspect, and without the bean's fields.",
                     "Make the methods public and not final, or leave the bean without aspect and scope.",
                     null);
@@ -81,7 +81,7 @@ final class PublishedBean {
         return false;
     }
 
-    private static String told(Method method) {
+    private static String described(Method method) {
         int modifiers = method.getModifiers();
         return method.getDeclaringClass().getSimpleName() + "." + method.getName() + " ("
                 + (Modifier.isPrivate(modifiers)
@@ -93,7 +93,7 @@ final class PublishedBean {
     }
 
     /** Returns the names of the beans with their classes, for messages. */
-    static String listed(Map<String, Object> beans) {
+    static String namesOf(Map<String, Object> beans) {
         return beans.entrySet().stream()
                 .map(each -> "'" + each.getKey() + "' of class "
                         + ClassUtils.getUserClass(each.getValue()).getName())

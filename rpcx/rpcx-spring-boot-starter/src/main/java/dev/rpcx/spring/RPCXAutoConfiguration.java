@@ -120,7 +120,7 @@ public class RPCXAutoConfiguration {
      */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HealthIndicator.class)
-    static class Healthy {
+    static class HealthConfiguration {
         @Bean
         @ConditionalOnMissingBean(name = "rpcxHealthIndicator")
         HealthIndicator rpcxHealthIndicator(RPCXServing serving) {

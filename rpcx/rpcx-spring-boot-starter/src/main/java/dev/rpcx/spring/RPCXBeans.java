@@ -96,7 +96,7 @@ final class RPCXBeans
         names.getConstructorArgumentValues().addIndexedArgumentValue(0, List.copyOf(called));
         registry.registerBeanDefinition(CalledServices.class.getName(), names);
         found.forEach((type, definition) -> {
-            if (!isThere(beans, type)) {
+            if (!hasBean(beans, type)) {
                 registry.registerBeanDefinition(type.getName(), type.isInterface() ? proxy(type) : definition);
             }
         });
@@ -106,7 +106,7 @@ final class RPCXBeans
      * Returns whether the application has a bean of this type. A bean of a subclass of a service's class counts as that
      * service, unless the subclass publishes a service of its own.
      */
-    private static boolean isThere(ListableBeanFactory beans, Class<?> type) {
+    private static boolean hasBean(ListableBeanFactory beans, Class<?> type) {
         for (String name : beans.getBeanNamesForType(type, true, false)) {
             Class<?> known = beans.getType(name, false);
             if (type.isInterface() || known == type || known != null && publisher(known) == type) {

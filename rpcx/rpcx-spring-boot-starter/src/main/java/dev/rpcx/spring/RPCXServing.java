@@ -62,7 +62,7 @@ public final class RPCXServing implements SmartLifecycle {
         } catch (IllegalArgumentException e) {
             throw new RPCXStartException(
                     "The @RPCXServer beans cannot be published: " + e.getMessage(),
-                    "Beans that are published: " + PublishedBean.listed(services) + ".",
+                    "Beans that are published: " + PublishedBean.namesOf(services) + ".",
                     e);
         }
     }

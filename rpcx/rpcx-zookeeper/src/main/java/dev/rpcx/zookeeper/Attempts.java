@@ -40,7 +40,7 @@ final class Attempts {
     }
 
     /** Sends the first request again, since something has changed. */
-    void again() {
+    void restart() {
         ZooKeeper now;
         synchronized (this) {
             now = session;
@@ -91,7 +91,7 @@ final class Attempts {
         try {
             OwnThreads.later(
                     () -> {
-                        if (isOver(asked)) {
+                        if (endPause(asked)) {
                             first.accept(asked);
                         }
                     },
@@ -99,7 +99,7 @@ final class Attempts {
             isAsked = true;
         } finally {
             if (!isAsked) {
-                isOver(asked);
+                endPause(asked);
             }
         }
     }
@@ -109,7 +109,7 @@ final class Attempts {
      *
      * @return whether the session is still the one that has connected last
      */
-    private synchronized boolean isOver(ZooKeeper asked) {
+    private synchronized boolean endPause(ZooKeeper asked) {
         if (waiting == asked) {
             waiting = null;
         }

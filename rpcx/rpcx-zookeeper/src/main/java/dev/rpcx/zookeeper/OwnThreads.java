@@ -44,7 +44,7 @@ final class OwnThreads {
      * Runs the maker on such a thread, and waits for its result: threads that the maker starts inherit from the thread
      * that runs it.
      */
-    static <T> T made(Callable<T> maker) throws Exception {
+    static <T> T runAndWait(Callable<T> maker) throws Exception {
         FutureTask<T> made = new FutureTask<>(maker);
         of(made).start();
         boolean isInterrupted = false;

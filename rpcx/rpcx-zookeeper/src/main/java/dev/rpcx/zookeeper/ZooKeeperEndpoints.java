@@ -79,7 +79,7 @@ public final class ZooKeeperEndpoints implements Endpoints {
         @Override
         public void process(WatchedEvent event) {
             if (event.getType() != Watcher.Event.EventType.None) {
-                attempts.again();
+                attempts.restart();
             }
         }
 

@@ -23,10 +23,10 @@ import org.apache.zookeeper.data.Stat;
  */
 public final class ZooKeeperRegistration implements AutoCloseable {
     /** Max characters of a failure's text in the log. */
-    private static final int MOST_TEXT = 500;
+    private static final int MAX_TEXT = 500;
 
     /** Min time between two lines in the log that say that the instance is not registered. */
-    private static final long SILENT_NANOS = TimeUnit.MINUTES.toNanos(1);
+    private static final long MIN_LOG_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final String path;
     private final String node;
@@ -38,7 +38,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
      * The only watcher of this registration's node: ZooKeeper keeps its watchers in a set, so a reconnection does not
      * add another one.
      */
-    private final Watcher whenTaken = this::changed;
+    private final Watcher watcher = this::changed;
 
     private final Attempts attempts = new Attempts(this::register, this::failed);
 
@@ -47,7 +47,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     // The lock of this object guards the following three fields.
     private long loggedNanos;
     private boolean wasLogged;
-    private long silent;
+    private long unlogged;
 
     private ZooKeeperRegistration(String servers, String path, Endpoint instance, ZooKeeperAccess access) {
         this.path = path;
@@ -101,20 +101,20 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                         zooKeeper,
                         Map.of(
                                 KeeperException.Code.OK,
-                                () -> stands(zooKeeper),
+                                () -> watchNode(zooKeeper),
                                 KeeperException.Code.NONODE,
                                 () -> makeParent(zooKeeper, 1),
                                 KeeperException.Code.NODEEXISTS,
-                                () -> takeOver(zooKeeper))),
+                                () -> resolveExisting(zooKeeper))),
                 null);
     }
 
     /** Completes the future and watches the node, which exists now: somebody else may delete it. */
-    private void stands(ZooKeeper zooKeeper) {
-        done(() -> registered.complete(null));
+    private void watchNode(ZooKeeper zooKeeper) {
+        completeAsync(() -> registered.complete(null));
         zooKeeper.exists(
                 node,
-                whenTaken,
+                watcher,
                 (code, asked, context, stat) -> attempts.answered(
                         code,
                         node,
@@ -130,7 +130,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
     private void changed(WatchedEvent event) {
         // The watch also ends if somebody has written into the node.
         if (event.getType() != Watcher.Event.EventType.None) {
-            attempts.again();
+            attempts.restart();
         }
     }
 
@@ -138,7 +138,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
      * Completes the future on another thread. Actions that depend on the future are code of the application, which must
      * not block the event thread.
      */
-    private void done(Runnable completion) {
+    private void completeAsync(Runnable completion) {
         registered.defaultExecutor().execute(completion);
     }
 
@@ -172,9 +172,9 @@ public final class ZooKeeperRegistration implements AutoCloseable {
             return;
         }
         if (why instanceof KeeperException refusal && isLasting(refusal.code())) {
-            done(() -> registered.completeExceptionally(refusal));
+            completeAsync(() -> registered.completeExceptionally(refusal));
         }
-        log(VisibleText.line(String.valueOf(why.getMessage()), MOST_TEXT));
+        log(VisibleText.line(String.valueOf(why.getMessage()), MAX_TEXT));
     }
 
     /** Whether somebody has to change something before ZooKeeper answers differently. */
@@ -197,14 +197,14 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         String before;
         synchronized (this) {
             long now = System.nanoTime();
-            if (wasLogged && now - loggedNanos < SILENT_NANOS) {
-                silent++;
+            if (wasLogged && now - loggedNanos < MIN_LOG_NANOS) {
+                unlogged++;
                 return;
             }
-            before = silent == 0 ? "" : " (" + silent + " more since this was logged last)";
+            before = unlogged == 0 ? "" : " (" + unlogged + " more since this was logged last)";
             wasLogged = true;
             loggedNanos = now;
-            silent = 0;
+            unlogged = 0;
         }
         try {
             System.getLogger(ZooKeeperRegistration.class.getName())
@@ -217,7 +217,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
         } catch (Throwable e) {
             // Neither an application's logging that fails nor a full heap ends the registration.
             synchronized (this) {
-                silent++;
+                unlogged++;
             }
         }
     }
@@ -227,7 +227,7 @@ public final class ZooKeeperRegistration implements AutoCloseable {
      * session, or to the one before, which has not expired yet. If this session is not allowed to delete that node, it
      * tries again until the session before is over.
      */
-    private void takeOver(ZooKeeper zooKeeper) {
+    private void resolveExisting(ZooKeeper zooKeeper) {
         zooKeeper.exists(
                 node,
                 false,
@@ -239,13 +239,13 @@ public final class ZooKeeperRegistration implements AutoCloseable {
                                 KeeperException.Code.NONODE,
                                 () -> register(zooKeeper),
                                 KeeperException.Code.OK,
-                                () -> takeOver(zooKeeper, stat))),
+                                () -> resolveExisting(zooKeeper, stat))),
                 null);
     }
 
-    private void takeOver(ZooKeeper zooKeeper, Stat stat) {
+    private void resolveExisting(ZooKeeper zooKeeper, Stat stat) {
         if (stat.getEphemeralOwner() == zooKeeper.getSessionId()) {
-            stands(zooKeeper);
+            watchNode(zooKeeper);
             return;
         }
         Runnable again = () -> register(zooKeeper);

@@ -56,7 +56,7 @@ final class ZooKeeperSession implements AutoCloseable {
         }
         try {
             // The client's threads outlive the thread that needs the client first, and must not inherit from it.
-            zooKeeper = OwnThreads.made(() -> new ZooKeeper(servers, TIMEOUT_MILLIS, this::changed));
+            zooKeeper = OwnThreads.runAndWait(() -> new ZooKeeper(servers, TIMEOUT_MILLIS, this::stateChanged));
             access.introduce(zooKeeper);
         } catch (RuntimeException e) {
             throw e;
@@ -79,7 +79,7 @@ final class ZooKeeperSession implements AutoCloseable {
     }
 
     /** Takes the state of the connection, which ZooKeeper's client reports on its event thread. */
-    void changed(WatchedEvent event) {
+    void stateChanged(WatchedEvent event) {
         if (event.getType() != Watcher.Event.EventType.None) {
             return;
         }

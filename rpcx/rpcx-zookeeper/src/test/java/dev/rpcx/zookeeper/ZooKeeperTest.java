@@ -302,16 +302,17 @@ class ZooKeeperTest {
             await().atMost(Duration.ofSeconds(30)).until(() -> !connected.isEmpty());
             failed.clear();
             // as ZooKeeper's client says it
-            session.changed(
+            session.stateChanged(
                     new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.SaslAuthenticated, null));
             assertThat(failed).isEmpty();
-            session.changed(new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.AuthFailed, null));
+            session.stateChanged(
+                    new WatchedEvent(Watcher.Event.EventType.None, Watcher.Event.KeeperState.AuthFailed, null));
             assertThat(failed).isNotEmpty();
             await().atMost(Duration.ofSeconds(30))
                     .until(() -> connected.stream().distinct().count() == 2);
             failed.clear();
             // where its login by SASL could not begin
-            session.changed(new WatchedEvent(Watcher.Event.EventType.None, null, null));
+            session.stateChanged(new WatchedEvent(Watcher.Event.EventType.None, null, null));
             assertThat(failed).anySatisfy(why -> assertThat(why).hasMessageContaining("AuthFailed"));
             await().atMost(Duration.ofSeconds(30))
                     .until(() -> connected.stream().distinct().count() == 3);

@@ -12,7 +12,7 @@ public final class CodecException extends RuntimeException {
     /**
      * Max number of characters that are taken from the message of another exception, which may contain the whole input.
      */
-    private static final int MAX_WORDS = 1_000;
+    private static final int MAX_MESSAGE_CHARS = 1_000;
 
     /** Kind of fault. */
     public enum Code {
@@ -63,30 +63,30 @@ public final class CodecException extends RuntimeException {
      * small for this value need not be too small for the next one. Other errors of the virtual machine are thrown as
      * they are.
      */
-    static CodecException ofTheirs(String what, Throwable thrown) {
+    static CodecException ofForeign(String what, Throwable thrown) {
         if (thrown instanceof VirtualMachineError error
                 && !(thrown instanceof StackOverflowError)
                 && !(thrown instanceof OutOfMemoryError)) {
             throw error;
         }
-        return new CodecException(Code.REFUSED, what + words(thrown), thrown);
+        return new CodecException(Code.REFUSED, what + messageOf(thrown), thrown);
     }
 
     /**
-     * Returns the message of an exception, as far as a peer may see it. The message is cut off after {@code MAX_WORDS}
-     * characters.
+     * Returns the message of an exception, as far as a peer may see it. The message is cut off after
+     * {@code MAX_MESSAGE_CHARS} characters.
      */
-    private static String words(Throwable thrown) {
-        String words = null;
+    private static String messageOf(Throwable thrown) {
+        String message = null;
         try {
-            words = Words.of(thrown);
+            message = Words.of(thrown);
         } catch (Throwable speechless) {
             // an exception that cannot give its message counts as one that has none
         }
-        if (words == null) {
+        if (message == null) {
             return "an exception without a message";
         }
-        return words.length() <= MAX_WORDS ? words : words.substring(0, MAX_WORDS) + "…";
+        return message.length() <= MAX_MESSAGE_CHARS ? message : message.substring(0, MAX_MESSAGE_CHARS) + "…";
     }
 
     /** Returns the kind of fault. */

@@ -33,7 +33,7 @@ public final class Codecs {
      * Types that have been warned about. One warning for each type is enough, however many clients and servers a
      * process has.
      */
-    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
+    private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
     /**
      * Standard codecs by class loader. They are held by soft references, so that an application that creates a client
@@ -221,7 +221,7 @@ public final class Codecs {
     }
 
     private static void warn(NumberSource source, String type) {
-        if (source == NumberSource.ORDER && TOLD.add(type)) {
+        if (source == NumberSource.ORDER && WARNED.add(type)) {
             // the logger is created only if there is something to log: creating it takes a server tens of milliseconds
             // at its start
             System.getLogger(Codecs.class.getName())

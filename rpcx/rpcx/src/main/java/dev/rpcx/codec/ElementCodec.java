@@ -446,7 +446,7 @@ abstract class ElementCodec {
 
                     @Override
                     Object absent() {
-                        return In.NONE;
+                        return In.NO_BYTES;
                     }
 
                     @Override

@@ -43,20 +43,20 @@ public abstract class FieldCodec {
      * Reads the field, whose tag has just been read. A list or set that is not packed also reads the elements that
      * follow directly with the same tag.
      *
-     * @param soFar what {@link #start} or the last call of this method has returned
+     * @param partial what {@link #start} or the last call of this method has returned
      */
-    public abstract @Nullable Object read(In in, @Nullable Object soFar);
+    public abstract @Nullable Object read(In in, @Nullable Object partial);
 
     /**
      * Returns the value to pass to the constructor or setter, made of what has been read. If nothing was read, that is
      * the value that an absent field is read as.
      */
-    public @Nullable Object finish(@Nullable Object soFar) {
-        return soFar;
+    public @Nullable Object finish(@Nullable Object partial) {
+        return partial;
     }
 
     /** Reads one element of a list or set of numbers, where the element stands alone and not in a packed run. */
-    public @Nullable Object readUnpacked(In in, @Nullable Object soFar) {
+    public @Nullable Object readUnpacked(In in, @Nullable Object partial) {
         throw new IllegalStateException(type + " is never packed");
     }
 
@@ -100,7 +100,7 @@ public abstract class FieldCodec {
         }
 
         @Override
-        public @Nullable Object read(In in, @Nullable Object soFar) {
+        public @Nullable Object read(In in, @Nullable Object partial) {
             in.take(element.objectBytes);
             return element.read(in);
         }
@@ -125,7 +125,7 @@ public abstract class FieldCodec {
         }
 
         @Override
-        public @Nullable Object read(In in, @Nullable Object soFar) {
+        public @Nullable Object read(In in, @Nullable Object partial) {
             in.take(element.objectBytes);
             return element.read(in);
         }
@@ -156,7 +156,7 @@ public abstract class FieldCodec {
         }
 
         @Override
-        public Object read(In in, @Nullable Object soFar) {
+        public Object read(In in, @Nullable Object partial) {
             in.take(OPTIONAL_BYTES + element.objectBytes);
             return Optional.ofNullable(element.read(in));
         }
@@ -218,12 +218,12 @@ public abstract class FieldCodec {
          */
         private final int elementBytes;
 
-        /** @param placeBytes memory in bytes that the collection takes for an element, without the element itself */
-        Repeated(FieldType type, ElementCodec element, int placeBytes) {
+        /** @param overheadBytes memory in bytes that the collection takes for an element, without the element itself */
+        Repeated(FieldType type, ElementCodec element, int overheadBytes) {
             super(type, element);
             packed = type.packed();
             message = element.message();
-            elementBytes = placeBytes + element.objectBytes;
+            elementBytes = overheadBytes + element.objectBytes;
         }
 
         @Override
@@ -273,8 +273,8 @@ public abstract class FieldCodec {
         abstract Object empty(In in);
 
         @Override
-        public @Nullable Object read(In in, @Nullable Object soFar) {
-            Object all = soFar == null ? empty(in) : soFar;
+        public @Nullable Object read(In in, @Nullable Object partial) {
+            Object all = partial == null ? empty(in) : partial;
             if (packed) {
                 int outer = in.beginRun();
                 while (!in.atEnd()) {
@@ -295,8 +295,8 @@ public abstract class FieldCodec {
         }
 
         @Override
-        public @Nullable Object readUnpacked(In in, @Nullable Object soFar) {
-            Object all = soFar == null ? empty(in) : soFar;
+        public @Nullable Object readUnpacked(In in, @Nullable Object partial) {
+            Object all = partial == null ? empty(in) : partial;
             addNext(in, all);
             return all;
         }
@@ -330,7 +330,7 @@ public abstract class FieldCodec {
     }
 
     private static final class ListField extends Repeated {
-        private static final int LEAST_ROOM = 10;
+        private static final int MIN_ROOM = 10;
 
         /** Memory in bytes of a list of a few elements, and of the array in which the elements were gathered. */
         private static final int LIST_BYTES = 104;
@@ -339,33 +339,33 @@ public abstract class FieldCodec {
          * Memory in bytes of a reference in the list, of a reference in the array in which the list was gathered, and
          * of the unused references of both.
          */
-        private static final int PLACE_BYTES = 16;
+        private static final int ELEMENT_OVERHEAD_BYTES = 16;
 
         /**
          * Number of elements that the next list gets room for: at least the size of the last list. If threads race, the
          * cost is a longer or a shorter array, and nothing else.
          */
-        private int expected = LEAST_ROOM;
+        private int expected = MIN_ROOM;
 
         ListField(FieldType type, ElementCodec element) {
-            super(type, element, PLACE_BYTES);
+            super(type, element, ELEMENT_OVERHEAD_BYTES);
         }
 
         @Override
         Object empty(In in) {
             in.take(LIST_BYTES);
-            return new Elements(Math.max(LEAST_ROOM, in.room(expected)));
+            return new Elements(Math.max(MIN_ROOM, in.room(expected)));
         }
 
         @Override
-        public Object finish(@Nullable Object soFar) {
-            if (soFar == null) {
+        public Object finish(@Nullable Object partial) {
+            if (partial == null) {
                 return List.of();
             }
-            Elements elements = (Elements) soFar;
+            Elements elements = (Elements) partial;
             int size = elements.size();
-            if (size > expected || size < expected >> 1 && expected > LEAST_ROOM) {
-                expected = Math.max(LEAST_ROOM, size);
+            if (size > expected || size < expected >> 1 && expected > MIN_ROOM) {
+                expected = Math.max(MIN_ROOM, size);
             }
             return elements.list();
         }
@@ -376,7 +376,7 @@ public abstract class FieldCodec {
         private final KeyHashes.Keys keys;
 
         SetField(FieldType type, ElementCodec element) {
-            super(type, element, KeyHashes.placeBytes(element));
+            super(type, element, KeyHashes.overheadBytes(element));
             isCompared = !element.hasOrder();
             keys = KeyHashes.Keys.of(type.shape());
         }
@@ -389,26 +389,26 @@ public abstract class FieldCodec {
 
         /** Reads an element that has been counted as an element of the message, and adds it. */
         @SuppressWarnings("unchecked")
-        private void add(In in, Object soFar) {
-            if (soFar instanceof Counted counted) {
+        private void add(In in, Object partial) {
+            if (partial instanceof Counted counted) {
                 counted.hashes.beginKey(in);
                 Object each = next(in);
                 counted.hashes.endKey(in);
                 counted.add(in, each);
             } else {
-                Set<Object> set = (Set<Object>) soFar;
+                Set<Object> set = (Set<Object>) partial;
                 Object each = next(in);
-                in.ordered(set.size());
+                in.countLookup(set.size());
                 set.add(each);
             }
         }
 
         @Override
-        public Object finish(@Nullable Object soFar) {
-            if (soFar == null) {
+        public Object finish(@Nullable Object partial) {
+            if (partial == null) {
                 return Set.of();
             }
-            return Collections.unmodifiableSet(soFar instanceof Counted counted ? counted.set : (Set<?>) soFar);
+            return Collections.unmodifiableSet(partial instanceof Counted counted ? counted.set : (Set<?>) partial);
         }
 
         private static final class Counted {
@@ -442,7 +442,7 @@ public abstract class FieldCodec {
             this.key = key;
             isCompared = !key.hasOrder();
             keys = KeyHashes.Keys.of(java.util.Objects.requireNonNull(type.key()));
-            entryBytes = KeyHashes.placeBytes(key) + key.objectBytes + value.objectBytes;
+            entryBytes = KeyHashes.overheadBytes(key) + key.objectBytes + value.objectBytes;
             // messages and well-known types can be read from no bytes; a scalar without a default, such as a UUID,
             // cannot
             hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
@@ -477,8 +477,8 @@ public abstract class FieldCodec {
         }
 
         @Override
-        public Object read(In in, @Nullable Object soFar) {
-            Counted counted = soFar == null ? empty(in) : (Counted) soFar;
+        public Object read(In in, @Nullable Object partial) {
+            Counted counted = partial == null ? empty(in) : (Counted) partial;
             in.element(entryBytes);
             int outer = in.beginEntry();
             KeyHashes hashes = counted.hashes;
@@ -517,8 +517,8 @@ public abstract class FieldCodec {
         }
 
         @Override
-        public Object finish(@Nullable Object soFar) {
-            return soFar == null ? Map.of() : Collections.unmodifiableMap(((Counted) soFar).map);
+        public Object finish(@Nullable Object partial) {
+            return partial == null ? Map.of() : Collections.unmodifiableMap(((Counted) partial).map);
         }
 
         private static final class Counted {
@@ -536,7 +536,7 @@ public abstract class FieldCodec {
                 if (known != null) {
                     known.beforeAdding(in, k, map.size());
                 } else {
-                    in.ordered(map.size());
+                    in.countLookup(map.size());
                 }
                 if (map.put(k, v) == null && known != null) {
                     known.added(in, map.size());

@@ -118,11 +118,11 @@ final class Generator {
                             codec, MethodType.methodType(void.class, MessageType.class, FieldCodec[].class))
                     .invoke(type, fieldCodecs);
         } catch (ReflectiveOperationException | LinkageError | RuntimeException e) {
-            told(type + ", reflection instead", e);
+            logMissing(type + ", reflection instead", e);
             return null;
         } catch (Throwable e) {
             // native images refuse new classes with an error of their own
-            told(type + " here, reflection instead", e);
+            logMissing(type + " here, reflection instead", e);
             return null;
         }
     }
@@ -158,7 +158,7 @@ final class Generator {
      * Logs that a codec could not be generated. The logger is created only then, since creating it takes a server tens
      * of milliseconds at its start.
      */
-    private static void told(String what, Throwable why) {
+    private static void logMissing(String what, Throwable why) {
         System.getLogger(Generator.class.getName())
                 .log(System.Logger.Level.DEBUG, "no generated codec for " + what, why);
     }

@@ -28,7 +28,7 @@ public final class HeapArray {
     static final int ALWAYS_EXACT_BYTES = 64 * 1024;
 
     /** Beyond this size buffers grow to powers of two less a header, which fit regions. */
-    private static final int BUFFER_BYTES = 32 * 1024;
+    private static final int MIN_ROUNDED_BYTES = 32 * 1024;
 
     /**
      * Beyond this size a buffer grows in steps of this size, and no longer doubles. Netty's buffers have the same step.
@@ -107,7 +107,7 @@ public final class HeapArray {
 
     private static int capacity(ByteBuf buffer, int needed) {
         int max = buffer.maxCapacity();
-        if (needed <= BUFFER_BYTES || needed > max) {
+        if (needed <= MIN_ROUNDED_BYTES || needed > max) {
             // the allocator throws if the buffer cannot grow so far
             return buffer.alloc().calculateNewCapacity(needed, max);
         }
@@ -128,7 +128,7 @@ public final class HeapArray {
 
         private static final long MIN_BYTES = 1024 * 1024;
         private static final long MAX_BYTES = 32 * MIN_BYTES;
-        private static final int MOST = 2048;
+        private static final int REGIONS = 2048;
 
         static final long BYTES = find();
 
@@ -167,7 +167,7 @@ public final class HeapArray {
          * its regions in the same way, except that current versions of HotSpot round up.
          */
         private static long assumed() {
-            long part = Long.highestOneBit(Math.max(1, Runtime.getRuntime().maxMemory() / MOST));
+            long part = Long.highestOneBit(Math.max(1, Runtime.getRuntime().maxMemory() / REGIONS));
             return Math.max(MIN_BYTES, Math.min(MAX_BYTES, part));
         }
     }

@@ -61,18 +61,18 @@ public final class In extends Pool.Scratch {
      * again each time that the table grows and keys of another hash move out of their bin. While the table grows from
      * some thousands of keys to half a million, that happens seven times.
      */
-    private static final int SQUARE_BYTES = 8;
+    private static final int SQUARE_DIVISOR = 8;
 
     /** Bytes that a message takes without asking, unless its {@link Memory} gives another number. */
     static final int FREE_BYTES = 16 << 10;
 
     /**
      * Bytes that the first request for memory asks for beyond what is needed at once. Each further request asks for
-     * twice as many, up to {@code MOST_ASKED_BYTES}.
+     * twice as many, up to {@code MAX_ASKED_BYTES}.
      */
     private static final int FIRST_ASKED_BYTES = 4 << 10;
 
-    private static final int MOST_ASKED_BYTES = 64 << 10;
+    private static final int MAX_ASKED_BYTES = 64 << 10;
 
     /**
      * Date-time that no bytes stand for. It is shared, so that two bytes of a message do not become an object of
@@ -88,18 +88,18 @@ public final class In extends Pool.Scratch {
     private static final int ELEMENT_BYTES = 8;
 
     private static final Pool<In> POOL = new Pool<>(In::new);
-    static final byte[] NONE = {};
+    static final byte[] NO_BYTES = {};
     private static final byte[] LENGTH_OF_NOTHING = {0};
 
     private byte[] own = new byte[512];
-    private byte[] buf = none();
+    private byte[] buf = noArray();
     private int pos;
     private int end;
     private int depth;
-    private int elements;
-    private int room;
-    private long memory;
-    private long comparisons;
+    private int elementsLeft;
+    private int roomLeft;
+    private long memoryLeft;
+    private long comparisonsLeft;
 
     /** What it would cost to look up each element of the sets and maps within keys once, and to order long decimals. */
     private long lookups;
@@ -108,7 +108,7 @@ public final class In extends Pool.Scratch {
     private float compared;
     private float lookedUp;
 
-    /** Bytes of {@link #memory} that sets and maps have taken, and not messages. */
+    /** Bytes of {@link #memoryLeft} that sets and maps have taken, and not messages. */
     private long collections;
 
     /**
@@ -121,7 +121,7 @@ public final class In extends Pool.Scratch {
     private long granted;
 
     /** Bytes that the next request asks the owner for, beyond what is needed. */
-    private int spare;
+    private int askedBeyondBytes;
 
     /** Grants the message's memory; null if nobody counts what is read. */
     private @Nullable Memory owner;
@@ -168,7 +168,7 @@ public final class In extends Pool.Scratch {
             throw e;
         } catch (Throwable e) {
             // thrown by a constructor that checks its arguments, or by anything else that is not this package's code
-            throw CodecException.ofTheirs(in.name() + " refused what was read: ", e);
+            throw CodecException.ofForeign(in.name() + " refused what was read: ", e);
         } finally {
             in.reset();
             POOL.give(in);
@@ -179,18 +179,18 @@ public final class In extends Pool.Scratch {
     private void open(ByteBuf from, int length, Limits within, @Nullable Memory asked) {
         owner = asked;
         granted = asked == null ? FREE_BYTES : asked.unasked();
-        spare = FIRST_ASKED_BYTES;
+        askedBeyondBytes = FIRST_ASKED_BYTES;
         take(length);
         if (limits != within) {
             limits = within;
         }
-        elements = within.elements();
-        room = length >> 2;
-        memory = MIN_MEMORY + (long) within.growth() * length;
+        elementsLeft = within.elements();
+        roomLeft = length >> 2;
+        memoryLeft = MIN_MEMORY + (long) within.growth() * length;
         collections = 0;
-        comparisons = MIN_COMPARED + MAX_COMPARED_PER_BYTE * length;
+        comparisonsLeft = MIN_COMPARED + MAX_COMPARED_PER_BYTE * length;
         lookups = 0;
-        meetings(1, 1);
+        setComparisons(1, 1);
         depth = 1;
         if (from.hasArray()) {
             buf = from.array();
@@ -207,7 +207,7 @@ public final class In extends Pool.Scratch {
     }
 
     private void reset() {
-        buf = none();
+        buf = noArray();
         codecs = null;
         owner = null;
         keys = 0;
@@ -219,11 +219,11 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the null that {@code buf} holds while there is no array. It is not {@code NONE}, since a store of null
-     * needs no memory fence.
+     * Returns the null that {@code buf} holds while there is no array. It is not {@code NO_BYTES}, since a store of
+     * null needs no memory fence.
      */
     @SuppressWarnings("NullAway") // nothing is read while there is no array
-    static byte[] none() {
+    static byte[] noArray() {
         return null;
     }
 
@@ -360,7 +360,7 @@ public final class In extends Pool.Scratch {
         if (codec != null && codec.knows(tag >>> 3)) {
             throw new CodecException(
                     CodecException.Code.MALFORMED,
-                    codec.describe(tag >>> 3) + ": wire type " + (tag & 7) + " does not fit it");
+                    codec.fieldName(tag >>> 3) + ": wire type " + (tag & 7) + " does not fit it");
         }
         skipValue(tag);
     }
@@ -413,16 +413,16 @@ public final class In extends Pool.Scratch {
      */
     void element(int bytes) {
         granted -= bytes;
-        elements--;
+        elementsLeft--;
         // one branch checks both limits, because this code runs for each element
-        if ((granted | elements) < 0) {
+        if ((granted | elementsLeft) < 0) {
             elementBeyond();
         }
     }
 
     private void elementBeyond() {
         take(0);
-        if (elements < 0) {
+        if (elementsLeft < 0) {
             throw new CodecException(
                     CodecException.Code.TOO_LARGE,
                     name() + ": more than " + limits.elements()
@@ -433,8 +433,8 @@ public final class In extends Pool.Scratch {
     /** Counts the memory, in bytes, of an object that takes far fewer bytes in the message. */
     private void memory(int bytes) {
         granted -= bytes;
-        memory -= bytes;
-        if ((granted | memory) < 0) {
+        memoryLeft -= bytes;
+        if ((granted | memoryLeft) < 0) {
             memoryBeyond();
         }
     }
@@ -447,7 +447,7 @@ public final class In extends Pool.Scratch {
 
     private void memoryBeyond() {
         take(0);
-        if (memory < 0) {
+        if (memoryLeft < 0) {
             throw refused(
                     CodecException.Code.TOO_LARGE,
                     "its objects take more memory than " + MIN_MEMORY + " bytes and " + limits.growth()
@@ -474,13 +474,13 @@ public final class In extends Pool.Scratch {
     }
 
     private void ask() {
-        long more = spare - granted;
+        long more = askedBeyondBytes - granted;
         Memory asked = owner;
         if (asked != null && !asked.take(more)) {
             throw refused(CodecException.Code.NO_MEMORY, "no memory is left for its objects");
         }
         granted += more;
-        spare = Math.min(MOST_ASKED_BYTES, 2 * spare);
+        askedBeyondBytes = Math.min(MAX_ASKED_BYTES, 2 * askedBeyondBytes);
     }
 
     /**
@@ -489,8 +489,8 @@ public final class In extends Pool.Scratch {
      * message together for no more than fit into the message, since lists within lists are open at the same time.
      */
     int room(int wanted) {
-        int granted = Math.min(Math.min(wanted, room), bytesLeft() >> 2);
-        room -= granted;
+        int granted = Math.min(Math.min(wanted, roomLeft), bytesLeft() >> 2);
+        roomLeft -= granted;
         return granted;
     }
 
@@ -504,8 +504,8 @@ public final class In extends Pool.Scratch {
      * calls is what the key in between is made of. The memory has no counter of its own, as that would be one more
      * number to count for each message.
      */
-    long made() {
-        return -memory - collections - ELEMENT_BYTES * (long) elements;
+    long madeBytes() {
+        return -memoryLeft - collections - ELEMENT_BYTES * (long) elementsLeft;
     }
 
     /** Begins a key of a set or map. The result has to be passed to {@link #endKey}. */
@@ -543,7 +543,7 @@ public final class In extends Pool.Scratch {
      * Sets the numbers that {@code compared()} and {@code lookedUp()} return, when a key begins, ends or has been added
      * to its set or map.
      */
-    void meetings(float ofComparing, float ofLookingUp) {
+    void setComparisons(float ofComparing, float ofLookingUp) {
         compared = ofComparing;
         lookedUp = ofLookingUp;
     }
@@ -553,7 +553,7 @@ public final class In extends Pool.Scratch {
      * order. Adding the element costs nothing, but if the set or map is part of a key, comparing that key looks up each
      * of its elements.
      */
-    void ordered(int others) {
+    void countLookup(int others) {
         if (keys > 0) {
             lookups += LOOKUP_BYTES * (Integer.SIZE - Integer.numberOfLeadingZeros(others + 1));
         }
@@ -583,8 +583,8 @@ public final class In extends Pool.Scratch {
     }
 
     private void spend(long cost) {
-        comparisons -= cost;
-        if (comparisons < 0) {
+        comparisonsLeft -= cost;
+        if (comparisonsLeft < 0) {
             throw refused(
                     CodecException.Code.TOO_LARGE,
                     "too many elements of sets or keys of maps have the same hash, or sets are too deep within sets");
@@ -776,7 +776,7 @@ public final class In extends Pool.Scratch {
             return BigDecimal.valueOf(bytes == 0 ? 0 : twosComplement(at, bytes), scale);
         }
         take(ElementCodec.BIG_INTEGER_BYTES);
-        lookups += (long) bytes * bytes / SQUARE_BYTES;
+        lookups += (long) bytes * bytes / SQUARE_DIVISOR;
         return new BigDecimal(new BigInteger(buf, at, bytes), scale);
     }
 
@@ -797,7 +797,7 @@ public final class In extends Pool.Scratch {
 
     /** Returns what a field of bytes that was never set is read as. */
     public static byte[] noBytes() {
-        return NONE;
+        return NO_BYTES;
     }
 
     void skipOfEntry(int tag, String field) {

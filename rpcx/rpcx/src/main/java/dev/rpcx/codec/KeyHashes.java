@@ -95,7 +95,7 @@ final class KeyHashes {
 
     private int bytes;
     private long made;
-    private long within;
+    private long lookupCost;
     private float keyCompared = 1;
     private float keyLookedUp = 1;
 
@@ -107,9 +107,9 @@ final class KeyHashes {
      *
      * @param isDeep whether the keys contain sets or maps, whose hash is computed from all that they hold
      * @param isWide whether the keys may be far larger than their bytes
-     * @param isMutual whether comparing two keys costs what each of them costs, and not only what the smaller one does
+     * @param costsBoth whether comparing two keys costs what each of them costs, and not only what the smaller one does
      */
-    record Keys(boolean isDeep, boolean isWide, boolean isMutual) {
+    record Keys(boolean isDeep, boolean isWide, boolean costsBoth) {
         static Keys of(Shape key) {
             boolean isDeep = MessageType.holdsSetOrMap(key);
             return new Keys(isDeep, KeyHashes.isWide(key), isDeep || isOrderedByDecimals(key));
@@ -162,7 +162,7 @@ final class KeyHashes {
      * Returns the memory in bytes that a key of this codec costs its set or map, in addition to the memory of the key
      * itself.
      */
-    static int placeBytes(ElementCodec key) {
+    static int overheadBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
@@ -173,7 +173,7 @@ final class KeyHashes {
     void noKey() {
         bytes = 0;
         made = 0;
-        within = 0;
+        lookupCost = 0;
         keyCompared = 1;
         keyLookedUp = 1;
     }
@@ -181,26 +181,26 @@ final class KeyHashes {
     /** Begins a key, which is read next. */
     void beginKey(In in) {
         bytes = in.position();
-        made = in.made();
-        if (keys.isMutual) {
-            within = in.beginKey();
+        made = in.madeBytes();
+        if (keys.costsBoth) {
+            lookupCost = in.beginKey();
             keyCompared = in.compared();
             keyLookedUp = in.lookedUp();
-            in.meetings(1, 1);
+            in.setComparisons(1, 1);
         }
     }
 
     /** Ends the key, which has been read, and computes its numbers. */
     void endKey(In in) {
         bytes = in.position() - bytes;
-        made = in.made() - made;
-        if (keys.isMutual) {
-            within = in.endKey(within);
+        made = in.madeBytes() - made;
+        if (keys.costsBoth) {
+            lookupCost = in.endKey(lookupCost);
             float outerCompared = keyCompared;
             float outerLookedUp = keyLookedUp;
             keyCompared = in.compared();
             keyLookedUp = in.lookedUp();
-            in.meetings(outerCompared, outerLookedUp);
+            in.setComparisons(outerCompared, outerLookedUp);
         }
     }
 
@@ -221,16 +221,16 @@ final class KeyHashes {
         }
         int at = place(hash);
         if (compared[at] != 0) {
-            double cost = (double) compared[at] * size();
-            if (keys.isMutual) {
-                cost += (double) lookedUp[at] * (size() + within) + (double) keyLookedUp * costs[at];
+            double cost = (double) compared[at] * compareCost();
+            if (keys.costsBoth) {
+                cost += (double) lookedUp[at] * (compareCost() + lookupCost) + (double) keyLookedUp * costs[at];
             }
             in.comparisons(cost);
         }
     }
 
     /** Returns what it costs to compare each of the key's values once. */
-    private long size() {
+    private long compareCost() {
         return Math.max(COMPARISON_BYTES + bytes, made);
     }
 
@@ -253,12 +253,12 @@ final class KeyHashes {
         }
         compared[at] += keyCompared;
         float outerLookedUp = in.lookedUp();
-        if (keys.isMutual) {
+        if (keys.costsBoth) {
             lookedUp[at] += keyLookedUp;
-            costs[at] += size() + within;
+            costs[at] += compareCost() + lookupCost;
             outerLookedUp = Math.max(outerLookedUp, lookedUp[at]);
         }
-        in.meetings(Math.max(in.compared(), compared[at]), outerLookedUp);
+        in.setComparisons(Math.max(in.compared(), compared[at]), outerLookedUp);
     }
 
     private int place(int hash) {
@@ -279,7 +279,7 @@ final class KeyHashes {
         int length = 1 << bits;
         hashes = new int[length];
         compared = new float[length];
-        if (keys.isMutual) {
+        if (keys.costsBoth) {
             lookedUp = new float[length];
             costs = new float[length];
         }
@@ -288,7 +288,7 @@ final class KeyHashes {
                 int at = place(oldHashes[i]);
                 hashes[at] = oldHashes[i];
                 compared[at] = oldCompared[i];
-                if (keys.isMutual) {
+                if (keys.costsBoth) {
                     lookedUp[at] = oldLookedUp[i];
                     costs[at] = oldCosts[i];
                 }

@@ -113,7 +113,7 @@ public abstract class MessageCodec {
     }
 
     /** Returns the name of the field with that number as errors show it: {@code Greeting.name}. */
-    final String describe(int number) {
+    final String fieldName(int number) {
         for (FieldType field : type.fields()) {
             if (field.number() == number) {
                 return type.protoName() + "." + field.name();

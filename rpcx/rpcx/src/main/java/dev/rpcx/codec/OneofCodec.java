@@ -47,14 +47,14 @@ final class OneofCodec extends MessageCodec {
     @Override
     public Object read(In in) {
         @Nullable Object value = null;
-        boolean unknown = false;
+        boolean hasUnknown = false;
         for (int tag; (tag = in.tag()) != 0; ) {
             int i = fields.index(tag >>> 3);
             if (i >= 0 && fields.at(i).tag == tag) {
                 value = fields.at(i).read(in, value);
             } else {
                 in.skip(tag);
-                unknown = true;
+                hasUnknown = true;
             }
         }
         if (value == null) {
@@ -63,7 +63,7 @@ final class OneofCodec extends MessageCodec {
         if (value == null) {
             throw in.refused(
                     CodecException.Code.UNKNOWN_VALUE,
-                    (unknown ? "a case that is not known here" : "no case is set")
+                    (hasUnknown ? "a case that is not known here" : "no case is set")
                             + " (a record without components annotated @Unknown would stand for it)");
         }
         return value;

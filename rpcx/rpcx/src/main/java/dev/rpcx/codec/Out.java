@@ -42,25 +42,25 @@ public final class Out extends Pool.Scratch {
             .withInvokeExactBehavior();
 
     /** Max bytes of an array that is kept for the next message. What one rare message needed is not held for ever. */
-    private static final int KEPT_BYTES = 256 << 10;
+    private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
      * Max characters of a string that is first taken for ASCII and copied by a loop; for longer strings the JDK's
      * vectorised encoder is faster. The number may be at most 127, so that the length of such a string takes one byte.
      */
-    private static final int LONG_STRING = 96;
+    private static final int MAX_LOOP_CHARS = 96;
 
     /**
      * Min bytes of a byte array that is copied straight to a direct buffer. The array has to belong to the outermost
      * message itself; any other byte array is first copied into {@code buf}.
      */
-    private static final int PASSED_ON = 4 << 10;
+    private static final int MIN_PASSED_ON_BYTES = 4 << 10;
 
     /** Max bytes of a length: it is an int, which has five groups of seven bits. */
     private static final int MAX_LENGTH_BYTES = 5;
 
     /** Continuation bits of eight bytes of a varint, each of which says that another byte follows. */
-    private static final long MORE = 0x80808080_80808080L;
+    private static final long CONTINUATION_BITS = 0x80808080_80808080L;
 
     private static final Pool<Out> POOL = new Pool<>(Out::new);
     private static final byte[] NONE = {};
@@ -72,7 +72,7 @@ public final class Out extends Pool.Scratch {
     private ByteBuffer bytes = EMPTY;
 
     private byte[] own = new byte[512];
-    private byte[] buf = In.none();
+    private byte[] buf = In.noArray();
     private int pos;
     private int end;
     /** Index in {@code buf} at which the message starts; 0 for a target that is no heap buffer. */
@@ -94,7 +94,7 @@ public final class Out extends Pool.Scratch {
      * {@code MessageCodec.number} of the message that is being written. It is a number and not a reference for the
      * reason given at {@code In.current}.
      */
-    private int current;
+    private int currentNumber;
 
     private Out() {}
 
@@ -104,7 +104,7 @@ public final class Out extends Pool.Scratch {
         boolean done = false;
         try {
             out.codecs = codecs;
-            out.current = codec.number;
+            out.currentNumber = codec.number;
             out.open(target, codecs.limits());
             out.depth = 1;
             codec.write(value, out);
@@ -114,7 +114,7 @@ public final class Out extends Pool.Scratch {
             throw e;
         } catch (Throwable e) {
             // an exception of an accessor, or of a buffer that may not grow
-            throw CodecException.ofTheirs(out.name() + " could not be written: ", e);
+            throw CodecException.ofForeign(out.name() + " could not be written: ", e);
         } finally {
             out.reset();
             POOL.give(out);
@@ -161,13 +161,13 @@ public final class Out extends Pool.Scratch {
     private void reset() {
         target = null;
         codecs = null;
-        buf = In.none();
+        buf = In.noArray();
         if (heap && bytes != EMPTY) {
             bytes = EMPTY;
         }
         pos = 0;
         end = 0;
-        if (own.length > KEPT_BYTES) {
+        if (own.length > MAX_KEPT_BYTES) {
             own = new byte[512];
             bytes = EMPTY;
         }
@@ -204,7 +204,7 @@ public final class Out extends Pool.Scratch {
 
     private @Nullable MessageCodec current() {
         Codecs writing = codecs;
-        return writing == null ? null : writing.numbered(current);
+        return writing == null ? null : writing.numbered(currentNumber);
     }
 
     private String name() {
@@ -212,7 +212,7 @@ public final class Out extends Pool.Scratch {
         return codec == null ? "message" : codec.type().protoName();
     }
 
-    private void need(int bytes) {
+    private void ensureRoom(int bytes) {
         if (end - pos < bytes) {
             grow(bytes);
         }
@@ -273,7 +273,7 @@ public final class Out extends Pool.Scratch {
         if (v >>> 56 == 0) {
             // writes one byte for each group of seven bits, all with a single store of eight bytes
             int bytes = 640 - 9 * Long.numberOfLeadingZeros(v) >>> 6;
-            LONG.set(buf, pos, spread(v) | MORE & (1L << 8 * (bytes - 1)) - 1);
+            LONG.set(buf, pos, spread(v) | CONTINUATION_BITS & (1L << 8 * (bytes - 1)) - 1);
             pos += bytes;
             return;
         }
@@ -302,7 +302,7 @@ public final class Out extends Pool.Scratch {
      * 32 bits. There is room for one varint after the tag, so the caller need not ask for it.
      */
     void tag(int tag) {
-        need(16);
+        ensureRoom(16);
         if (tag >>> 7 == 0) {
             buf[pos++] = (byte) tag;
         } else {
@@ -317,12 +317,12 @@ public final class Out extends Pool.Scratch {
     // Values without a tag, as they stand in a packed run or after a tag that has already been written.
 
     void rawBool(boolean v) {
-        need(1);
+        ensureRoom(1);
         buf[pos++] = (byte) (v ? 1 : 0);
     }
 
     void rawInt32(int v) {
-        need(10);
+        ensureRoom(10);
         if (v >= 0) {
             putVarint(v);
         } else {
@@ -331,31 +331,31 @@ public final class Out extends Pool.Scratch {
     }
 
     void rawInt64(long v) {
-        need(10);
+        ensureRoom(10);
         putVarint(v);
     }
 
     void rawFloat(float v) {
-        need(4);
+        ensureRoom(4);
         INT.set(buf, pos, Float.floatToRawIntBits(v));
         pos += 4;
     }
 
     void rawDouble(double v) {
-        need(8);
+        ensureRoom(8);
         LONG.set(buf, pos, Double.doubleToRawLongBits(v));
         pos += 8;
     }
 
     void rawString(String s) {
         int n = s.length();
-        if (n > LONG_STRING) {
+        if (n > MAX_LOOP_CHARS) {
             encode(s, n);
             return;
         }
         // the string is taken for ASCII until the bitwise OR of all its characters shows otherwise: the compiler
         // unrolls a loop that has no early exit
-        need(n + 1);
+        ensureRoom(n + 1);
         char[] piece = chars.array();
         s.getChars(0, n, piece, 0);
         byte[] b = buf;
@@ -381,7 +381,7 @@ public final class Out extends Pool.Scratch {
      */
     private void encode(String s, int n) {
         checkSize(n);
-        need(n + 5);
+        ensureRoom(n + 5);
         int guess = width(n);
         pos += guess;
         int start = pos - base;
@@ -392,7 +392,7 @@ public final class Out extends Pool.Scratch {
                 k--;
             }
             s.getChars(from, from + k, piece, 0);
-            need(3 * k);
+            ensureRoom(3 * k);
             if (bytes.array() != buf) {
                 bytes = ByteBuffer.wrap(buf);
             }
@@ -410,9 +410,9 @@ public final class Out extends Pool.Scratch {
     }
 
     void rawBytes(byte[] v) {
-        need(5);
+        ensureRoom(5);
         putVarint(v.length);
-        if (depth == 1 && !heap && v.length >= PASSED_ON) {
+        if (depth == 1 && !heap && v.length >= MIN_PASSED_ON_BYTES) {
             checkSize(v.length);
             target().writeBytes(buf, 0, pos).writeBytes(v);
             passedOn += pos + v.length;
@@ -420,13 +420,13 @@ public final class Out extends Pool.Scratch {
             return;
         }
         checkSize(v.length);
-        need(v.length);
+        ensureRoom(v.length);
         System.arraycopy(v, 0, buf, pos, v.length);
         pos += v.length;
     }
 
     void rawUuid(UUID v) {
-        need(17);
+        ensureRoom(17);
         buf[pos] = 16;
         LONG_BIG.set(buf, pos + 1, v.getMostSignificantBits());
         LONG_BIG.set(buf, pos + 9, v.getLeastSignificantBits());
@@ -436,7 +436,7 @@ public final class Out extends Pool.Scratch {
     void rawBigInteger(BigInteger v) {
         checkDigits(v.bitLength());
         if (v.bitLength() < 64) {
-            need(9);
+            ensureRoom(9);
             putTwosComplement(v.longValue(), v.bitLength() / 8 + 1);
         } else {
             rawBytes(v.toByteArray());
@@ -464,7 +464,7 @@ public final class Out extends Pool.Scratch {
                     CodecException.Code.TOO_LARGE,
                     "in " + name() + ": a decimal of scale " + scale + " (limit: " + limits.scale() + " either way)");
         }
-        need(24);
+        ensureRoom(24);
         int zigzag = scale << 1 ^ scale >> 31;
         if (v.precision() <= 18) {
             // up to 18 digits always fit in a long, and this is the only way to it that makes no BigInteger
@@ -482,7 +482,7 @@ public final class Out extends Pool.Scratch {
         checkDigits(unscaled.bitLength());
         byte[] bytes = unscaled.toByteArray();
         int length = 1 + width(bytes.length) + bytes.length + (zigzag == 0 ? 0 : 1 + width(zigzag));
-        need(length + 5);
+        ensureRoom(length + 5);
         putVarint(length);
         buf[pos++] = 1 << 3 | 2;
         putVarint(bytes.length);
@@ -518,7 +518,7 @@ public final class Out extends Pool.Scratch {
     }
 
     private void rawTime(long seconds, int nanos) {
-        need(24);
+        ensureRoom(24);
         int at = pos++;
         if (seconds != 0) {
             buf[pos++] = 1 << 3;
@@ -532,7 +532,7 @@ public final class Out extends Pool.Scratch {
     }
 
     void rawLocalDate(LocalDate v) {
-        need(12);
+        ensureRoom(12);
         int at = pos++;
         long days = v.toEpochDay();
         if (days != 0) {
@@ -543,18 +543,18 @@ public final class Out extends Pool.Scratch {
     }
 
     void rawMessage(Object v, MessageCodec codec) {
-        need(5);
+        ensureRoom(5);
         int guess = codec.lengthWidth;
         pos += guess;
         int start = pos - base;
-        int outer = current;
-        current = codec.number;
+        int outer = currentNumber;
+        currentNumber = codec.number;
         if (++depth > limits.depth()) {
             throw tooDeep();
         }
         codec.write(v, this);
         depth--;
-        current = outer;
+        currentNumber = outer;
         int width = endLength(start, guess);
         if (width != guess) {
             codec.lengthWidth = width;
@@ -567,7 +567,7 @@ public final class Out extends Pool.Scratch {
      * @return the start of the run, which is to be passed to {@link #endRun}
      */
     int beginRun() {
-        need(5);
+        ensureRoom(5);
         pos++;
         depth++;
         return pos - base;
@@ -602,7 +602,7 @@ public final class Out extends Pool.Scratch {
         int length = pos - base - start;
         int width = width(length);
         if (width != guess) {
-            need(5);
+            ensureRoom(5);
             int at = base + start;
             System.arraycopy(buf, at, buf, at + width - guess, length);
             pos += width - guess;
@@ -625,7 +625,7 @@ public final class Out extends Pool.Scratch {
         MessageCodec codec = current();
         return new CodecException(
                 CodecException.Code.NULL_VALUE,
-                (codec == null ? "message" : codec.describe(tag >>> 3)) + ": " + what
+                (codec == null ? "message" : codec.fieldName(tag >>> 3)) + ": " + what
                         + " is null (expected: a value; Optional or an annotation @Nullable on it allows null)");
     }
 

@@ -15,12 +15,12 @@ import org.jspecify.annotations.Nullable;
  * that cost G1 extra work, into a cache line that threads share.
  */
 final class Pool<T extends Pool.Scratch> {
-    private static final int SLOTS = 64;
+    private static final int CELLS = 64;
 
     private static final AtomicIntegerFieldUpdater<Scratch> TAKEN =
             AtomicIntegerFieldUpdater.newUpdater(Scratch.class, "taken");
 
-    private final AtomicReferenceArray<@Nullable T> slots = new AtomicReferenceArray<>(SLOTS);
+    private final AtomicReferenceArray<@Nullable T> cells = new AtomicReferenceArray<>(CELLS);
     private final Supplier<T> fresh;
 
     Pool(Supplier<T> fresh) {
@@ -33,20 +33,20 @@ final class Pool<T extends Pool.Scratch> {
     }
 
     T take() {
-        T object = slots.getAcquire(slot());
+        T object = cells.getAcquire(cell());
         return object != null && TAKEN.compareAndSet(object, 0, 1) ? object : fresh.get();
     }
 
     void give(T object) {
         TAKEN.lazySet(object, 0);
-        int slot = slot();
-        if (slots.getPlain(slot) != object) {
+        int cell = cell();
+        if (cells.getPlain(cell) != object) {
             // another object at this index is replaced, since its taker may keep it for long
-            slots.setRelease(slot, object);
+            cells.setRelease(cell, object);
         }
     }
 
-    private static int slot() {
-        return (int) Thread.currentThread().getId() & SLOTS - 1;
+    private static int cell() {
+        return (int) Thread.currentThread().getId() & CELLS - 1;
     }
 }

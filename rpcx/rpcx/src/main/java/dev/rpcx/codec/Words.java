@@ -14,7 +14,7 @@ public final class Words {
      * (JEP 358). Its other messages of this kind contain a name only where they say what was null, and then end with
      * {@link #IS_NULL}.
      */
-    private static final List<String> AT_NULL =
+    private static final List<String> NULL_ACTIONS =
             List.of("Cannot invoke \"", "Cannot read field \"", "Cannot assign field \"");
 
     private static final String IS_NULL = "\" is null";
@@ -37,13 +37,13 @@ public final class Words {
             return "classes that do not fit together";
         }
         String words = thrown.getMessage();
-        return words != null && thrown instanceof NullPointerException && isOfTheMachine(words)
+        return words != null && thrown instanceof NullPointerException && isOfTheVirtualMachine(words)
                 ? "null where a value has to be"
                 : words;
     }
 
-    private static boolean isOfTheMachine(String words) {
+    private static boolean isOfTheVirtualMachine(String words) {
         return words.startsWith("Cannot ") && words.endsWith(IS_NULL)
-                || AT_NULL.stream().anyMatch(words::startsWith);
+                || NULL_ACTIONS.stream().anyMatch(words::startsWith);
     }
 }

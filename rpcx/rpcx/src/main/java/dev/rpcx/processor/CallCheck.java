@@ -28,18 +28,18 @@ final class CallCheck {
 
     /**
      * Max number of parameters of a published method, of which a {@code long} or a {@code double} counts twice. Same as
-     * {@code RegistryServer.MAX_SLOTS}.
+     * {@code RegistryServer.MAX_ARGUMENT_SLOTS}.
      */
-    private static final int MAX_SLOTS = 253;
+    private static final int MAX_ARGUMENT_SLOTS = 253;
 
     /** Types whose hash code is the same in every process. Same as {@code RouteKey.STABLE}. */
-    private static final Set<String> STABLE = Set.of(
+    private static final Set<String> STABLE_HASHES = Set.of(
             "java.lang.String", "int", "long", "short", "java.lang.Integer", "java.lang.Long", "java.lang.Short");
 
     private CallCheck() {}
 
     /** Refuses times below 0, which no method can have, neither a client's nor a service's. */
-    private static void notNegative(Method marked, String where, Consumer<String> refusal) {
+    private static void refuseNegativeTimes(Method marked, String where, Consumer<String> refusal) {
         if (marked.timeoutMillis() < 0) {
             refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 0 or more)");
         }
@@ -50,14 +50,14 @@ final class CallCheck {
 
     /** Checks a method that a service publishes. */
     static void published(ExecutableElement method, Method marked, String where, Consumer<String> refusal) {
-        notNegative(marked, where, refusal);
+        refuseNegativeTimes(marked, where, refusal);
         int slots = 0;
         for (VariableElement parameter : method.getParameters()) {
             TypeKind kind = parameter.asType().getKind();
             slots += kind == TypeKind.LONG || kind == TypeKind.DOUBLE ? 2 : 1;
         }
-        if (slots > MAX_SLOTS) {
-            refusal.accept(where + ": " + method.getParameters().size() + " parameters (expected: " + MAX_SLOTS
+        if (slots > MAX_ARGUMENT_SLOTS) {
+            refusal.accept(where + ": " + method.getParameters().size() + " parameters (expected: " + MAX_ARGUMENT_SLOTS
                     + " at most, where a long or a double counts as two; or a record)");
         }
     }
@@ -110,7 +110,7 @@ final class CallCheck {
             String where,
             TypeCheck types,
             Consumer<String> refusal) {
-        notNegative(marked, where, refusal);
+        refuseNegativeTimes(marked, where, refusal);
         if (marked.timeoutMillis() > MAX_TIMEOUT_MILLIS) {
             refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 1 µs to 1 h)");
         }
@@ -142,7 +142,8 @@ final class CallCheck {
                         parameter,
                         where + ": @RouteBy on a stream: " + parameter.asType()
                                 + " cannot be mapped to Protobuf (expected: one value)");
-            } else if (!STABLE.contains(parameter.asType().toString()) && types.mayHaveNoOrder(parameter.asType())) {
+            } else if (!STABLE_HASHES.contains(parameter.asType().toString())
+                    && types.mayHaveNoOrder(parameter.asType())) {
                 refusal.accept(
                         parameter,
                         where + ": @RouteBy on a type with a Set, a Map or a Collection in it, whose order may differ"

@@ -69,7 +69,7 @@ final class NativeConfiguration {
         if (entries.isEmpty()) {
             return;
         }
-        keep(filer, isThere);
+        keepEarlier(filer, isThere);
         FileObject file = filer.createResource(
                 StandardLocation.CLASS_OUTPUT, "", path, origins.values().toArray(new Element[0]));
         try (Writer out = file.openWriter()) {
@@ -79,7 +79,7 @@ final class NativeConfiguration {
         }
     }
 
-    private void keep(Filer filer, Predicate<String> isThere) {
+    private void keepEarlier(Filer filer, Predicate<String> isThere) {
         try {
             FileObject file = filer.getResource(StandardLocation.CLASS_OUTPUT, "", path);
             try (BufferedReader lines = new BufferedReader(file.openReader(true))) {

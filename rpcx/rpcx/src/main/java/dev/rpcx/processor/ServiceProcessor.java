@@ -149,7 +149,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         image().members(name, type);
         checkName(type, name, type.getAnnotation(RPCXServer.class).value());
         Map<String, ExecutableElement> published = new HashMap<>();
-        for (ExecutableElement method : annotated(type)) {
+        for (ExecutableElement method : publishedMethods(type)) {
             dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
             String where = name + "." + method.getSimpleName();
             String methodName = published(method, marked);
@@ -161,7 +161,7 @@ public final class ServiceProcessor extends AbstractProcessor {
             refuseTwice(published, methodName, method, type);
             refuseOtherNumbers(type, method);
             method(name, method);
-            reached(method, type);
+            addDeclaring(method, type);
         }
         if (published.isEmpty()) {
             refuse(type, name + " publishes nothing (expected: a method with @Method)");
@@ -192,7 +192,7 @@ public final class ServiceProcessor extends AbstractProcessor {
                 refuseTwice(published, methodName, method, type);
                 method(name, method);
                 CallCheck.call(type, method, name + "." + method.getSimpleName(), types(), this::refuse);
-                reached(method, type);
+                addDeclaring(method, type);
             }
         }
     }
@@ -278,7 +278,7 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /** Adds the type that declares the method to the native image, since reflection finds the method there. */
-    private void reached(ExecutableElement method, TypeElement origin) {
+    private void addDeclaring(ExecutableElement method, TypeElement origin) {
         if (method.getEnclosingElement() instanceof TypeElement declaring) {
             image().members(binaryName(declaring), origin);
         }
@@ -289,7 +289,7 @@ public final class ServiceProcessor extends AbstractProcessor {
      * class and its superclasses, private ones included, and none of its interfaces. A method that an annotated one
      * overrides is left out.
      */
-    private List<ExecutableElement> annotated(TypeElement type) {
+    private List<ExecutableElement> publishedMethods(TypeElement type) {
         List<ExecutableElement> found = new ArrayList<>();
         for (TypeElement each : TypeCheck.lineage(type)) {
             List<ExecutableElement> own = ElementFilter.methodsIn(each.getEnclosedElements()).stream()

@@ -72,8 +72,8 @@ final class TypeCheck {
 
     private static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /** Max depth of types inside types. Same as {@code MOST_DEPTH} of the schema's {@code Use}. */
-    private static final int MOST_DEPTH = 16;
+    /** Max depth of types inside types. Same as {@code MAX_DEPTH} of the schema's {@code Use}. */
+    private static final int MAX_DEPTH = 16;
 
     private static final Set<String> UNKNOWNS = Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED");
 
@@ -202,10 +202,10 @@ final class TypeCheck {
                 return false;
             }
         }
-        if (depth(declared) > MOST_DEPTH) {
+        if (depth(declared) > MAX_DEPTH) {
             refusal.accept(
                     at,
-                    where + ": types inside types, more than " + MOST_DEPTH
+                    where + ": types inside types, more than " + MAX_DEPTH
                             + " deep (expected: a type that does not contain itself with ever longer parameters)");
             return false;
         }
@@ -279,11 +279,11 @@ final class TypeCheck {
         } else if (LISTS.contains(name)) {
             arguments(declared, 1, where, at);
             if (name.equals(SET)) {
-                compared(declared, where, at);
+                refuseBytesAsKey(declared, where, at);
             }
         } else if (name.equals(MAP)) {
             arguments(declared, 2, where, at);
-            compared(declared, where + ", key", at);
+            refuseBytesAsKey(declared, where + ", key", at);
         } else {
             TypeElement element = (TypeElement) declared.asElement();
             if (element.getKind() == ElementKind.ENUM) {
@@ -302,7 +302,7 @@ final class TypeCheck {
     }
 
     /** Refuses {@code byte[]} as the element of a set and as the key of a map, since it is equal to no other. */
-    private void compared(DeclaredType container, String where, Element at) {
+    private void refuseBytesAsKey(DeclaredType container, String where, Element at) {
         if (bound(container.getTypeArguments().get(0)) instanceof ArrayType array
                 && array.getComponentType().getKind() == TypeKind.BYTE) {
             refusal.accept(
@@ -567,7 +567,7 @@ final class TypeCheck {
                 refusal.accept(field, raw + "." + name + ": " + Accessors.alone(getter != null));
                 isWhole = false;
             } else {
-                isWhole &= refuseOthers(element, field, raw);
+                isWhole &= refuseOtherTypes(element, field, raw);
             }
         }
         if (numbered.isEmpty() && isWhole) {
@@ -640,7 +640,7 @@ final class TypeCheck {
      *
      * @return false if it has one
      */
-    private boolean refuseOthers(TypeElement in, VariableElement field, String raw) {
+    private boolean refuseOtherTypes(TypeElement in, VariableElement field, String raw) {
         String name = field.getSimpleName().toString();
         boolean isBoolean = field.asType().getKind() == TypeKind.BOOLEAN;
         String other = named(in, name, Accessors.getters(name, isBoolean), 0);

@@ -67,7 +67,7 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
             } else if (getter != null || setter != null) {
                 throw new SchemaException(declaring.getName() + "." + name + ": " + Accessors.alone(getter != null));
             } else {
-                refuseOthers(type, name, getters, setters, declaring.getName());
+                refuseOtherTypes(type, name, getters, setters, declaring.getName());
             }
         }
         return properties;
@@ -77,7 +77,7 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
      * Refuses a field that has accessors of another type, since such a field is meant to be sent. A method with the
      * field's own name does not count as an accessor here.
      */
-    private static void refuseOthers(
+    private static void refuseOtherTypes(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {
         refuse(type, field, getters, 0, where);
         refuse(type, field, setters, 1, where);

@@ -84,9 +84,9 @@ public final class Compatibility {
             Lock.Entry others = other.entries().get(entry.type());
             for (Lock.Line line : entry.lines().values()) {
                 if (!line.removed()) {
-                    LineType type = LineType.of(line.type());
+                    LineType type = LineType.parse(line.type());
                     Lock.Line same = others == null ? null : at(line.number(), others);
-                    open.addAll(same == null ? type.compared() : type.comparedAs(LineType.of(same.type())));
+                    open.addAll(same == null ? type.compared() : type.comparedAs(LineType.parse(same.type())));
                 }
             }
         }
@@ -95,7 +95,7 @@ public final class Compatibility {
             if (entry != null && compared.add(entry.type())) {
                 for (Lock.Line line : entry.lines().values()) {
                     if (!line.removed()) {
-                        open.addAll(LineType.of(line.type()).names());
+                        open.addAll(LineType.parse(line.type()).names());
                     }
                 }
             }
@@ -158,7 +158,7 @@ public final class Compatibility {
             boolean isOther = !now.name().equals(old.name())
                     && !after.lines().containsKey(old.name())
                     && !before.lines().containsKey(now.name());
-            if (isOther && !isMadeUp(old.name()) && !isMadeUp(now.name())) {
+            if (isOther && !isSyntheticName(old.name()) && !isSyntheticName(now.name())) {
                 renamed.add(new Renaming(before.type(), old.name(), now.name(), true));
             }
         }
@@ -167,14 +167,14 @@ public final class Compatibility {
     /**
      * Says whether the name is one that a parameter has in a class that was compiled without the names of parameters.
      */
-    private static boolean isMadeUp(String name) {
+    private static boolean isSyntheticName(String name) {
         return name.matches("arg\\d+");
     }
 
     /** Says whether values of one line are read as values of the other, except perhaps absent ones. */
     private static boolean isAlike(Lock.Line one, Lock.Line other) {
-        LineType old = LineType.of(asList(one.type()));
-        LineType now = LineType.of(asList(other.type()));
+        LineType old = LineType.parse(asList(one.type()));
+        LineType now = LineType.parse(asList(other.type()));
         return old.element().equals(now.element())
                 && old.label().hasBytesOf(now.label())
                 && old.isStream() == now.isStream();
@@ -187,20 +187,20 @@ public final class Compatibility {
      */
     private static void addComponents(
             Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
-        List<Lock.Line> come = new ArrayList<>(after.lines().values());
-        come.removeIf(line -> line.removed() || line.isUnknown() || at(line.number(), before) != null);
+        List<Lock.Line> added = new ArrayList<>(after.lines().values());
+        added.removeIf(line -> line.removed() || line.isUnknown() || at(line.number(), before) != null);
         for (Lock.Line old : before.lines().values()) {
             Lock.Line now = at(old.number(), after);
             if (old.removed() || now == null || !now.removed()) {
                 continue;
             }
-            come.stream()
+            added.stream()
                     .filter(line -> line.type().equals(old.type())
                             || after.kind().equals("oneof")
-                            || names(old, older) && names(line, newer) && !names(line, older))
+                            || hasTypeOf(old, older) && hasTypeOf(line, newer) && !hasTypeOf(line, older))
                     .findFirst()
                     .ifPresent(line -> {
-                        come.remove(line);
+                        added.remove(line);
                         renamed.add(new Renaming(before.type(), old.name(), line.name(), false));
                     });
         }
@@ -221,7 +221,7 @@ public final class Compatibility {
 
     private static boolean isStream(Lock.Entry entry) {
         return entry.lines().values().stream()
-                .anyMatch(line -> !line.removed() && LineType.of(line.type()).isStream());
+                .anyMatch(line -> !line.removed() && LineType.parse(line.type()).isStream());
     }
 
     private void add(Direction direction, String where, String what) {
@@ -260,7 +260,7 @@ public final class Compatibility {
         }
         Lock.Line whole = at(0, after);
         if (!isReply(before) && isEmpty(before) && isWhole && whole != null) {
-            Lock.Entry type = newer.entries().get(LineType.of(whole.type()).element());
+            Lock.Entry type = newer.entries().get(LineType.parse(whole.type()).element());
             if (type != null && type.kind().equals("oneof") && !hasUnknown(type)) {
                 add(
                         Direction.BACKWARD,
@@ -291,8 +291,8 @@ public final class Compatibility {
     }
 
     /** Says whether the line is of a type that this lock has. */
-    private static boolean names(Lock.Line line, Lock lock) {
-        return lock.entries().containsKey(LineType.of(line.type()).element());
+    private static boolean hasTypeOf(Lock.Line line, Lock lock) {
+        return lock.entries().containsKey(LineType.parse(line.type()).element());
     }
 
     private static boolean isReply(Lock.Entry call) {
@@ -480,8 +480,8 @@ public final class Compatibility {
     }
 
     private void retyped(String where, String before, String after) {
-        LineType old = LineType.of(asList(before));
-        LineType now = LineType.of(asList(after));
+        LineType old = LineType.parse(asList(before));
+        LineType now = LineType.parse(asList(after));
         String change = "was " + before + ", is " + after;
         boolean isWider = wider(old.element(), now.element());
         boolean isNarrower = wider(now.element(), old.element());
@@ -493,7 +493,7 @@ public final class Compatibility {
         @Nullable
         String absent = isOptional(old) == isOptional(now)
                 ? null
-                : isOptional(old) ? absent(now.element(), newer) : absent(old.element(), older);
+                : isOptional(old) ? readAsWhenAbsent(now.element(), newer) : readAsWhenAbsent(old.element(), older);
         if (!isRead || !old.label().hasBytesOf(now.label()) || old.isStream() != now.isStream()) {
             add(Direction.BOTH, where, change);
         } else if (absent != null) {
@@ -559,7 +559,7 @@ public final class Compatibility {
      *
      * @param lock lock of that side, which has its enums
      */
-    private static @Nullable String absent(String type, Lock lock) {
+    private static @Nullable String readAsWhenAbsent(String type, Lock lock) {
         Lock.Entry entry = lock.entries().get(type);
         if (entry != null && entry.kind().equals("enum")) {
             Lock.Line zero = at(0, entry);

@@ -21,7 +21,7 @@ public final class Framing {
     public static final int WHOLE = 15;
 
     /** Kind of a number that has no field. */
-    private static final int NOTHING = 0;
+    private static final int NO_FIELD = 0;
 
     /** Kind of a field that holds a message, such as a message that is nullable or an {@link java.util.Optional}. */
     private static final int MESSAGE = 5;
@@ -78,9 +78,9 @@ public final class Framing {
         return number > FIELDS ? 0 : kind << (number - 1) * BITS;
     }
 
-    /** Returns the kind of the field with this number; {@link #NOTHING} if there is no such field. */
+    /** Returns the kind of the field with this number; {@link #NO_FIELD} if there is no such field. */
     static int kind(int kinds, int number) {
-        return number < 1 || number > FIELDS ? NOTHING : kinds >>> (number - 1) * BITS & (1 << BITS) - 1;
+        return number < 1 || number > FIELDS ? NO_FIELD : kinds >>> (number - 1) * BITS & (1 << BITS) - 1;
     }
 
     /**
@@ -88,7 +88,7 @@ public final class Framing {
      * side has was added or removed, and does not count.
      */
     public static boolean differ(int one, int other) {
-        return one != other && one != NOTHING && other != NOTHING;
+        return one != other && one != NO_FIELD && other != NO_FIELD;
     }
 
     /**
@@ -97,7 +97,7 @@ public final class Framing {
      */
     public static boolean isWholeForOne(int one, int other) {
         boolean isWhole = kind(one, 1) == WHOLE;
-        return isWhole != (kind(other, 1) == WHOLE) && (isWhole ? other : one) != NOTHING;
+        return isWhole != (kind(other, 1) == WHOLE) && (isWhole ? other : one) != NO_FIELD;
     }
 
     private static int kind(Holder holder, Shape shape) {
@@ -117,7 +117,7 @@ public final class Framing {
     }
 
     private static int kind(String lineType, Lock lock) {
-        LineType type = LineType.of(lineType);
+        LineType type = LineType.parse(lineType);
         Holder holder = switch (type.label()) {
             case ONE -> Holder.PLAIN;
             case OPTIONAL -> Holder.NULLABLE;

@@ -46,7 +46,7 @@ record LineType(boolean isStream, Label label, String element) {
         }
     }
 
-    static LineType of(String text) {
+    static LineType parse(String text) {
         boolean isStream = text.startsWith(STREAM);
         String rest = isStream ? text.substring(STREAM.length()) : text;
         for (Label label : Label.values()) {

@@ -281,10 +281,10 @@ public final class Lock {
      *
      * @return a new list for the comments that follow
      */
-    private static List<String> keep(Map<String, List<String>> comments, String place, List<String> above) {
+    private static List<String> keep(Map<String, List<String>> comments, String key, List<String> above) {
         // the header is left out here, since text() writes it; a merge of two files may have put it anywhere
         above.removeIf(comment -> comment.equals(HEADER));
-        comments.computeIfAbsent(place, key -> new ArrayList<>()).addAll(above);
+        comments.computeIfAbsent(key, none -> new ArrayList<>()).addAll(above);
         return new ArrayList<>();
     }
 
@@ -411,8 +411,8 @@ public final class Lock {
         return text.toString();
     }
 
-    private void comments(StringBuilder text, String place) {
-        comments.getOrDefault(place, List.of())
+    private void comments(StringBuilder text, String key) {
+        comments.getOrDefault(key, List.of())
                 .forEach(comment -> text.append(comment).append('\n'));
     }
 }

@@ -46,7 +46,7 @@ final class LockLines {
                         : new TreeMap<>(Map.of(0, new Lock.Line(0, "is", type.javaName(), false)));
         if (sent.isStream()) {
             lines.replaceAll((number, line) -> new Lock.Line(
-                    number, line.name(), LineType.of(line.type()).ofStream().text(), line.removed()));
+                    number, line.name(), LineType.parse(line.type()).ofStream().text(), line.removed()));
         }
         return lines;
     }

@@ -60,7 +60,7 @@ final class Numbers {
      *
      * @param by what the number is reserved for, named in errors
      */
-    void take(int number, String by) {
+    void reserve(int number, String by) {
         taken.put(number, by);
     }
 
@@ -122,7 +122,7 @@ final class Numbers {
     }
 
     /** Refuses a member with this number if the lock has a member of this name at another number. */
-    void refuseOther(String name, int number) {
+    void refuseOtherNumber(String name, int number) {
         Lock.Line line = locked == null ? null : locked.lines().get(name);
         if (line != null && line.number() != number) {
             throw new SchemaException(where + "." + name + ": has number " + number + ", and number " + line.number()

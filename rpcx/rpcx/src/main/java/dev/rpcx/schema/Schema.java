@@ -320,13 +320,14 @@ public final class Schema {
             return new FieldType(name, number, Holder.LIST, element(use.only(where), where), null, raw);
         }
         if (raw == Set.class) {
-            return new FieldType(name, number, Holder.SET, compared(element(use.only(where), where), where), null, raw);
+            return new FieldType(
+                    name, number, Holder.SET, refuseArrays(element(use.only(where), where), where), null, raw);
         }
         if (raw == Map.class) {
             if (use.args().size() != 2) {
                 throw new SchemaException(where + ": a Map without its types (expected: Map<K, V>)");
             }
-            Shape key = compared(element(use.args().get(0), where + ", key"), where + ", key");
+            Shape key = refuseArrays(element(use.args().get(0), where + ", key"), where + ", key");
             return new FieldType(name, number, Holder.MAP, element(use.args().get(1), where + ", value"), key, raw);
         }
         Shape shape = shape(use, where);
@@ -360,7 +361,7 @@ public final class Schema {
      * Refuses arrays as elements of a set and as keys of a map. An array is equal only to itself, so a set of arrays
      * would have doubles, and a map would find none of its keys.
      */
-    private static Shape compared(Shape element, String where) {
+    private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {
             throw new SchemaException(where + ": a byte[] is equal to no other (expected: a String, or a record with an"
                     + " equals of its own, as what a Set holds or a Map is looked up by)");
@@ -375,7 +376,7 @@ public final class Schema {
             return message;
         }
         MessageType message = new MessageType(name(use), MessageType.Kind.WRAPPER, use.raw(), use.key());
-        return whole(
+        return addWhole(
                 use, message, () -> message.fields(List.of(field("items", 1, use, false, where)), NumberSource.FIXED));
     }
 
@@ -384,7 +385,7 @@ public final class Schema {
      * every message that was added after it is removed with it, since each of them may contain it. A message that was
      * added before cannot contain it without being unfinished itself.
      */
-    private MessageType whole(Use use, MessageType message, Runnable fields) {
+    private MessageType addWhole(Use use, MessageType message, Runnable fields) {
         int first = unfinished.size();
         unfinished.add(use);
         shapes.put(use, message);
@@ -429,7 +430,7 @@ public final class Schema {
                         ? MessageType.Kind.ONEOF
                         : MessageType.Kind.BEAN;
         MessageType message = new MessageType(name(use), kind, raw, use.key());
-        return whole(use, message, () -> {
+        return addWhole(use, message, () -> {
             switch (kind) {
                 case RECORD -> record(message, use);
                 case ONEOF -> oneOf(message, use);
@@ -619,7 +620,7 @@ public final class Schema {
                     throw new SchemaException(Cases.numbered(raw.getName(), each.getName()));
                 }
                 message.unknownCase(instance(each));
-                numbers.refuseOther(Cases.field(each.getSimpleName()), 0);
+                numbers.refuseOtherNumber(Cases.field(each.getSimpleName()), 0);
                 continue;
             }
             position++;
@@ -638,7 +639,7 @@ public final class Schema {
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             int number = numbers.of(each, name, position);
             // a lock names the case that stands for the unknown by its class
-            numbers.refuseOther(each.getSimpleName(), number);
+            numbers.refuseOtherNumber(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
         message.fields(fields, numbers.source()).reserved(numbers.reserved());
@@ -700,8 +701,8 @@ public final class Schema {
         }
         Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
         if (unknown != null) {
-            numbers.take(0, unknown.name() + ", which stands for the unknown");
-            numbers.refuseOther(unknown.name(), 0);
+            numbers.reserve(0, unknown.name() + ", which stands for the unknown");
+            numbers.refuseOtherNumber(unknown.name(), 0);
         }
         List<Integer> all = new ArrayList<>();
         int position = 0;

@@ -16,7 +16,7 @@ record Use(Class<?> raw, List<Use> args) {
      * Max depth of types inside each other, where a type without arguments counts as 1. Without this limit, a type that
      * contains itself with ever longer type parameters would have no end.
      */
-    static final int MOST_DEPTH = 16;
+    static final int MAX_DEPTH = 16;
 
     static Use of(Type type, Map<TypeVariable<?>, Use> bindings, String where) {
         if (type instanceof Class<?> c) {
@@ -32,8 +32,8 @@ record Use(Class<?> raw, List<Use> args) {
                 args.add(of(arg, bindings, where));
             }
             Use use = new Use((Class<?>) p.getRawType(), List.copyOf(args));
-            if (use.depth() > MOST_DEPTH) {
-                throw new SchemaException(where + ": types inside types, more than " + MOST_DEPTH
+            if (use.depth() > MAX_DEPTH) {
+                throw new SchemaException(where + ": types inside types, more than " + MAX_DEPTH
                         + " deep (expected: a type that does not contain itself with ever longer parameters)");
             }
             return use;

@@ -22,11 +22,11 @@ public record Faults(
         long seed, double delay, Duration delayedBy, double loss, double duplicate, double reorder, double cut) {
     /** Checks the ranges. */
     public Faults {
-        share("delay", delay);
-        share("loss", loss);
-        share("duplicate", duplicate);
-        share("reorder", reorder);
-        share("cut", cut);
+        checkFraction("delay", delay);
+        checkFraction("loss", loss);
+        checkFraction("duplicate", duplicate);
+        checkFraction("reorder", reorder);
+        checkFraction("cut", cut);
         Objects.requireNonNull(delayedBy, "delayedBy: null (expected: 0 to 1 min)");
         if (delayedBy.isNegative() || delayedBy.compareTo(Duration.ofMinutes(1)) > 0) {
             throw new IllegalArgumentException("delayedBy: " + delayedBy + " (expected: 0 to 1 min)");
@@ -64,9 +64,9 @@ public record Faults(
         return new Random(seed * 31 + 2 * connection + (up ? 0 : 1));
     }
 
-    private static void share(String name, double share) {
-        if (!(share >= 0 && share <= 1)) {
-            throw new IllegalArgumentException(name + ": " + share + " (expected: 0 to 1)");
+    private static void checkFraction(String name, double fraction) {
+        if (!(fraction >= 0 && fraction <= 1)) {
+            throw new IllegalArgumentException(name + ": " + fraction + " (expected: 0 to 1)");
         }
     }
 
@@ -76,31 +76,31 @@ public record Faults(
     }
 
     /** Returns these faults, and in addition this fraction of frames that wait for {@code by}, 0 to 1 min. */
-    public Faults delaying(double share, Duration by) {
+    public Faults delaying(double fraction, Duration by) {
         Objects.requireNonNull(by, "by: null (expected: 0 to 1 min)");
-        return new Faults(seed, share, by, loss, duplicate, reorder, cut);
+        return new Faults(seed, fraction, by, loss, duplicate, reorder, cut);
     }
 
     /** Returns these faults, and in addition this fraction of frames that do not arrive. */
-    public Faults losing(double share) {
-        return new Faults(seed, delay, delayedBy, share, duplicate, reorder, cut);
+    public Faults losing(double fraction) {
+        return new Faults(seed, delay, delayedBy, fraction, duplicate, reorder, cut);
     }
 
     /**
      * Returns these faults, and in addition this fraction of frames that arrive twice. A request that arrives twice
      * breaks the rules of the wire, so its connection ends.
      */
-    public Faults duplicating(double share) {
-        return new Faults(seed, delay, delayedBy, loss, share, reorder, cut);
+    public Faults duplicating(double fraction) {
+        return new Faults(seed, delay, delayedBy, loss, fraction, reorder, cut);
     }
 
     /** Returns these faults, and in addition this fraction of frames that are swapped with the next one. */
-    public Faults reordering(double share) {
-        return new Faults(seed, delay, delayedBy, loss, duplicate, share, cut);
+    public Faults reordering(double fraction) {
+        return new Faults(seed, delay, delayedBy, loss, duplicate, fraction, cut);
     }
 
     /** Returns these faults, and in addition this fraction of frames at which the connection ends. */
-    public Faults cutting(double share) {
-        return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, share);
+    public Faults cutting(double fraction) {
+        return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, fraction);
     }
 }

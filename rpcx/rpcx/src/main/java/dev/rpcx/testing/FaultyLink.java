@@ -38,7 +38,7 @@ public final class FaultyLink implements AutoCloseable {
     private final InetSocketAddress server;
     private final Faults faults;
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
-    private final AtomicLong harmed = new AtomicLong();
+    private final AtomicLong faultCount = new AtomicLong();
 
     private FaultyLink(InetSocketAddress server, Faults faults, ServerSocket listening) {
         this.server = server;
@@ -70,7 +70,7 @@ public final class FaultyLink implements AutoCloseable {
 
     /** Returns how many faults have been drawn so far for frames of calls, in both directions of all connections. */
     public long faults() {
-        return harmed.get();
+        return faultCount.get();
     }
 
     private static void start(String name, Runnable task) {
@@ -111,8 +111,8 @@ public final class FaultyLink implements AutoCloseable {
             end(client, target);
             throw e;
         }
-        start("rpcx-faulty-link-up", () -> carry(client, target, new FaultyFrames(faults, connection, true)));
-        start("rpcx-faulty-link-down", () -> carry(target, client, new FaultyFrames(faults, connection, false)));
+        start("rpcx-faulty-link-up", () -> passOn(client, target, new FaultyFrames(faults, connection, true)));
+        start("rpcx-faulty-link-down", () -> passOn(target, client, new FaultyFrames(faults, connection, false)));
     }
 
     private void end(Socket one, Socket other) {
@@ -126,13 +126,13 @@ public final class FaultyLink implements AutoCloseable {
         }
     }
 
-    private void carry(Socket from, Socket to, FaultyFrames frames) {
+    private void passOn(Socket from, Socket to, FaultyFrames frames) {
         try {
             InputStream in = from.getInputStream();
             OutputStream out = to.getOutputStream();
             byte[] arrived = new byte[READ_BYTES];
             for (int read = in.read(arrived); read >= 0; read = in.read(arrived)) {
-                harmed.addAndGet(frames.add(Unpooled.wrappedBuffer(arrived, 0, read)));
+                faultCount.addAndGet(frames.add(Unpooled.wrappedBuffer(arrived, 0, read)));
                 for (FaultyFrames.Due due = frames.poll(); due != null; due = frames.poll()) {
                     parkUntil(due.atNanos());
                     ByteBuf frame = due.frame();

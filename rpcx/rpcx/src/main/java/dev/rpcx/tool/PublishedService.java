@@ -37,7 +37,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                         + "\" has a slash, and would be part of the service's name in a lock"
                         + " (expected: a name without)");
             }
-            rpcs.merge(each.name(), rpc(each, schema), (one, next) -> ofForms(type, one, next));
+            rpcs.merge(each.name(), rpc(each, schema), (one, next) -> withResult(type, one, next));
         }
         if (rpcs.isEmpty()) {
             throw new SchemaException(
@@ -54,7 +54,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
     }
 
     /** Returns the more complete of two forms of one method, of which one may leave out the result. */
-    private static Rpc ofForms(Class<?> type, Rpc one, Rpc other) {
+    private static Rpc withResult(Class<?> type, Rpc one, Rpc other) {
         if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
                     + " take different parameters (expected: null for the same ones)");
@@ -89,7 +89,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
      *
      * @param call name of the request or reply in a lock
      */
-    boolean has(String call) {
+    boolean owns(String call) {
         return call.substring(0, Math.max(0, call.lastIndexOf('/'))).equals(name);
     }
 

@@ -214,7 +214,7 @@ public final class SchemaTool {
      * Prints a note for each type that comes from a jar or another project, and of which no lock there has all numbers.
      * Others who use the type, such as the other side of a call, know nothing of the numbers that this lock gives.
      */
-    private void noteForeign(Schema schema, Path file) throws IOException {
+    private void noteForeignTypes(Schema schema, Path file) throws IOException {
         Path module = moduleOf(file);
         Map<Path, List<Lock>> locks = new HashMap<>();
         for (Compatibility.Numbered each : Compatibility.numberedByLocks(schema)) {
@@ -331,7 +331,7 @@ public final class SchemaTool {
                 write(file, text, after.text());
             }
             noteContradictions(after, file);
-            noteForeign(schema, file);
+            noteForeignTypes(schema, file);
             out.println(file + ": " + after.entries().size() + " types");
         }
         return status;
@@ -391,7 +391,7 @@ public final class SchemaTool {
                     + "run `rpcx lock` and commit it");
             status = 3;
         }
-        noteForeign(schema, file);
+        noteForeignTypes(schema, file);
         for (String type : Compatibility.withoutUnknown(schema)) {
             err.println("note: " + type + " has nothing that stands for what a newer peer sends (@Unknown)");
         }
@@ -424,7 +424,7 @@ public final class SchemaTool {
     private void noteLeftOut(Lock before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
         for (String call : before.entries().keySet()) {
-            if (call.contains("/") && services.stream().noneMatch(service -> service.has(call))) {
+            if (call.contains("/") && services.stream().noneMatch(service -> service.owns(call))) {
                 names.add(call.substring(0, call.lastIndexOf('/')));
             }
         }
@@ -457,7 +457,7 @@ public final class SchemaTool {
             }
             for (String call : before.entries().keySet()) {
                 // the map of calls does not have what a client's interface has and the service's class has not
-                if (service.isServed() && service.has(call) && !calls.containsKey(call)) {
+                if (service.isServed() && service.owns(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.gone(call));
                 }
             }

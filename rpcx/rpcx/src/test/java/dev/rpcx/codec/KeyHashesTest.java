@@ -101,8 +101,8 @@ class KeyHashesTest {
         return KeyHashes.Keys.of(key);
     }
 
-    private static KeyHashes.Keys keys(boolean isDeep, boolean isWide, boolean isMutual) {
-        return new KeyHashes.Keys(isDeep, isWide, isMutual);
+    private static KeyHashes.Keys keys(boolean isDeep, boolean isWide, boolean costsBoth) {
+        return new KeyHashes.Keys(isDeep, isWide, costsBoth);
     }
 
     @Test
@@ -130,8 +130,8 @@ class KeyHashesTest {
 
     @Test
     void keysWithoutAnOrderHaveAPlaceAmongTheHashes() {
-        assertThat(KeyHashes.placeBytes(element(Scalar.INT))).isEqualTo(64);
-        assertThat(KeyHashes.placeBytes(element(WellKnown.LOCAL_DATE))).isEqualTo(96);
+        assertThat(KeyHashes.overheadBytes(element(Scalar.INT))).isEqualTo(64);
+        assertThat(KeyHashes.overheadBytes(element(WellKnown.LOCAL_DATE))).isEqualTo(96);
     }
 
     @SuppressWarnings("NullAway") // messages alone have a link

@@ -165,11 +165,11 @@ public class ReviewTest {
     }
 
     public record BrokenArgument(int x) {
-        static final int MOST = Integer.parseInt("a class that cannot be initialised");
+        static final int MAX = Integer.parseInt("a class that cannot be initialised");
     }
 
     public record BrokenResult(int x) {
-        static final int MOST = Integer.parseInt("a class that cannot be initialised");
+        static final int MAX = Integer.parseInt("a class that cannot be initialised");
     }
 
     /** 256 bytes and more, of which nothing has to be sent. */
@@ -253,7 +253,7 @@ public class ReviewTest {
             return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
                 @Override
                 public void request(long items) {
-                    for (long i = 0; i < items && emitted.get() < MOST_ITEMS; i++) {
+                    for (long i = 0; i < items && emitted.get() < MAX_ITEMS; i++) {
                         emitted.incrementAndGet();
                         subscriber.onNext(new byte[16_000]);
                     }
@@ -419,7 +419,7 @@ public class ReviewTest {
     /** Calls that bring 100 kB at the same moment. */
     private static final int LARGE = 300;
 
-    private static final int MOST_ITEMS = 8_000;
+    private static final int MAX_ITEMS = 8_000;
 
     private final Service service = new Service();
 
@@ -643,7 +643,7 @@ public class ReviewTest {
             await().atMost(10, TimeUnit.SECONDS).until(() -> service.emitted.get() > 0);
             await().during(1, TimeUnit.SECONDS)
                     .atMost(2, TimeUnit.SECONDS)
-                    .until(() -> service.emitted.get() < MOST_ITEMS / 2);
+                    .until(() -> service.emitted.get() < MAX_ITEMS / 2);
         }
     }
 

@@ -241,7 +241,7 @@ class FaultyLinkTest {
     }
 
     @Test
-    void shareOutsideItsRangeIsRefused() {
+    void fractionOutsideItsRangeIsRefused() {
         assertThatThrownBy(() -> Faults.seeded(1).losing(1.5)).hasMessageContaining("0 to 1");
     }
 }

@@ -21,7 +21,7 @@ class VerdictRatesTest {
     private static final int CONTESTS = Boolean.getBoolean("parley.long") ? 2_000 : 200;
 
     /** The nominal rate is one in twenty; so much more is what chance makes of it in one case of a thousand. */
-    private static final double MOST = 0.05 + 3.1 * Math.sqrt(0.05 * 0.95 / CONTESTS);
+    private static final double MAX = 0.05 + 3.1 * Math.sqrt(0.05 * 0.95 / CONTESTS);
 
     private record Row(int restarts, double spread, double apart) {}
 
@@ -63,7 +63,7 @@ class VerdictRatesTest {
     @CsvSource({"3, 0.02", "3, 0.1", "3, 0.3", "5, 0.02", "5, 0.1", "5, 0.3", "10, 0.02", "10, 0.1", "10, 0.3"})
     void equalsAreToldApartInAtMostOneOfTwentyContests(int restarts, double spread) {
         Map<Kind, Integer> counts = verdicts(restarts, spread, 1);
-        assertThat(percent(counts, Kind.BETTER) + percent(counts, Kind.WORSE)).isLessThanOrEqualTo(100 * MOST);
+        assertThat(percent(counts, Kind.BETTER) + percent(counts, Kind.WORSE)).isLessThanOrEqualTo(100 * MAX);
         assertThat(counts).doesNotContainKeys(Kind.VOID, Kind.COLD);
     }
 
@@ -73,14 +73,14 @@ class VerdictRatesTest {
     void aNoisyMachineCallsNothingEquivalent(int restarts, double spread) {
         Map<Kind, Integer> counts = verdicts(restarts, spread, 1);
         assertThat(percent(counts, Kind.EQUIVALENT)).isLessThanOrEqualTo(0.5);
-        assertThat(percent(counts, Kind.UNDECIDED)).isGreaterThanOrEqualTo(100 - 0.5 - 100 * MOST);
+        assertThat(percent(counts, Kind.UNDECIDED)).isGreaterThanOrEqualTo(100 - 0.5 - 100 * MAX);
     }
 
     /** What is 5 % apart lies on the border. */
     @ParameterizedTest
     @CsvSource({"3, 0.01", "5, 0.01", "10, 0.01", "3, 0.03", "5, 0.03", "10, 0.03"})
     void whatIsOnTheBorderIsEquivalentInAtMostOneOfTwentyContests(int restarts, double spread) {
-        assertThat(percent(verdicts(restarts, spread, 1.05), Kind.EQUIVALENT)).isLessThanOrEqualTo(100 * MOST);
+        assertThat(percent(verdicts(restarts, spread, 1.05), Kind.EQUIVALENT)).isLessThanOrEqualTo(100 * MAX);
     }
 
     @ParameterizedTest

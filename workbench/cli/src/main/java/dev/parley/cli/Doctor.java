@@ -22,12 +22,12 @@ import picocli.CommandLine.Command;
 final class Doctor implements Callable<Integer> {
     private static final int NOISE_SAMPLES = 200;
     /** Above this spread of a fixed piece of work, small differences between technologies cannot be told here. */
-    private static final double NOISE_MOST = 0.10;
+    private static final double MAX_NOISE = 0.10;
 
     /** A generator and five services at their heaps' usual fill. */
-    private static final long MEMORY_LEAST_MB = 2_000;
+    private static final long MIN_MEMORY_MB = 2_000;
     /** The store unpacks a native library of 60 MB there. */
-    private static final long TEMP_LEAST_MB = 100;
+    private static final long MIN_TEMP_MB = 100;
 
     private final List<String> concerns = new ArrayList<>();
 
@@ -79,9 +79,9 @@ final class Doctor implements Callable<Integer> {
         if (available.isPresent()) {
             long megabytes = available.getAsLong() / 1_000_000;
             tell("available", "%d MB of memory", megabytes);
-            if (megabytes < MEMORY_LEAST_MB) {
+            if (megabytes < MIN_MEMORY_MB) {
                 concerns.add(megabytes + " MB of memory are free: services may be swapped or killed (wanted: "
-                        + MEMORY_LEAST_MB + " MB)");
+                        + MIN_MEMORY_MB + " MB)");
             }
         } else {
             concerns.add("this system does not tell memory, swapping or stolen time of processes as Linux does: those"
@@ -90,8 +90,8 @@ final class Doctor implements Callable<Integer> {
         Path temp = Path.of(System.getProperty("java.io.tmpdir"));
         try {
             long megabytes = Files.getFileStore(temp).getUsableSpace() / 1_000_000;
-            if (megabytes < TEMP_LEAST_MB) {
-                concerns.add(temp + " has " + megabytes + " MB free (wanted: " + TEMP_LEAST_MB
+            if (megabytes < MIN_TEMP_MB) {
+                concerns.add(temp + " has " + megabytes + " MB free (wanted: " + MIN_TEMP_MB
                         + " MB for the store's native library)");
             }
         } catch (IOException e) {
@@ -106,7 +106,7 @@ final class Doctor implements Callable<Integer> {
                 "noise",
                 "a fixed piece of work took %.1f %% longer at its 95th percentile than at its median",
                 spread * 100);
-        if (spread > NOISE_MOST) {
+        if (spread > MAX_NOISE) {
             concerns.add("a noisy machine: close other programs, or trust only large differences");
         }
         concerns.addAll(MachineMood.now().complaintsSince(before));

@@ -391,8 +391,7 @@ final class Deployment implements AutoCloseable {
             measured = measure(trial, AGAIN);
         }
         measured.figures().addAll(bytes);
-        measured.figures()
-                .add(new FigureRow(trial.id(), Metric.MEASURED_BEFORE, FigureRow.SYSTEM, isAgain ? 1 : 0));
+        measured.figures().add(new FigureRow(trial.id(), Metric.MEASURED_BEFORE, FigureRow.SYSTEM, isAgain ? 1 : 0));
         return measured;
     }
 

@@ -6,7 +6,7 @@ import java.util.List;
 
 /** How the processes' JVMs are set up: all services alike, whatever they speak. */
 final class ServiceJvm {
-    private static final long HEAP_MOST_MB = 1024;
+    private static final long MAX_HEAP_MB = 1024;
     private static final long HEAP_BEGIN_MB = 32;
     /** Of a limit on memory: the rest is for threads, classes, compiled code and buffers outside of the heap. */
     private static final double HEAP_SHARE = 0.5;
@@ -33,8 +33,8 @@ final class ServiceJvm {
      */
     static List<String> flags(Limits.Share share) {
         long heapMb = share.memoryBytes()
-                .map(bytes -> Math.min(HEAP_MOST_MB, Math.max(HEAP_BEGIN_MB / 2, (long) (bytes * HEAP_SHARE) >> 20)))
-                .orElse(HEAP_MOST_MB);
+                .map(bytes -> Math.min(MAX_HEAP_MB, Math.max(HEAP_BEGIN_MB / 2, (long) (bytes * HEAP_SHARE) >> 20)))
+                .orElse(MAX_HEAP_MB);
         List<String> flags =
                 new ArrayList<>(List.of("-Xms" + Math.min(HEAP_BEGIN_MB, heapMb) + "m", "-Xmx" + heapMb + "m"));
         flags.addAll(QUIET);

@@ -68,8 +68,7 @@ class LabTest {
             String again = "\"labels.window\":\"" + hop.trialId() + Deployment.AGAIN + "\"";
             String kept = lines.stream().anyMatch(line -> line.contains(again)) ? again : first;
             took = lines.stream()
-                    .filter(line -> line.contains(kept)
-                            && line.contains("\"event.outcome\":\"success\""))
+                    .filter(line -> line.contains(kept) && line.contains("\"event.outcome\":\"success\""))
                     .mapToLong(line -> Long.parseLong(line.replaceAll(".*\"event.duration\":(\\d+).*", "$1")))
                     .toArray();
         } catch (IOException e) {

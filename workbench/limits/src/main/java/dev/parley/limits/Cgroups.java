@@ -30,7 +30,7 @@ final class Cgroups implements AutoCloseable {
      */
     private static final long SHORT_PERIOD_US = 10_000;
 
-    private static final double LEAST_SHARE_OF_SHORT = 0.1;
+    private static final double MIN_SHARE_OF_SHORT = 0.1;
 
     private final Path root;
     private final boolean isV2;
@@ -136,7 +136,7 @@ final class Cgroups implements AutoCloseable {
     }
 
     private static long periodUs(double share) {
-        return share < LEAST_SHARE_OF_SHORT ? LONG_PERIOD_US : SHORT_PERIOD_US;
+        return share < MIN_SHARE_OF_SHORT ? LONG_PERIOD_US : SHORT_PERIOD_US;
     }
 
     private Path make(Path group) {

@@ -17,7 +17,7 @@ final class Hosts implements AutoCloseable {
     /** What may wait in a link's queue. A full one drops, as a switch does. */
     private static final String QUEUE = "100ms";
     /** The largest Ethernet frame and its header: a bucket must hold one. */
-    private static final long BUCKET_LEAST = 1_600;
+    private static final long MIN_BUCKET = 1_600;
 
     private static final int NETWORKS = 256;
 
@@ -87,7 +87,7 @@ final class Hosts implements AutoCloseable {
     private static void limit(Bandwidth bandwidth, String... qdisc) {
         List<String> command = new java.util.ArrayList<>(List.of(qdisc));
         // ten milliseconds' worth, so that a kernel with 100 ticks a second still reaches the rate
-        long bucket = Math.max(BUCKET_LEAST, bandwidth.bitsPerSecond() / 8 / 100);
+        long bucket = Math.max(MIN_BUCKET, bandwidth.bitsPerSecond() / 8 / 100);
         command.addAll(List.of(
                 "root",
                 "tbf",

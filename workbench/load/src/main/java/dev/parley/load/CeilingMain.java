@@ -33,7 +33,7 @@ public final class CeilingMain {
     private static final Pattern TIMES = Pattern.compile("cpu ([0-9.]+) ([0-9.]+)");
     private static final long SEED = 42;
     /** The echo server answers within microseconds: more than this many at once is a machine that stood still. */
-    private static final int IN_FLIGHT_MOST = 512;
+    private static final int MAX_IN_FLIGHT = 512;
 
     private final Options options;
     private final int port;
@@ -174,7 +174,7 @@ public final class CeilingMain {
                                 new TrialSpec.Window(warmUp, warmUp, Duration.ofSeconds(options.seconds())),
                                 Duration.ofSeconds(1),
                                 Duration.ofSeconds(5),
-                                IN_FLIGHT_MOST,
+                                MAX_IN_FLIGHT,
                                 SEED),
                         target);
         Event.Finished f = finished.getFirst();

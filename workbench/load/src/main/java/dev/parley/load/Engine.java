@@ -21,7 +21,7 @@ final class Engine {
     /** How often a part that says itself when it is done is asked. */
     private static final long ASK_NS = 1_000_000;
     /** The longest that the last users of a load may take for the rest of their scenario. */
-    private static final long PATIENCE_MOST_NS = 600 * SECOND_NS;
+    private static final long MAX_PATIENCE_NS = 600 * SECOND_NS;
 
     private final Clock clock;
     private final Consumer<Event> events;
@@ -121,7 +121,7 @@ final class Engine {
     private static long patienceNs(Trial trial, Target target) {
         int iterations = trial.load() instanceof Load.Users u ? u.iterations() : 1;
         return Math.min(
-                PATIENCE_MOST_NS,
+                MAX_PATIENCE_NS,
                 (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, (long) iterations * target.steps()));
     }
 

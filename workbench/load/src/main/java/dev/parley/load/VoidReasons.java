@@ -15,15 +15,15 @@ record VoidReasons(
         double cpuShare,
         long latenessP99Ns,
         double littlesLaw) {
-    private static final double CPU_MOST = 0.8;
-    private static final long LATENESS_MOST_NS = 1_000_000;
-    private static final double LITTLE_OFF_MOST = 0.05;
-    private static final double NOT_SENT_MOST = 0.001;
+    private static final double MAX_CPU = 0.8;
+    private static final long MAX_LATENESS_NS = 1_000_000;
+    private static final double MAX_LITTLE_OFF = 0.05;
+    private static final double MAX_NOT_SENT = 0.001;
 
     List<String> all() {
         List<String> reasons = new ArrayList<>();
         // rounds time the client's own threads and what they do: it is measured, not measured with
-        if (cpuShare > CPU_MOST && !(load instanceof Load.Rounds)) {
+        if (cpuShare > MAX_CPU && !(load instanceof Load.Rounds)) {
             reasons.add(text("the load generator used %.0f %% of a core (at most 80 %%)", cpuShare * 100));
         }
         long latenessMostNs = latenessMostNs();
@@ -32,7 +32,7 @@ record VoidReasons(
                     "requests were sent late, p99 %.2f ms (at most %.2f ms)",
                     latenessP99Ns / 1e6, latenessMostNs / 1e6));
         }
-        if (Math.abs(littlesLaw - 1) > LITTLE_OFF_MOST) {
+        if (Math.abs(littlesLaw - 1) > MAX_LITTLE_OFF) {
             reasons.add(text(
                     "Little's law is off: rate × mean time is %.2f of the %s (0.95 to 1.05)",
                     littlesLaw, keepsClients() ? "clients" : "requests in the system"));
@@ -40,7 +40,7 @@ record VoidReasons(
         long due = replied + counts.sum();
         if (due == 0) {
             reasons.add("no request was due");
-        } else if (counts.notSent() > NOT_SENT_MOST * due) {
+        } else if (counts.notSent() > MAX_NOT_SENT * due) {
             reasons.add(text("%.2f %% of requests could not be sent (at most 0.1 %%)", 100.0 * counts.notSent() / due));
         }
         if (wrongAnywhere > 0) {
@@ -60,9 +60,9 @@ record VoidReasons(
     private long latenessMostNs() {
         return switch (load) {
             case Load.Burst _ -> Long.MAX_VALUE;
-            case Load.Open _, Load.RateRamp _, Load.Users _ -> Math.min(LATENESS_MOST_NS, (long) (1e8 / load.amount()));
+            case Load.Open _, Load.RateRamp _, Load.Users _ -> Math.min(MAX_LATENESS_NS, (long) (1e8 / load.amount()));
             // which rate will be the highest is not known before
-            case Load.HighestRate _, Load.Closed _, Load.Staircase _, Load.Held _, Load.Rounds _ -> LATENESS_MOST_NS;
+            case Load.HighestRate _, Load.Closed _, Load.Staircase _, Load.Held _, Load.Rounds _ -> MAX_LATENESS_NS;
         };
     }
 

@@ -27,7 +27,7 @@ public record Limits(
     public static final Limits NONE = new Limits(Share.ALL, Map.of(), Map.of(), Optional.empty(), Optional.empty());
 
     /** Each host has a network of its own among 10.77.0.0/16. */
-    public static final int HOSTS_MOST = 64;
+    public static final int MAX_HOSTS = 64;
 
     /**
      * @param cores processor time, such as 1 or 0.5
@@ -37,20 +37,20 @@ public record Limits(
         public static final Share ALL = new Share(Optional.empty(), Optional.empty());
 
         /** Under a hundredth of a core the kernel's shortest quota, 1 ms in 100 ms, would be undercut. Source: Linux, sched-bwc. */
-        private static final double CORES_LEAST = 0.01;
+        private static final double MIN_CORES = 0.01;
 
         /** A JVM with nothing in it holds more than this. */
-        private static final long MEMORY_LEAST = 32_000_000;
+        private static final long MIN_MEMORY = 32_000_000;
 
         public Share {
             cores.ifPresent(c -> {
-                if (!(c >= CORES_LEAST) || c > 1024) {
-                    throw new BadInput("cores", c, CORES_LEAST + " to 1024");
+                if (!(c >= MIN_CORES) || c > 1024) {
+                    throw new BadInput("cores", c, MIN_CORES + " to 1024");
                 }
             });
             memoryBytes.ifPresent(bytes -> {
-                if (bytes < MEMORY_LEAST) {
-                    throw new BadInput("memory", bytes + " bytes", "at least " + MEMORY_LEAST + " bytes");
+                if (bytes < MIN_MEMORY) {
+                    throw new BadInput("memory", bytes + " bytes", "at least " + MIN_MEMORY + " bytes");
                 }
             });
         }
@@ -111,8 +111,8 @@ public record Limits(
             copy.put(host, List.copyOf(on));
         });
         hosts = Collections.unmodifiableMap(copy);
-        if (hosts.size() > HOSTS_MOST) {
-            throw new BadInput("hosts", hosts.size(), "at most " + HOSTS_MOST);
+        if (hosts.size() > MAX_HOSTS) {
+            throw new BadInput("hosts", hosts.size(), "at most " + MAX_HOSTS);
         }
     }
 

@@ -13,8 +13,8 @@ final class LoadForm {
             "closed:n, open:rate:even or open:rate:poisson, staircase:10-200:+10:30s, ramp:10-1000:60s:even, "
                     + "users:300:60s:10, held:100:60s:2, burst:500:10, rounds:10x100:10:600s:shared, highest:100-20000:p99:50ms:5s";
 
-    private static final int COUNT_MOST = 1_000_000;
-    private static final int CLIENTS_MOST = 100_000;
+    private static final int MAX_COUNT = 1_000_000;
+    private static final int MAX_CLIENTS = 100_000;
     private static final Pattern DURATION = Pattern.compile("(\\d{1,9})(ms|s|m|h)");
 
     private LoadForm() {}
@@ -156,7 +156,7 @@ final class LoadForm {
     }
 
     static void count(String what, int value) {
-        int most = what.equals("clients") ? CLIENTS_MOST : COUNT_MOST;
+        int most = what.equals("clients") ? MAX_CLIENTS : MAX_COUNT;
         if (value < 1 || value > most) {
             throw new BadInput(what, value, "1 to " + most);
         }
@@ -164,8 +164,8 @@ final class LoadForm {
 
     static void range(String what, int from, int to, int step) {
         count(what, from);
-        if (to < from || to > CLIENTS_MOST) {
-            throw new BadInput(what, from + "-" + to, "from the fewest to the most, at most " + CLIENTS_MOST);
+        if (to < from || to > MAX_CLIENTS) {
+            throw new BadInput(what, from + "-" + to, "from the fewest to the most, at most " + MAX_CLIENTS);
         }
         if (step < 1) {
             throw new BadInput("step of " + what, step, "1 or more");

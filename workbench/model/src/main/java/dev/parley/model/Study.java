@@ -65,16 +65,16 @@ public record Study(
     /** One message under one load. */
     public record Cell(MessageSpec message, Load load) {}
 
-    public static final int RESTARTS_MOST = 1_000;
+    public static final int MAX_RESTARTS = 1_000;
 
     /** Requests that a window of an open load can be asked to hold. */
-    public static final int OPEN_REQUESTS_MOST = 10_000;
+    public static final int MAX_OPEN_REQUESTS = 10_000;
 
     /** A trial waits for its last calls, so that a longer one would hold up the run. */
     private static final Duration MAX_CALL_LIMIT = Duration.ofMinutes(30);
 
     /** More trials than this are a mistake in a range rather than a study: at three seconds each they take a month. */
-    private static final long TRIALS_MOST = 1_000_000;
+    private static final long MAX_TRIALS = 1_000_000;
 
     /**
      * How long each trial takes.
@@ -127,8 +127,8 @@ public record Study(
             if (rehearsal.compareTo(rehearsalLeast) < 0) {
                 throw new BadInput("rehearsal at most", rehearsal, "not under the least, " + rehearsalLeast);
             }
-            if (openRequests < 0 || openRequests > OPEN_REQUESTS_MOST) {
-                throw new BadInput("requests of a window", openRequests, "0 to " + OPEN_REQUESTS_MOST);
+            if (openRequests < 0 || openRequests > MAX_OPEN_REQUESTS) {
+                throw new BadInput("requests of a window", openRequests, "0 to " + MAX_OPEN_REQUESTS);
             }
         }
 
@@ -177,8 +177,8 @@ public record Study(
                 offerings.stream()
                         .flatMap(offering -> offering.cells().stream())
                         .toList());
-        if (restarts < 1 || restarts > RESTARTS_MOST) {
-            throw new BadInput("restarts", restarts, "1 to " + RESTARTS_MOST);
+        if (restarts < 1 || restarts > MAX_RESTARTS) {
+            throw new BadInput("restarts", restarts, "1 to " + MAX_RESTARTS);
         }
         if (!limit.isPositive()) {
             throw new BadInput("limit", limit, "longer than nothing");
@@ -187,8 +187,8 @@ public record Study(
             throw new BadInput("call limit", callLimit, "longer than nothing, and at most " + MAX_CALL_LIMIT);
         }
         long trials = (long) technologies.size() * topologies.size() * cells.size() * restarts;
-        if (trials > TRIALS_MOST) {
-            throw new BadInput("study", trials + " trials", "at most " + TRIALS_MOST);
+        if (trials > MAX_TRIALS) {
+            throw new BadInput("study", trials + " trials", "at most " + MAX_TRIALS);
         }
         for (Topology topology : topologies) {
             limits.check(topology);

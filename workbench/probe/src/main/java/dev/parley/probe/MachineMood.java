@@ -18,7 +18,7 @@ import java.util.Locale;
 public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, long swappedPages, long throttled) {
 
     /** Above this share of all processor time stolen, a window is void: it moved the median by more than the usual tie band here. */
-    static final double STOLEN_SHARE_MOST = 0.02;
+    static final double MAX_STOLEN_SHARE = 0.02;
 
     /** All zero where {@code /proc} is not there. */
     public static MachineMood now() {
@@ -58,12 +58,12 @@ public record MachineMood(long stolenTicks, long busyTicks, long totalTicks, lon
     public List<String> complaintsSince(MachineMood before) {
         List<String> complaints = new ArrayList<>();
         double stolen = share(stolenTicks - before.stolenTicks, before);
-        if (stolen > STOLEN_SHARE_MOST) {
+        if (stolen > MAX_STOLEN_SHARE) {
             complaints.add(String.format(
                     Locale.ROOT,
                     "%.1f %% of processor time stolen by the host (at most %.0f %%)",
                     stolen * 100,
-                    STOLEN_SHARE_MOST * 100));
+                    MAX_STOLEN_SHARE * 100));
         }
         long swapped = swappedPages - before.swappedPages;
         if (swapped > 0) {

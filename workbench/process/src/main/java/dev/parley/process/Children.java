@@ -12,9 +12,9 @@ public final class Children {
     private static final Duration TO_SAVE = Duration.ofSeconds(10);
     private static final Set<Child> ALIVE = ConcurrentHashMap.newKeySet();
     /** One permit for every {@link Hold} there can be. */
-    private static final int HOLDS_MOST = 1_000_000;
+    private static final int MAX_HOLDS = 1_000_000;
 
-    private static final Semaphore HOLDS = new Semaphore(HOLDS_MOST);
+    private static final Semaphore HOLDS = new Semaphore(MAX_HOLDS);
     private static final CountDownLatch SHUTDOWN = new CountDownLatch(1);
 
     static {
@@ -64,7 +64,7 @@ public final class Children {
         SHUTDOWN.countDown();
         ALIVE.forEach(Child::kill);
         try {
-            if (!HOLDS.tryAcquire(HOLDS_MOST, TO_SAVE.toSeconds(), TimeUnit.SECONDS)) {
+            if (!HOLDS.tryAcquire(MAX_HOLDS, TO_SAVE.toSeconds(), TimeUnit.SECONDS)) {
                 System.err.println("parley: the store could not be closed within " + TO_SAVE.toSeconds()
                         + " s; finished trials are in it all the same");
             }

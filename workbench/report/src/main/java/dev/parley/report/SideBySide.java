@@ -19,7 +19,7 @@ final class SideBySide {
     private static final int WIDTH = 420;
     private static final int LEGEND = 24;
     /** So many letters fit left of the axis. */
-    private static final int LABEL_MOST = 46;
+    private static final int MAX_LABEL = 46;
 
     private final List<Row> rows;
     private final String title;
@@ -139,6 +139,6 @@ final class SideBySide {
             }
         }
         String text = String.join(", ", told);
-        return text.length() > LABEL_MOST ? text.substring(0, LABEL_MOST - 1) + "…" : text;
+        return text.length() > MAX_LABEL ? text.substring(0, MAX_LABEL - 1) + "…" : text;
     }
 }

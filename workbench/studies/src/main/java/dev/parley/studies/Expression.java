@@ -170,9 +170,9 @@ sealed interface Expression {
         if (!(left.value() >= 0) || !(right.value() > 0)) {
             return "a ratio of figures that are not above nothing";
         }
-        if (ratio.restarts() < Judgement.LEAST_RESTARTS) {
+        if (ratio.restarts() < Judgement.MIN_RESTARTS) {
             return ratio.restarts() + (ratio.restarts() == 1 ? " restart" : " restarts") + " of "
-                    + Judgement.LEAST_RESTARTS + " that a verdict needs";
+                    + Judgement.MIN_RESTARTS + " that a verdict needs";
         }
         return ratio.isOfMost()
                 ? ""

@@ -13,7 +13,7 @@ public record Judgement(Verdict verdict, boolean isIndicative, List<Finding> fin
     public static final Judgement OPEN = new Judgement(Verdict.NOT_DECIDED, false, List.of());
 
     /** Fewer restarts than this cannot tell a technology from the mood of a restart. */
-    static final int LEAST_RESTARTS = 3;
+    static final int MIN_RESTARTS = 3;
 
     /** Three values: what is missing is never taken for false. */
     public enum Verdict {

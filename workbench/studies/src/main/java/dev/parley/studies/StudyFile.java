@@ -60,7 +60,7 @@ public final class StudyFile {
     /** Kazanavicius, section 3.2. */
     private static final Duration SUCCESS_WITHIN = Duration.ofSeconds(1);
     /** More than a study needs, and far under what would fill this process. */
-    private static final int CHARACTERS_MOST = 1_000_000;
+    private static final int MAX_CHARACTERS = 1_000_000;
 
     private final Mistakes mistakes;
     private final List<String> technologies;
@@ -79,8 +79,8 @@ public final class StudyFile {
      */
     public static Study read(Path file, List<String> technologies) {
         try {
-            if (Files.size(file) > CHARACTERS_MOST) {
-                throw new BadInput("SPEC", file + " of " + Files.size(file) + " bytes", "at most " + CHARACTERS_MOST);
+            if (Files.size(file) > MAX_CHARACTERS) {
+                throw new BadInput("SPEC", file + " of " + Files.size(file) + " bytes", "at most " + MAX_CHARACTERS);
             }
             return parse(file.toString(), Files.readString(file), technologies);
         } catch (IOException e) {
@@ -96,7 +96,7 @@ public final class StudyFile {
         try {
             Optional<Node> root = new Compose(LoadSettings.builder()
                             .setLabel(name)
-                            .setCodePointLimit(CHARACTERS_MOST)
+                            .setCodePointLimit(MAX_CHARACTERS)
                             .build())
                     .composeString(text);
             if (root.isPresent()) {
@@ -365,7 +365,7 @@ public final class StudyFile {
             Field edges = new Field(measured.fields(WINDOW_KEYS));
             window = edges.one("least", window, "a time such as 30s", StudyFile::longerThanNothing);
             openRequests =
-                    edges.one("requests", openRequests, "0 to " + Study.OPEN_REQUESTS_MOST, StudyFile::openRequests);
+                    edges.one("requests", openRequests, "0 to " + Study.MAX_OPEN_REQUESTS, StudyFile::openRequests);
         } else {
             window =
                     in.one("window", window, "a time such as 30s, or least and requests", StudyFile::longerThanNothing);
@@ -407,7 +407,7 @@ public final class StudyFile {
 
     private static int openRequests(String text) {
         int requests = Integer.parseInt(text);
-        if (requests < 0 || requests > Study.OPEN_REQUESTS_MOST) {
+        if (requests < 0 || requests > Study.MAX_OPEN_REQUESTS) {
             throw new NumberFormatException(text);
         }
         return requests;
@@ -415,8 +415,8 @@ public final class StudyFile {
 
     private static int restarts(String text) {
         int restarts = Integer.parseInt(text);
-        if (restarts < 1 || restarts > Study.RESTARTS_MOST) {
-            throw new BadInput("", text, "1 to " + Study.RESTARTS_MOST);
+        if (restarts < 1 || restarts > Study.MAX_RESTARTS) {
+            throw new BadInput("", text, "1 to " + Study.MAX_RESTARTS);
         }
         return restarts;
     }

@@ -16,7 +16,7 @@ class MeasuredTest {
     private static final int CLAIMS = Boolean.getBoolean("parley.long") ? 5_000 : 300;
 
     /** Five per cent is nominal; so much more is what chance makes of it in one case of a thousand. */
-    private static final double MOST = 0.05 + 3.1 * Math.sqrt(0.05 * 0.95 / CLAIMS);
+    private static final double MAX = 0.05 + 3.1 * Math.sqrt(0.05 * 0.95 / CLAIMS);
 
     private static Measured of(Map<Integer, Double> values, int tried) {
         Map<Integer, Measured.Restart> byRestart = new TreeMap<>();
@@ -109,7 +109,7 @@ class MeasuredTest {
                 restarts,
                 100.0 * decided / CLAIMS,
                 100.0 * sure / CLAIMS);
-        assertThat(sure).isLessThanOrEqualTo((int) (CLAIMS * MOST));
+        assertThat(sure).isLessThanOrEqualTo((int) (CLAIMS * MAX));
     }
 
     private static Measured drawn(SplittableRandom random, int restarts) {

@@ -50,18 +50,18 @@ public final class WhatWentWrong {
             try (Server server = new Server(0, RegistryServer.registry(new Accounts())).start()) {
                 port = server.port();
                 AccountsClient accounts = client.create(AccountsClient.class, "127.0.0.1", port);
-                tell(() -> accounts.withdraw(5000));
-                tell(() -> CallContext.within(Duration.ofMillis(100), () -> {
+                printFailure(() -> accounts.withdraw(5000));
+                printFailure(() -> CallContext.within(Duration.ofMillis(100), () -> {
                     accounts.audit();
                     return "";
                 }));
             }
             AccountsClient gone = client.create(AccountsClient.class, "127.0.0.1", port);
-            tell(() -> gone.withdraw(1));
+            printFailure(() -> gone.withdraw(1));
         }
     }
 
-    private static void tell(Runnable call) {
+    private static void printFailure(Runnable call) {
         try {
             call.run();
         } catch (RPCXException e) {

@@ -9,10 +9,10 @@ import java.util.function.Function;
 
 /**
  * Parses and validates each query text once. Works because values travel as variables, so a client has as many texts as operations; a
- * text beyond {@link #MOST} is parsed each time rather than kept, so that no client can fill the memory.
+ * text beyond {@link #MAX} is parsed each time rather than kept, so that no client can fill the memory.
  */
 final class ParsedDocuments implements PreparsedDocumentProvider {
-    private static final int MOST = 1_000;
+    private static final int MAX = 1_000;
 
     private final ConcurrentHashMap<String, PreparsedDocumentEntry> parsed = new ConcurrentHashMap<>();
 
@@ -22,7 +22,7 @@ final class ParsedDocuments implements PreparsedDocumentProvider {
         PreparsedDocumentEntry known = parsed.get(input.getQuery());
         if (known == null) {
             known = parseAndValidate.apply(input);
-            if (parsed.size() < MOST) {
+            if (parsed.size() < MAX) {
                 parsed.put(input.getQuery(), known);
             }
         }

@@ -10,7 +10,7 @@ import io.grpc.stub.StreamObserver;
 /** What every {@code @GrpcService} here does with a request: to a record, to the handler, and back. */
 record Answers(Handler handler) {
     /** Spring's own limit for one message stands at 4 MiB; this one is of a whole stream. */
-    private static final long STREAM_BYTES_MOST = 64L << 20;
+    private static final long MAX_STREAM_BYTES = 64L << 20;
 
     @SuppressWarnings("unchecked") // each record has one generated message, and the services name it
     <Q extends Record, R extends Record, A extends Message, B extends Message> void unary(
@@ -29,7 +29,7 @@ record Answers(Handler handler) {
     <Q extends Record, A extends Message, B extends Message> StreamObserver<A> streamed(
             Operation<Q, ?> operation, StreamObserver<B> observer) {
         ProtobufCodec<Q, A> requests = (ProtobufCodec<Q, A>) ProtobufCodec.of(operation.request());
-        Chunks.Joining<A> joining = new Chunks.Joining<>(Chunks.of(requests).orElseThrow(), STREAM_BYTES_MOST);
+        Chunks.Joining<A> joining = new Chunks.Joining<>(Chunks.of(requests).orElseThrow(), MAX_STREAM_BYTES);
         return new StreamObserver<>() {
             @Override
             public void onNext(A piece) {

@@ -7,7 +7,7 @@ import io.grpc.Status;
 /** Errors of calls as gRPC statuses and back. */
 final class Errors {
     /** A description travels in a trailer, and all trailers together may have 8 KiB. Source: grpc-java, GrpcUtil. */
-    private static final int MOST_CHARS = 1_500;
+    private static final int MAX_CHARS = 1_500;
 
     private Errors() {}
 
@@ -24,7 +24,7 @@ final class Errors {
             case PROTOCOL -> Status.INTERNAL;
         };
         String message = String.valueOf(fault.getMessage());
-        return status.withDescription(message.length() > MOST_CHARS ? message.substring(0, MOST_CHARS) + "…" : message);
+        return status.withDescription(message.length() > MAX_CHARS ? message.substring(0, MAX_CHARS) + "…" : message);
     }
 
     static CallException read(Status status, Throwable cause) {

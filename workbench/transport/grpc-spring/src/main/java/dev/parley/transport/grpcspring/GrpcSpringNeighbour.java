@@ -35,7 +35,7 @@ import org.springframework.grpc.client.GrpcChannelFactory;
 
 /** Calls one service over a channel of its own, as the generated blocking stub does. */
 final class GrpcSpringNeighbour implements Neighbour {
-    private static final long STREAM_BYTES_MOST = 64L << 20;
+    private static final long MAX_STREAM_BYTES = 64L << 20;
 
     private static final Map<String, ServiceDescriptor> SERVICES = Map.of(
             "messages", MessagesGrpc.getServiceDescriptor(),
@@ -146,7 +146,7 @@ final class GrpcSpringNeighbour implements Neighbour {
 
     private <A extends Message, B extends Message> B received(
             MethodDescriptor<A, B> method, CallOptions options, A message, Chunks<B> chunks) {
-        Chunks.Joining<B> joining = new Chunks.Joining<>(chunks, STREAM_BYTES_MOST);
+        Chunks.Joining<B> joining = new Chunks.Joining<>(chunks, MAX_STREAM_BYTES);
         ClientCalls.blockingServerStreamingCall(channel, method, options, message)
                 .forEachRemaining(joining::add);
         return joining.whole();

@@ -9,7 +9,7 @@ final class Errors {
      * Characters of a description. It travels in the trailers, which the peer refuses above 8 KiB, percent-encoded: up to three bytes in
      * UTF-8 a character, each written as three.
      */
-    private static final int DESCRIPTION_MOST = 800;
+    private static final int MAX_DESCRIPTION = 800;
 
     private Errors() {}
 
@@ -27,7 +27,7 @@ final class Errors {
         };
         String message = String.valueOf(e.getMessage());
         return status.withDescription(
-                message.length() > DESCRIPTION_MOST ? message.substring(0, DESCRIPTION_MOST) : message);
+                message.length() > MAX_DESCRIPTION ? message.substring(0, MAX_DESCRIPTION) : message);
     }
 
     static CallException toCall(Throwable thrown) {

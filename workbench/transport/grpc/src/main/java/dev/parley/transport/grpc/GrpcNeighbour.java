@@ -31,7 +31,7 @@ final class GrpcNeighbour implements Neighbour {
         this.methods = methods;
         NettyChannelBuilder builder = NettyChannelBuilder.forAddress(to.host(), to.port())
                 .usePlaintext()
-                .maxInboundMessageSize(GrpcTransport.MESSAGE_BYTES_MOST);
+                .maxInboundMessageSize(GrpcTransport.MAX_MESSAGE_BYTES);
         if (isTuned) {
             builder.flowControlWindow(GrpcTransport.TUNED_WINDOW_BYTES);
         }
@@ -115,7 +115,7 @@ final class GrpcNeighbour implements Neighbour {
             this.method = method;
             this.reply = reply;
             this.joining =
-                    method.received().map(chunks -> new Chunks.Joining<>(chunks, GrpcTransport.MESSAGE_BYTES_MOST));
+                    method.received().map(chunks -> new Chunks.Joining<>(chunks, GrpcTransport.MAX_MESSAGE_BYTES));
         }
 
         @Override

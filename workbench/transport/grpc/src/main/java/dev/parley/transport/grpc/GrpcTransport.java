@@ -25,7 +25,7 @@ final class GrpcTransport implements Transport {
     /** One stream's window: a message of 1 MB leaves without waiting for window updates. The default is 1 MiB. */
     static final int TUNED_WINDOW_BYTES = 4 * 1024 * 1024;
     /** A list of 10 000 properties or a text of 10 000 000 characters passes; grpc-java's own limit is 4 MiB. */
-    static final int MESSAGE_BYTES_MOST = 64 * 1024 * 1024;
+    static final int MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
     private final GrpcUse use;
     private final Technology technology;
@@ -64,7 +64,7 @@ final class GrpcTransport implements Transport {
     @Override
     public Server serve(String service, Contract contract, Location at, Handler handler) {
         NettyServerBuilder builder = NettyServerBuilder.forAddress(new InetSocketAddress(at.host(), at.port()))
-                .maxInboundMessageSize(MESSAGE_BYTES_MOST)
+                .maxInboundMessageSize(MAX_MESSAGE_BYTES)
                 .addService(Methods.of(contract).serve(handler));
         ExecutorService executor = use.isTuned() ? Executors.newVirtualThreadPerTaskExecutor() : null;
         if (executor != null) {
@@ -142,7 +142,7 @@ final class GrpcTransport implements Transport {
                         ? TUNED_WINDOW_BYTES + " bytes (NettyServerBuilder.flowControlWindow)"
                         : "1 MiB, grpc-java's own");
         settings.put(
-                "message size", "at most " + MESSAGE_BYTES_MOST + " bytes (maxInboundMessageSize; 4 MiB by default)");
+                "message size", "at most " + MAX_MESSAGE_BYTES + " bytes (maxInboundMessageSize; 4 MiB by default)");
         settings.put(
                 "large contents",
                 "streamed, client or server, in messages of " + Chunks.CHUNK_BYTES

@@ -169,7 +169,7 @@ record Methods(String service, Map<String, Method<?, ?, ?, ?>> byOperation) {
             this.method = method;
             this.handler = handler;
             this.reply = reply;
-            this.joining = new Chunks.Joining<>(chunks, GrpcTransport.MESSAGE_BYTES_MOST);
+            this.joining = new Chunks.Joining<>(chunks, GrpcTransport.MAX_MESSAGE_BYTES);
         }
 
         @Override

@@ -28,7 +28,7 @@ final class Topics {
             var made = admin.createTopics(Arrays.stream(names)
                     .map(name -> new NewTopic(name, Optional.empty(), Optional.empty())
                             .configs(Map.of(
-                                    TopicConfig.MAX_MESSAGE_BYTES_CONFIG, Integer.toString(Wiring.MESSAGE_BYTES_MOST))))
+                                    TopicConfig.MAX_MESSAGE_BYTES_CONFIG, Integer.toString(Wiring.MAX_MESSAGE_BYTES))))
                     .toList());
             for (KafkaFuture<Void> each : made.values().values()) {
                 try {

@@ -28,7 +28,7 @@ enum Wiring {
     private static final String ADMIN_TIMEOUT_MS = "10000";
 
     /** As much as RPCX and gRPC carry here: a photo of 875 kB is over Kafka's standard of 1 MiB once it is JSON. */
-    static final int MESSAGE_BYTES_MOST = 4 << 20;
+    static final int MAX_MESSAGE_BYTES = 4 << 20;
 
     private final String variant;
     private final String title;
@@ -59,7 +59,7 @@ enum Wiring {
 
     Map<String, Object> producer(String broker) {
         Map<String, Object> settings = new LinkedHashMap<>(producer);
-        settings.put(ProducerConfig.MAX_REQUEST_SIZE_CONFIG, MESSAGE_BYTES_MOST);
+        settings.put(ProducerConfig.MAX_REQUEST_SIZE_CONFIG, MAX_MESSAGE_BYTES);
         settings.put(ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, broker);
         settings.put(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
         settings.put(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);

@@ -20,7 +20,7 @@ final class People {
     static final int EDUCATION_COUNT = 6_197;
 
     private static final long SEED = 20_240_606;
-    private static final int DEGREES_MOST = 4;
+    private static final int MAX_DEGREES = 4;
 
     private static final String[] FIRST = {
         "Adi", "Agus", "Andi", "Ayu", "Bayu", "Budi", "Citra", "Dewi", "Dian", "Eka", "Fajar", "Fitri", "Galih", "Hana",
@@ -119,7 +119,7 @@ final class People {
         java.util.Arrays.fill(degrees, 1);
         for (int left = EDUCATION_COUNT - COUNT; left > 0; ) {
             int someone = random.nextInt(COUNT);
-            if (degrees[someone] < DEGREES_MOST) {
+            if (degrees[someone] < MAX_DEGREES) {
                 degrees[someone]++;
                 left--;
             }

@@ -31,7 +31,7 @@ final class ProfilesNode implements Work.Node {
     private static final String FLAT = "parley:flat:";
     private static final String NESTED = "parley:nested:";
     private static final String BY_ID = "parley:id:";
-    private static final int NAME_CHARACTERS_MOST = 100;
+    private static final int MAX_NAME_CHARACTERS = 100;
 
     private final Role role;
     private final MySql mysql;
@@ -182,10 +182,10 @@ final class ProfilesNode implements Work.Node {
 
     private Profiles named(NameAsked asked) {
         check(asked.token());
-        if (asked.nama_sdm().isEmpty() || asked.nama_sdm().length() > NAME_CHARACTERS_MOST) {
+        if (asked.nama_sdm().isEmpty() || asked.nama_sdm().length() > MAX_NAME_CHARACTERS) {
             throw new CallException(
                     Code.INVALID,
-                    "nama_sdm: " + asked.nama_sdm().length() + " characters (expected: 1 to " + NAME_CHARACTERS_MOST
+                    "nama_sdm: " + asked.nama_sdm().length() + " characters (expected: 1 to " + MAX_NAME_CHARACTERS
                             + ")");
         }
         return new Profiles(

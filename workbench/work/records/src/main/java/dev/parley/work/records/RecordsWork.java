@@ -36,7 +36,7 @@ public final class RecordsWork implements Work {
      */
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
-    private static final int PHOTO_BYTES_MOST = 10_000_000;
+    private static final int MAX_PHOTO_BYTES = 10_000_000;
 
     @Override
     public String name() {
@@ -89,8 +89,8 @@ public final class RecordsWork implements Work {
     @Override
     public Exchange<?, ?> exchange(MessageSpec message, Topology topology, Topology.Node asked, long seed) {
         int bytes = message.size() == 0 ? Contents.PHOTO_BYTES : message.size();
-        if (bytes > PHOTO_BYTES_MOST) {
-            throw new BadInput("message", message, "photos of at most " + PHOTO_BYTES_MOST + " bytes");
+        if (bytes > MAX_PHOTO_BYTES) {
+            throw new BadInput("message", message, "photos of at most " + MAX_PHOTO_BYTES + " bytes");
         }
         return switch (message.kind()) {
             case "list" -> new Simple<>(Records.ALL, index -> new Nothing(), RecordsWork::hasBase);

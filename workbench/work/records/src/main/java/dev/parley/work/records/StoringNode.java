@@ -17,11 +17,11 @@ import java.util.UUID;
 
 /** A service at the end of the line: checks what it is sent and keeps it. */
 final class StoringNode implements Work.Node {
-    private static final int TITLE_CHARACTERS_MOST = 200;
-    private static final int AUTHOR_CHARACTERS_MOST = 100;
-    private static final int BODY_CHARACTERS_MOST = 100_000;
-    private static final int NAME_CHARACTERS_MOST = 200;
-    private static final int PHOTO_BYTES_MOST = 10_000_000;
+    private static final int MAX_TITLE_CHARACTERS = 200;
+    private static final int MAX_AUTHOR_CHARACTERS = 100;
+    private static final int MAX_BODY_CHARACTERS = 100_000;
+    private static final int MAX_NAME_CHARACTERS = 200;
+    private static final int MAX_PHOTO_BYTES = 10_000_000;
 
     private final Postgres postgres;
 
@@ -70,11 +70,11 @@ final class StoringNode implements Work.Node {
     }
 
     private StoredPhoto upload(Photo photo) {
-        length("name", photo.name(), 1, NAME_CHARACTERS_MOST);
-        if (photo.content().length > PHOTO_BYTES_MOST) {
+        length("name", photo.name(), 1, MAX_NAME_CHARACTERS);
+        if (photo.content().length > MAX_PHOTO_BYTES) {
             throw new CallException(
                     Code.TOO_LARGE,
-                    "content: " + photo.content().length + " bytes (expected: at most " + PHOTO_BYTES_MOST + ")");
+                    "content: " + photo.content().length + " bytes (expected: at most " + MAX_PHOTO_BYTES + ")");
         }
         postgres.keep(photo);
         return new StoredPhoto(photo.name(), photo.content().length, Contents.sha256(photo.content()));
@@ -90,12 +90,12 @@ final class StoringNode implements Work.Node {
         if (!id.toString().equals(entry.id())) {
             throw new CallException(Code.INVALID, "id: " + entry.id() + " (expected: " + id + ")");
         }
-        length("title", entry.title(), 1, TITLE_CHARACTERS_MOST);
-        length("author", entry.author(), 1, AUTHOR_CHARACTERS_MOST);
-        if (entry.body().length() > BODY_CHARACTERS_MOST) {
+        length("title", entry.title(), 1, MAX_TITLE_CHARACTERS);
+        length("author", entry.author(), 1, MAX_AUTHOR_CHARACTERS);
+        if (entry.body().length() > MAX_BODY_CHARACTERS) {
             throw new CallException(
                     Code.TOO_LARGE,
-                    "body: " + entry.body().length() + " characters (expected: at most " + BODY_CHARACTERS_MOST + ")");
+                    "body: " + entry.body().length() + " characters (expected: at most " + MAX_BODY_CHARACTERS + ")");
         }
         for (String text : new String[] {entry.title(), entry.author(), entry.body()}) {
             noNul(text);
