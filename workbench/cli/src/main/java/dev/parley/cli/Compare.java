@@ -32,7 +32,7 @@ import picocli.CommandLine.Spec;
         },
         footer = {
             "",
-            "Example: parley compare --technologies rest,grpc,rpcx --topology line:5 --messages text:1000,types:100 --clients 1,16 --quick"
+            "Example: parley compare --technologies rest,grpc,rpcx --messages types:100 --clients 1,16 --quick"
         })
 final class Compare implements Callable<Integer> {
     /**
@@ -97,8 +97,9 @@ final class Compare implements Callable<Integer> {
     @Option(
             names = "--quick",
             description =
-                    "Two restarts and windows of 5 s: ratios without a verdict, which takes three; three technologies"
-                            + " take under five minutes, all of them twenty.")
+                    "Two restarts and windows of 5 s: ratios without a verdict, which takes three restarts. With the"
+                            + " default topology, message and clients REST, gRPC and RPCX take up to five minutes, and all"
+                            + " technologies about twenty; with more, services may stay cold.")
     private boolean isQuick;
 
     @Option(

@@ -49,9 +49,6 @@ final class Deployment implements AutoCloseable {
     /** Calls that take long are counted over fewer: theirs are the messages beside which headers weigh nothing. */
     private static final int MIN_COUNTED_CALLS = 4;
 
-    /** How call logs name a window that was measured again: the trial's number and this. */
-    static final String AGAIN = " again";
-
     private static final Duration COUNTING = Duration.ofSeconds(1);
 
     /** Right answers in a row after which services are taken to be done with what went before. */
@@ -316,7 +313,13 @@ final class Deployment implements AutoCloseable {
     void rehearse() throws InterruptedException {
         if (boot.rehearsal().isPositive()) {
             for (TrialSpec trial : boot.trials()) {
-                bytes(trial);
+                try {
+                    bytes(trial);
+                } catch (LabException atItsOwnTrial) {
+                    // It is tried again before that trial, which fails where it fails again, and no other with it.
+                    listener.note(
+                            "bytes of " + trial.message() + " were not counted yet: " + atItsOwnTrial.getMessage());
+                }
             }
         }
         rehearsal.of(boot.trials().stream().map(TrialSpec::message).distinct().toList());
@@ -370,39 +373,16 @@ final class Deployment implements AutoCloseable {
                 .findFirst();
     }
 
-    /**
-     * Carries out one trial. A window that shows that services were not warm has been a rehearsal: where there is time
-     * for it, one more follows and is the trial's.
-     */
+    /** Carries out one trial. */
     Measured run(TrialSpec trial) throws InterruptedException {
         settle();
         List<FigureRow> bytes = bytes(trial);
         rehearsal.before(trial);
         settle();
-        long beganNs = System.nanoTime();
-        Measured measured = measure(trial, "");
-        long tookNs = System.nanoTime() - beganNs;
-        boolean isAgain = isColdAlone(measured.trial()) && rehearsal.hasTimeFor(tookNs);
-        if (isAgain) {
-            listener.note("trial " + (trial.id() + 1) + " is measured again, its first window was a rehearsal: "
-                    + String.join("; ", measured.trial().voidReasons()));
-            rehearsal.took(tookNs);
-            settle();
-            measured = measure(trial, AGAIN);
-        }
+        Measured measured =
+                measure(trial, Integer.toString(trial.id()), progress -> listener.progress(trial, progress));
         measured.figures().addAll(bytes);
-        measured.figures().add(new FigureRow(trial.id(), Metric.MEASURED_BEFORE, FigureRow.SYSTEM, isAgain ? 1 : 0));
         return measured;
-    }
-
-    /** Whether nothing else speaks against a trial than that its services are not shown to have been warm. */
-    private static boolean isColdAlone(TrialRow trial) {
-        return !trial.voidReasons().isEmpty() && trial.voidReasons().stream().allMatch(TrialRow::isOfWarmth);
-    }
-
-    /** @param again what the window is called by in the call logs, beside the trial's number */
-    private Measured measure(TrialSpec trial, String again) throws InterruptedException {
-        return measure(trial, trial.id() + again, progress -> listener.progress(trial, progress));
     }
 
     /** @param name of the window in the call logs */

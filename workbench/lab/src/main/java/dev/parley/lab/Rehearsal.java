@@ -161,21 +161,6 @@ final class Rehearsal {
         return warm(trial.message(), standIn(trial.load()), 0, most);
     }
 
-    /**
-     * Whether as much time is left, and besides what shows at each other cell that services are warm.
-     *
-     * @param ns that a window took which is to be measured again
-     */
-    boolean hasTimeFor(long ns) {
-        return isAsked && ns <= leftNs - slice.toNanos() * inARow * cellsLeft;
-    }
-
-    /** Services were under a trial's own load for so long, and what was measured does not count. */
-    void took(long ns) {
-        spentNs += ns;
-        leftNs = Math.max(0, leftNs - ns);
-    }
-
     /** The load that is rehearsed for one that is measured. */
     static Load standIn(Load load) {
         return switch (load) {
@@ -197,7 +182,9 @@ final class Rehearsal {
         }
         long beganNs = stage.nowNs();
         boolean isWarm = untilWarm(message, load, beganNs, leastNs, mostNs);
-        took(stage.nowNs() - beganNs);
+        long tookNs = stage.nowNs() - beganNs;
+        spentNs += tookNs;
+        leftNs = Math.max(0, leftNs - tookNs);
         return isWarm;
     }
 

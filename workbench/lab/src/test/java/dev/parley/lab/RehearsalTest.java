@@ -130,26 +130,6 @@ class RehearsalTest {
     }
 
     @Test
-    void aWindowThatWasColdIsOfTheRehearsalsTime() throws InterruptedException {
-        Played played = new Played(slice(3, 1));
-        Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ofSeconds(20), 3);
-        assertThat(rehearsal.before(trial(TEXT, new Load.Closed(1)))).isTrue();
-        // 1.5 s were taken, and two other cells keep 1.5 s each.
-        assertThat(rehearsal.hasTimeFor(Duration.ofMillis(15_500).toNanos())).isTrue();
-        assertThat(rehearsal.hasTimeFor(Duration.ofMillis(15_501).toNanos())).isFalse();
-        rehearsal.took(Duration.ofSeconds(10).toNanos());
-        assertThat(rehearsal.spent()).isEqualTo(Duration.ofMillis(11_500));
-        assertThat(rehearsal.hasTimeFor(Duration.ofMillis(5_500).toNanos())).isTrue();
-        assertThat(rehearsal.hasTimeFor(Duration.ofMillis(5_501).toNanos())).isFalse();
-    }
-
-    @Test
-    void whatIsNotRehearsedIsNotMeasuredAgain() {
-        Rehearsal none = new Rehearsal(new Played(slice(3, 1)), Duration.ZERO, Duration.ZERO, 1);
-        assertThat(none.hasTimeFor(0)).isFalse();
-    }
-
-    @Test
     void aSliceWithoutAReplyAmongTheLastIsNotLevel() throws InterruptedException {
         List<Rehearsal.Slice> slices = new ArrayList<>(Collections.nCopies(20, slice(3, 5)));
         slices.set(18, mute());

@@ -78,11 +78,6 @@ public enum Metric {
             Better.NEITHER,
             "time for which services had been under load since their boot when a trial's own warm-up began; 0: none was"
                     + " asked for"),
-    MEASURED_BEFORE(
-            "windows",
-            Better.NEITHER,
-            "windows of the trial that were measured before the one that is kept: they showed that services were not warm"
-                    + " yet, and count as rehearsal"),
     REQUESTS_SERVED(
             "requests",
             Better.NEITHER,

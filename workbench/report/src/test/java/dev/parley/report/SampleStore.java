@@ -335,7 +335,6 @@ final class SampleStore {
                 new FigureRow(id, Metric.REPLIES_COUNTED, "generator", 4_000),
                 new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31),
                 new FigureRow(id, Metric.GENERATOR_COMPILING, "generator", 2),
-                new FigureRow(id, Metric.MEASURED_BEFORE, FigureRow.SYSTEM, 0),
                 new FigureRow(id, Metric.GENERATOR_CEILING, "generator", 60_000)));
         for (int m = 1; m <= 5; m++) {
             figures.add(new FigureRow(id, Metric.CPU_SHARE, "m" + m, 18 + m + random.nextDouble()));
