@@ -170,10 +170,14 @@ class Store:
         shares = [v for subject, v in self.measured[trial["trial_id"], "compiling_share"] if subject == "system"]
         kinds = {"unknown"} if not shares else {"cold"} if max(shares) > MAX_COMPILING else set()
         if re.match(r"(closed|open):", trial["load"]):
-            kinds |= fall(*self.halves(trial))
+            kinds |= fall(*self.halves(trial), self.rehearsed_ns(trial))
             if any(v > MAX_GENERATOR_COMPILING for _, v in self.measured[trial["trial_id"], "generator_compiling"]):
                 kinds.add("cold")
         return kinds
+
+    def rehearsed_ns(self, trial):
+        """The median that services had reached before the window, or 0."""
+        return max((v * 1e6 for _, v in self.measured[trial["trial_id"], "rehearsed_median"]), default=0)
 
     def is_cold_start(self, trial):
         """Whether the study asks how services begin: nothing rehearsed, nothing warmed up, a number of requests that is the same for all."""
@@ -209,8 +213,10 @@ class Store:
         return own[0][1] if own else trial["window_ns"] / 1e9
 
 
-def fall(first, second):
+def fall(first, second, rehearsed_ns=0):
     """{cold}, {unknown} or nothing: whether the median still fell from one half of a window to the other."""
+    if rehearsed_ns > 0 and second and percentile(second, 50) >= rehearsed_ns * (1 - MAX_FALL):
+        return set()
     if min(sum(first.values()), sum(second.values())) >= ENOUGH_SAMPLES:
         return {"cold"} if percentile(second, 50) < percentile(first, 50) * (1 - MAX_FALL) else set()
     early, late = median_interval(first), median_interval(second)

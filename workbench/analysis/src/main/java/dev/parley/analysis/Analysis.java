@@ -221,6 +221,7 @@ public final class Analysis {
                     HOP_P99,
                     COMPILING_SHARE,
                     REHEARSAL_TIME,
+                    REHEARSED_MEDIAN,
                     REQUESTS_SERVED,
                     REQUESTS_SENT,
                     REPLIES_COUNTED,
@@ -340,7 +341,7 @@ public final class Analysis {
                     THROUGHPUT,
                     SUCCESS_SHARE -> "client";
             case HOP_MEAN, HOP_MEDIAN, HOP_P99, WIRE_OUT, WIRE_BACK, PAYLOAD_OUT, PAYLOAD_BACK -> "hop";
-            case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE, REHEARSAL_TIME -> FigureRow.SYSTEM;
+            case CPU_SHARE, CPU_PER_REQUEST, COMPILING_SHARE, REHEARSAL_TIME, REHEARSED_MEDIAN -> FigureRow.SYSTEM;
             case MEMORY_AFTER_BOOT, MEMORY_AFTER_LOAD, INSTALLED_SIZE, BOOT_TIME, REQUESTS_SERVED -> "service";
             case BROKER_CPU_PER_REQUEST, BROKER_MEMORY -> FigureRow.BROKER;
             case DATABASE_CPU_PER_REQUEST, DATABASE_MEMORY -> FigureRow.DATABASES;

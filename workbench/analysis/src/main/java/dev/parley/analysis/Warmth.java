@@ -92,7 +92,7 @@ public final class Warmth {
                             f.value(),
                             MAX_GENERATOR_COMPILING)));
             halves(seconds, histograms)
-                    .map(Halves::reason)
+                    .map(halves -> halves.reason(rehearsedNs(figures)))
                     .orElse(Optional.of(NOT_HALVED))
                     .ifPresent(reasons::add);
         }
@@ -131,6 +131,15 @@ public final class Warmth {
         return after < before * (1 - MAX_FALL);
     }
 
+    /** What the services had reached before the window, under its load; 0 where it is not known. */
+    private static double rehearsedNs(List<FigureRow> figures) {
+        return figures.stream()
+                .filter(f -> f.metric() == Metric.REHEARSED_MEDIAN)
+                .mapToDouble(f -> f.value() * 1e6)
+                .findFirst()
+                .orElse(0);
+    }
+
     private static Optional<Halves> halves(List<SecondRow> seconds, List<HistogramRow> histograms) {
         Distribution first = times(histograms, HistogramRow.Kind.FIRST_HALF);
         Distribution second = times(histograms, HistogramRow.Kind.SECOND_HALF);
@@ -158,10 +167,18 @@ public final class Warmth {
 
     /** Response times of the two halves of one window. */
     private record Halves(Distribution first, Distribution second) {
-        /** Why they do not show that latency was level; empty where they do. */
-        Optional<String> reason() {
+        /**
+         * Why they do not show that latency was level; empty where they do.
+         *
+         * @param rehearsedNs what the services had reached before: a window that ends no lower began slowly for
+         *     another cause than services that grow faster; 0 where it is not known
+         */
+        Optional<String> reason(double rehearsedNs) {
             double before = first.percentileNs(50);
             double after = second.percentileNs(50);
+            if (rehearsedNs > 0 && !second.isEmpty() && !falls(rehearsedNs, after)) {
+                return Optional.empty();
+            }
             if (first.total() >= ENOUGH_SAMPLES && second.total() >= ENOUGH_SAMPLES) {
                 return falls(before, after) ? Optional.of(stillFell(before, after)) : Optional.empty();
             }

@@ -95,6 +95,23 @@ class WarmthTest {
                 .containsExactly("cold: compilers took 61.0 % of the services' processor time (at most 10 %)");
     }
 
+    /** Of gRPC, a late step of the compilers, and of one client of RPCX, whose first half was disturbed. */
+    @Test
+    void aWindowThatEndsWhereTheRehearsalEndedIsLevel() {
+        List<FigureRow> figures = new ArrayList<>(compiling(3));
+        figures.add(new FigureRow(0, Metric.REHEARSED_MEDIAN, FigureRow.SYSTEM, 1));
+        assertThat(reasons(CLOSED, seconds(500, 1_200, 900), figures)).isEmpty();
+        assertThat(reasons(CLOSED, seconds(500, 1_200, 890), figures))
+                .containsExactly(
+                        "cold: latency still fell, by 26 % from the window's first half to its second (at most 10 %)");
+        assertThat(reasons(CLOSED, seconds(500, 900, 850), figures))
+                .as("fell by less within the window")
+                .isEmpty();
+        assertThat(reasons(CLOSED, seconds(40, 1_200, 1_000), figures))
+                .as("few requests, which end no lower")
+                .isEmpty();
+    }
+
     /** A generator that compiles takes the processor from the services that it measures. */
     @Test
     void theGeneratorsCompilersMayTakeATenthOfACoreUnderASteadyLoad() {

@@ -432,6 +432,7 @@ final class Deployment implements AutoCloseable {
                             && !trial.load().isOpen()) {
                         probe.end();
                     }
+                    probe.lookAtCompilers();
                     progressed.accept(progress);
                 }
                 case Event.Second s ->
@@ -481,6 +482,10 @@ final class Deployment implements AutoCloseable {
                             Metric.REHEARSAL_TIME,
                             FigureRow.SYSTEM,
                             rehearsal.spent().toNanos() / 1e9));
+                    rehearsal
+                            .reachedMs(trial)
+                            .ifPresent(ms -> figures.add(
+                                    new FigureRow(trial.id(), Metric.REHEARSED_MEDIAN, FigureRow.SYSTEM, ms)));
                     reasons.addAll(Warmth.reasons(trial, seconds, histograms, figures));
                     TrialRow row = new TrialRow(
                             trial, TrialRow.State.FINISHED, startedAt, Instant.now(), reasons, finished.firstFailure());
@@ -583,6 +588,15 @@ final class Deployment implements AutoCloseable {
             generatorBefore = new ProcessorUse(0, generator.compilersNs());
             broker.ifPresent(Broker.WindowProbe::begin);
             databases.begin();
+        }
+
+        /**
+         * A compiler's thread that begins and ends between two looks is never seen, and its time would be taken for the
+         * service's own.
+         */
+        void lookAtCompilers() {
+            services.forEach(s -> s.probe().compilersCpuNs());
+            generator.compilersNs();
         }
 
         private static ProcessorUse used(ServiceProcess service) {

@@ -6,8 +6,10 @@ import dev.parley.model.MessageSpec;
 import dev.parley.model.TrialSpec;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.Set;
 
@@ -60,7 +62,7 @@ final class Rehearsal {
     private final int inARow;
     private final long leastNs;
     private final boolean isAsked;
-    private final Set<Played> played = new HashSet<>();
+    private final Map<Played, List<Slice>> played = new HashMap<>();
     private final Set<Played> warm = new HashSet<>();
     private long spentNs;
     private long leftNs;
@@ -161,6 +163,19 @@ final class Rehearsal {
         return warm(trial.message(), standIn(trial.load()), 0, most);
     }
 
+    /**
+     * The lowest median among the last quarter of the slices of a trial's message and load, three at least, in
+     * milliseconds: what its services had reached before its window. Empty where none had a reply.
+     */
+    OptionalDouble reachedMs(TrialSpec trial) {
+        List<Slice> all = played.getOrDefault(new Played(trial.message(), standIn(trial.load())), List.of());
+        int length = Math.min(all.size(), Math.max(QUIET_IN_A_ROW, Math.ceilDiv(all.size(), LEVEL_PART)));
+        return all.subList(all.size() - length, all.size()).stream()
+                .filter(Slice::hasReplies)
+                .mapToDouble(Slice::medianMs)
+                .min();
+    }
+
     /** The load that is rehearsed for one that is measured. */
     static Load standIn(Load load) {
         return switch (load) {
@@ -192,7 +207,8 @@ final class Rehearsal {
             throws InterruptedException {
         // What the criterion needs is played once for each message and load, however little time a scale gives.
         Played own = new Played(message, load);
-        int needed = played.add(own) ? inARow : 0;
+        int needed = played.containsKey(own) ? 0 : inARow;
+        List<Slice> before = played.computeIfAbsent(own, _ -> new ArrayList<>());
         int wanted = warm.contains(own) ? 1 : inARow;
         int quiet = 0;
         double highest = Double.NaN;
@@ -200,6 +216,7 @@ final class Rehearsal {
         for (int i = 0; i < needed || isTimeFor(slice, beganNs, mostNs); i++) {
             Slice shown = stage.play(message, load, slice);
             all.add(shown);
+            before.add(shown);
             boolean isQuiet = shown.isQuiet() && !Warmth.falls(highest, shown.medianMs());
             quiet = isQuiet ? quiet + 1 : 0;
             if (quiet >= wanted && isLevelAtTheEnd(all) && stage.nowNs() - beganNs >= leastNs) {

@@ -129,6 +129,7 @@ class LabTest {
                                 Metric.CPU_PER_REQUEST,
                                 Metric.COMPILING_SHARE,
                                 Metric.REHEARSAL_TIME,
+                                Metric.REHEARSED_MEDIAN,
                                 Metric.MEMORY_AFTER_LOAD,
                                 Metric.GENERATOR_CPU,
                                 Metric.GENERATOR_COMPILING,

@@ -129,6 +129,23 @@ class RehearsalTest {
         assertThat(played.loads).hasSize(7);
     }
 
+    /** What services reached is the lowest of the last quarter, of all that was played under the trial's load. */
+    @Test
+    void whatWasReachedIsTheLowestOfTheLastQuarter() throws InterruptedException {
+        List<Rehearsal.Slice> slices = new ArrayList<>(List.of(slice(60, 1)));
+        slices.addAll(Collections.nCopies(12, slice(60, 5)));
+        slices.add(slice(2, 4.8));
+        slices.add(slice(2, 5.2));
+        slices.add(slice(2, 5));
+        Played played = new Played(slices.toArray(Rehearsal.Slice[]::new));
+        Rehearsal rehearsal = new Rehearsal(played, Duration.ZERO, Duration.ofMinutes(5), 1);
+        assertThat(rehearsal.reachedMs(trial(TEXT, new Load.Closed(16)))).isEmpty();
+        rehearsal.of(List.of(TEXT));
+        assertThat(rehearsal.reachedMs(trial(TEXT, new Load.Closed(16)))).hasValue(4.8);
+        assertThat(rehearsal.reachedMs(trial(TEXT, Load.parse("burst:100:10")))).hasValue(4.8);
+        assertThat(rehearsal.reachedMs(trial(TEXT, new Load.Closed(1)))).isEmpty();
+    }
+
     @Test
     void aSliceWithoutAReplyAmongTheLastIsNotLevel() throws InterruptedException {
         List<Rehearsal.Slice> slices = new ArrayList<>(Collections.nCopies(20, slice(3, 5)));

@@ -6,6 +6,8 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Processor time of this process, its just-in-time compilers left out where the system tells them apart: they are busy in a generator's first
@@ -17,6 +19,13 @@ final class OwnCpu {
 
     private static final Path THREADS = Path.of("/proc/self/task");
 
+    /**
+     * Processor time of each compiler thread in ticks, as last seen, by its id. HotSpot ends compiler threads that have
+     * nothing to do: a sum of the living ones would fall by all that an ended one took, and that would be said to be
+     * the generator's own.
+     */
+    private static final Map<String, Long> SEEN_TICKS = new ConcurrentHashMap<>();
+
     private OwnCpu() {}
 
     static long ns() {
@@ -27,18 +36,21 @@ final class OwnCpu {
     }
 
     private static long compilersNs() {
-        long ticks = 0;
         if (!Files.isDirectory(THREADS)) {
             return 0;
         }
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(THREADS)) {
             for (Path thread : threads) {
-                ticks += compilerTicks(thread);
+                long ticks = compilerTicks(thread);
+                if (ticks > 0) {
+                    SEEN_TICKS.merge(String.valueOf(thread.getFileName()), ticks, Math::max);
+                }
             }
         } catch (IOException unreadable) {
             return 0;
         }
-        return ticks * NANOS_A_TICK;
+        return NANOS_A_TICK
+                * SEEN_TICKS.values().stream().mapToLong(Long::longValue).sum();
     }
 
     private static long compilerTicks(Path thread) {

@@ -78,6 +78,10 @@ public enum Metric {
             Better.NEITHER,
             "time for which services had been under load since their boot when a trial's own warm-up began; 0: none was"
                     + " asked for"),
+    REHEARSED_MEDIAN(
+            "ms",
+            Better.NEITHER,
+            "lowest median response time among the last quarter of the rehearsal's slices under the trial's own load"),
     REQUESTS_SERVED(
             "requests",
             Better.NEITHER,

@@ -335,6 +335,7 @@ final class SampleStore {
                 new FigureRow(id, Metric.REPLIES_COUNTED, "generator", 4_000),
                 new FigureRow(id, Metric.GENERATOR_CPU, "generator", 31),
                 new FigureRow(id, Metric.GENERATOR_COMPILING, "generator", 2),
+                new FigureRow(id, Metric.REHEARSED_MEDIAN, FigureRow.SYSTEM, 0.5),
                 new FigureRow(id, Metric.GENERATOR_CEILING, "generator", 60_000)));
         for (int m = 1; m <= 5; m++) {
             figures.add(new FigureRow(id, Metric.CPU_SHARE, "m" + m, 18 + m + random.nextDouble()));
