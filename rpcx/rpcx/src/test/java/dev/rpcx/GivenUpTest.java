@@ -138,8 +138,8 @@ class GivenUpTest {
         }
         await().until(() -> connection().isQueueEmpty());
         // the loop may just be writing what it took from the callers; what the socket does not take stays
-        await().untilAsserted(() -> assertThat(client.core().ledger().held(Resource.QUEUE_BYTES))
-                .isLessThan(20 * text.length()));
+        await().untilAsserted(() ->
+                assertThat(client.core().ledger().held(Resource.QUEUE_BYTES)).isLessThan(20 * text.length()));
         assertThat(client.core().ledger().held(Resource.REQUEST_BYTES)).isGreaterThan(200 * text.length());
         for (int i = 0; i < many; i++) {
             peer.reply(peer.read(Wire.REQUEST).id(), "got");
