@@ -215,7 +215,11 @@ class Store:
 
 def fall(first, second, rehearsed_ns=0):
     """{cold}, {unknown} or nothing: whether the median still fell from one half of a window to the other."""
-    if rehearsed_ns > 0 and second and percentile(second, 50) >= rehearsed_ns * (1 - MAX_FALL):
+    if sum(second.values()) >= ENOUGH_SAMPLES:
+        end = percentile(second, 50)
+    else:
+        end = (median_interval(second) or (0, 0))[0]
+    if rehearsed_ns > 0 and end >= rehearsed_ns * (1 - MAX_FALL):
         return set()
     if min(sum(first.values()), sum(second.values())) >= ENOUGH_SAMPLES:
         return {"cold"} if percentile(second, 50) < percentile(first, 50) * (1 - MAX_FALL) else set()

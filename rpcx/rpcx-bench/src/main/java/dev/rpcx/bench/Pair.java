@@ -25,7 +25,7 @@ final class Pair implements AutoCloseable {
     private final int port;
     private final double bootMs;
     private final double serverMb;
-    /** Of the server and of the client. */
+    /** Probes of the server's and of the client's process, in this order. */
     private final List<ProcessProbe> probes;
 
     private static final class Child {

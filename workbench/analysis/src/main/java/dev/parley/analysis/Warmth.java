@@ -176,7 +176,7 @@ public final class Warmth {
         Optional<String> reason(double rehearsedNs) {
             double before = first.percentileNs(50);
             double after = second.percentileNs(50);
-            if (rehearsedNs > 0 && !second.isEmpty() && !falls(rehearsedNs, after)) {
+            if (endsNoLowerThan(rehearsedNs)) {
                 return Optional.empty();
             }
             if (first.total() >= ENOUGH_SAMPLES && second.total() >= ENOUGH_SAMPLES) {
@@ -198,6 +198,16 @@ public final class Warmth {
                     TrialRow.UNKNOWN,
                     first.total(),
                     second.total()));
+        }
+
+        /** Of few requests the lower end of the median's interval tells, and of fewer than it takes nothing. */
+        private boolean endsNoLowerThan(double rehearsedNs) {
+            OptionalDouble end = second.total() >= ENOUGH_SAMPLES
+                    ? OptionalDouble.of(second.percentileNs(50))
+                    : Interval.ofMedian(second).stream()
+                            .mapToDouble(Interval::low)
+                            .findFirst();
+            return rehearsedNs > 0 && end.isPresent() && !falls(rehearsedNs, end.getAsDouble());
         }
 
         private static String stillFell(double before, double after) {

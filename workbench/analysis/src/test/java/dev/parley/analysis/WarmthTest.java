@@ -110,6 +110,10 @@ class WarmthTest {
         assertThat(reasons(CLOSED, seconds(40, 1_200, 1_000), figures))
                 .as("few requests, which end no lower")
                 .isEmpty();
+        assertThat(reasons(CLOSED, seconds(7, 1_200, 1_000), figures))
+                .as("too few for an interval of their median")
+                .containsExactly(
+                        "unknown: 7 and 7 requests in the halves of the window do not tell whether latency still fell");
     }
 
     /** A generator that compiles takes the processor from the services that it measures. */

@@ -98,8 +98,8 @@ final class Compare implements Callable<Integer> {
             names = "--quick",
             description =
                     "Two restarts and windows of 5 s: ratios without a verdict, which takes three restarts. With the"
-                            + " default topology, message and clients REST, gRPC and RPCX take up to five minutes, and all"
-                            + " technologies about twenty; with more, services may stay cold.")
+                            + " default topology, message and clients REST, gRPC and RPCX take up to five minutes,"
+                            + " and all technologies about twenty; with more, services may stay cold.")
     private boolean isQuick;
 
     @Option(

@@ -40,8 +40,8 @@ final class Rehearsal {
     static final int SHORT_IN_A_ROW = 2;
 
     /**
-     * The last of this many equal parts of the slices that were played has to be level as a whole: what takes long to become level has
-     * pauses on its way that are longer too.
+     * The last of this many equal parts of the slices that were played has to be level as a whole: what takes long to
+     * become level has pauses on its way that are longer too.
      */
     private static final int LEVEL_PART = 4;
 

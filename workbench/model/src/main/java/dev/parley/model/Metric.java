@@ -95,7 +95,8 @@ public enum Metric {
     GENERATOR_COMPILING(
             "%",
             Better.NEITHER,
-            "processor time of the load generator's just-in-time compilers in percent of one core: high while it still warms up"),
+            "processor time of the load generator's just-in-time compilers in percent of one core: high while it still"
+                    + " warms up"),
     GENERATOR_LATENESS_P99("ms", Better.NEITHER, "99th percentile of actual minus intended send time"),
     GENERATOR_CEILING(
             "1/s",
