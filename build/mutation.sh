@@ -50,8 +50,8 @@ keys      codec.KeyHashes*                                           codec.KeyHa
 PARTS
 }
 
-# names with the package before each
-qualified() { sed 's/[^,][^,]*/dev.rpcx.&/g' <<<"$1"; }
+# names with the packages before each; the second dot keeps names apart of which one is the end of another
+qualified() { sed 's/[^,][^,]*/dev.rpcx.&,dev.rpcx.*.&/g' <<<"$1"; }
 
 mvn -B -ntp -q -pl rpcx/rpcx test-compile
 parts | while read -r name classes tests; do

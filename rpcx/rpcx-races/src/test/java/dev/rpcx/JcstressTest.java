@@ -2,6 +2,13 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.call.CreditRace;
+import dev.rpcx.internal.call.SerialRace;
+import dev.rpcx.internal.client.SlotsRace;
+import dev.rpcx.internal.io.WriteTurnRace;
+import dev.rpcx.internal.ledger.LedgerRace;
+import dev.rpcx.internal.server.AdmissionRace;
+import dev.rpcx.internal.wire.OutboxRace;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -36,7 +43,7 @@ class JcstressTest {
             SlotsRace.class,
             WriteTurnRace.class);
 
-    private static final Pattern TRIED = Pattern.compile("\\[(\\w+)] dev\\.rpcx\\.(\\w+)");
+    private static final Pattern TRIED = Pattern.compile("\\[(\\w+)] dev\\.rpcx\\.(?:\\w+\\.)*([A-Z]\\w*)");
     private static final Pattern SAMPLES = Pattern.compile(" +([0-9,]+) +[<>]?[0-9.]+% +(\\w+)");
 
     private static final String ALL_TOGETHER = "Results across all configurations";

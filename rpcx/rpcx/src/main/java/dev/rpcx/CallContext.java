@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.call.CurrentCall;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.Optional;

@@ -1,5 +1,8 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.WatchedStream;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.Objects;

@@ -1,5 +1,11 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.client.ClientCore;
+import dev.rpcx.internal.client.ClientProxy;
+import dev.rpcx.internal.client.ClientSettings;
+import dev.rpcx.internal.discovery.EndpointsFixed;
+import dev.rpcx.internal.io.Platform;
 import dev.rpcx.testing.Faults;
 import java.time.Duration;
 import java.util.ArrayList;

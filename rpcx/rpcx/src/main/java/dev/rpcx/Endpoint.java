@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
+
 /**
  * One instance of a service.
  *

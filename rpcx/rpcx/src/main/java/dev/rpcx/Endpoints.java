@@ -1,5 +1,9 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.discovery.DnsQuestion;
+import dev.rpcx.internal.discovery.EndpointsDns;
+import dev.rpcx.internal.discovery.EndpointsFixed;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;

@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.CallbackFailures;
+import dev.rpcx.internal.Given;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 

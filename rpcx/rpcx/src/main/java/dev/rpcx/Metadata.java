@@ -1,5 +1,8 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.FrozenMap;
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.ThrowableText;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Supplier;

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 

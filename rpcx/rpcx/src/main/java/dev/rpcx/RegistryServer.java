@@ -1,6 +1,22 @@
 package dev.rpcx;
 
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.Chain;
+import dev.rpcx.internal.call.ClassicParameter;
+import dev.rpcx.internal.call.MethodShape;
+import dev.rpcx.internal.call.Names;
+import dev.rpcx.internal.call.PublishedMethod;
+import dev.rpcx.internal.call.Streams;
+import dev.rpcx.internal.client.ClientProxy;
+import dev.rpcx.internal.ledger.AddressGroups;
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.PackageScan;
+import dev.rpcx.internal.server.ServerMethod;
+import dev.rpcx.internal.server.ServiceIndex;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Wire;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;

@@ -1,5 +1,13 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.ledger.AddressGroups;
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.ServerCore;
+import dev.rpcx.internal.server.ServerMethod;
+import dev.rpcx.internal.server.ServerPlatform;
+import dev.rpcx.internal.server.ServerSettings;
+import dev.rpcx.internal.wire.Wire;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

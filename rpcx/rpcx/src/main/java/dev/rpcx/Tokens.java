@@ -1,5 +1,10 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.RateLimitedLog;
+import dev.rpcx.internal.call.Chain;
+import dev.rpcx.internal.call.Token;
+import dev.rpcx.internal.call.UsedTokens;
 import java.security.Principal;
 import java.security.SecureRandom;
 import java.time.Duration;

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Given;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.IdentityHashMap;

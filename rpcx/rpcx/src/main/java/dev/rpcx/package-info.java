@@ -1,21 +1,49 @@
 /**
- * RPCX: remote calls from plain interfaces and records. Plain Protobuf on the wire, two forms of it on one port ({@code rpcx/spec/wire.md}).
+ * RPCX: remote calls from plain interfaces and records. Plain Protobuf on the wire, two forms of it on one port
+ * ({@code rpcx/spec/wire.md}).
  *
- * <p>Starting points: {@link dev.rpcx.RPCXServer} and {@link dev.rpcx.RegistryServer} to publish, {@link dev.rpcx.Server} to serve,
- * {@link dev.rpcx.RPCXClient} and {@link dev.rpcx.Client} to call.
+ * <p>Starting points: {@link dev.rpcx.RPCXServer} and {@link dev.rpcx.RegistryServer} to publish,
+ * {@link dev.rpcx.Server} to serve, {@link dev.rpcx.RPCXClient} and {@link dev.rpcx.Client} to call.
  *
- * <p>The path of a call: {@code ClientProxy} encodes on the caller's thread into its {@code ClientCall}, a slot of the connection;
- * {@code WireConnection} gathers what many callers queued and flushes it once on its event loop; the server's {@code ServerConnection}
- * finds the method by number and runs the handler; the reply goes back the same way and wakes the caller, which decodes it itself.
+ * <p>The package has two layers.
  *
- * <p>Threads: a connection belongs to one event loop. Whatever is not marked as callable from anywhere is touched by that loop only.
+ * <ul>
+ *   <li>Each package below {@code dev.rpcx.internal} is called a room, and may use the <b>vocabulary</b>. That itself
+ *       uses {@code dev.rpcx.internal}, which knows no room, and of the rooms what its static methods need:
+ *       {@code CallContext} uses {@code CurrentCall}, and {@code Endpoints} three classes of
+ *       {@code internal.discovery}.
+ *       <ul>
+ *         <li>On a service: {@link dev.rpcx.RPCXServer} names it, {@link dev.rpcx.Method} publishes a method,
+ *             {@link dev.rpcx.RunOn} says on which kind of thread its handlers run, {@link dev.rpcx.LongPoll} that they
+ *             wait for news.
+ *         <li>On an interface that is called: {@link dev.rpcx.RPCXClient} names the service, {@code Method} gives a
+ *             method its name and time, and allows retries and hedges, {@link dev.rpcx.OneWay} makes a call a notice,
+ *             {@link dev.rpcx.RouteBy} marks the argument that decides which instance is called.
+ *         <li>Where to call: {@link dev.rpcx.Endpoint} is one instance, {@link dev.rpcx.Endpoints} tells which
+ *             instances there are, {@link dev.rpcx.Choice} says how one of them is chosen.
+ *         <li>During a call: {@link dev.rpcx.Interceptor} stands around it, {@link dev.rpcx.Metadata} travels beside
+ *             the arguments, {@link dev.rpcx.CallContext} has the time that is left and the caller,
+ *             {@link dev.rpcx.RPCXFuture} is the result of an asynchronous call, {@link dev.rpcx.RPCXException} says
+ *             why there is none. {@link dev.rpcx.VisibleText} makes the text of strangers safe to print.
+ *       </ul>
+ *   <li>The <b>doors</b> stand above all rooms and put them together; no room knows a door. {@link dev.rpcx.Client} and
+ *       {@link dev.rpcx.Server} check the settings and pass everything on to {@code ClientCore} and {@code ServerCore};
+ *       {@link dev.rpcx.RegistryServer} collects what a server publishes; {@link dev.rpcx.Tls} reads certificates and
+ *       keys; {@link dev.rpcx.Tokens} and {@link dev.rpcx.CallLog} are interceptors, which sign and verify, and log.
+ * </ul>
+ *
+ * <p>The path of a call: a proxy of {@code internal.client} encodes it on the caller's thread into a slot of a
+ * connection; {@code internal.wire} and {@code internal.io} send it; {@code internal.server} admits it, runs the
+ * handler and sends the reply, which wakes the caller; the caller decodes it itself. The comments of these packages
+ * tell it step by step; the comment of {@code dev.rpcx.internal} has the map of all rooms.
+ *
+ * <p>Threads: a connection belongs to one event loop. Whatever is not marked as callable from anywhere is touched by
+ * that loop only.
  *
  * <p>Settings: what is given to a builder, a factory or a method of this API is looked at there. A null for what is not
  * {@code @Nullable} is a {@link java.lang.NullPointerException}, another bad value an
  * {@link java.lang.IllegalArgumentException}; the text names the setting or parameter, the value, and what was
  * expected.
- *
- * <p>Never imports anything but the JDK, Netty's buffers and channels, and {@code dev.rpcx.codec}.
  */
 @NullMarked
 package dev.rpcx;

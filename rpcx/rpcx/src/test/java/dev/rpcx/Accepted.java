@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.io.Loops;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
@@ -9,12 +10,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
 /** A connection to a port of a test's own, whose channel has one handler there, and the peer at its other end. */
-record Accepted<H extends ChannelHandler>(H handler, RawPeer peer) {
+public record Accepted<H extends ChannelHandler>(H handler, RawPeer peer) {
     private static final int PATIENCE_SECONDS = 10;
 
     /** @param makes the handler, once the channel is there */
-    static <H extends ChannelHandler> Accepted<H> by(Loops loops, ServerBootstrap server, Function<Channel, H> makes)
-            throws Exception {
+    public static <H extends ChannelHandler> Accepted<H> by(
+            Loops loops, ServerBootstrap server, Function<Channel, H> makes) throws Exception {
         CompletableFuture<H> accepted = new CompletableFuture<>();
         Channel listening = loops.bind(
                         server.childHandler(new ChannelInitializer<>() {

@@ -2,6 +2,9 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.server.AdmissionLimit;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;

@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.ledger.Ledger;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.time.Duration;
@@ -12,14 +13,14 @@ import java.util.Random;
  * Batches in which two sides act at once, by chance from a seed. {@code -Drpcx.atonce.batches} says how many,
  * {@code -Drpcx.atonce.seed} where the seeds begin.
  */
-final class AtOnce {
+public final class AtOnce {
     private static final long FIRST_SEED = Long.getLong("rpcx.atonce.seed", 1);
     private static final int LONG_FORM = 2_000;
 
     private AtOnce() {}
 
     /** One connection's life. */
-    interface Batch {
+    public interface Batch {
         /** @param how 0 to 3: which end the connection comes to */
         void run(Random chance, int how) throws Exception;
     }
@@ -29,7 +30,7 @@ final class AtOnce {
      *
      * @return how many, and from which seeds
      */
-    static String batches(int shortForm, Batch batch) {
+    public static String batches(int shortForm, Batch batch) {
         int batches = Integer.getInteger("rpcx.atonce.batches", LongForm.of(shortForm, LONG_FORM));
         for (long seed = FIRST_SEED; seed < FIRST_SEED + batches; seed++) {
             try {
@@ -43,7 +44,7 @@ final class AtOnce {
         return batches + " batches (seeds " + FIRST_SEED + " to " + (FIRST_SEED + batches - 1) + ")";
     }
 
-    static ByteBuf frame(int head, int id, int... payload) {
+    public static ByteBuf frame(int head, int id, int... payload) {
         ByteBuf bytes = Unpooled.buffer();
         for (int b : payload) {
             bytes.writeByte(b);

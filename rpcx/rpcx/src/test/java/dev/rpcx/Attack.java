@@ -1,5 +1,9 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.call.Token;
+import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

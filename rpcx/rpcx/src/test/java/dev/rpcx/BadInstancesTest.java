@@ -4,6 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.client.Chooser;
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.client.ClientCluster;
+import dev.rpcx.internal.client.RefusalBudget;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;

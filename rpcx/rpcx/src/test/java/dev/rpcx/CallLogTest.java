@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
+import dev.rpcx.internal.call.CallInvocation;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -37,9 +38,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is written of a call, through the JDK's own logging. */
 @Timeout(60)
-class CallLogTest {
+public class CallLogTest {
     @RPCXServer("greeter")
-    static final class Greetings {
+    public static final class Greetings {
         @Method
         String hello(String name) {
             return "Hello " + name;
@@ -53,7 +54,7 @@ class CallLogTest {
     }
 
     @RPCXServer("counter")
-    static final class Counting {
+    public static final class Counting {
         @Method
         Flow.Publisher<Integer> count(int most) {
             return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
@@ -78,7 +79,7 @@ class CallLogTest {
     }
 
     @RPCXClient(remoteServerName = "counter")
-    interface Counter {
+    public interface Counter {
         Flow.Publisher<Integer> count(int most);
     }
 
@@ -118,15 +119,15 @@ class CallLogTest {
     }
 
     @RPCXClient(remoteServerName = "greeter")
-    interface Greeter {
+    public interface Greeter {
         String hello(String name);
 
         String later(String name);
     }
 
     /** What has been logged. */
-    static final class Lines extends Handler {
-        final List<String> lines = new CopyOnWriteArrayList<>();
+    public static final class Lines extends Handler {
+        public final List<String> lines = new CopyOnWriteArrayList<>();
 
         @Override
         public void publish(LogRecord record) {
@@ -365,8 +366,8 @@ class CallLogTest {
     }
 
     @RPCXServer("leaver")
-    static final class Leaving {
-        final CountDownLatch begun = new CountDownLatch(1);
+    public static final class Leaving {
+        public final CountDownLatch begun = new CountDownLatch(1);
 
         @Method
         String waits() throws InterruptedException {
@@ -382,7 +383,7 @@ class CallLogTest {
     }
 
     @RPCXClient(remoteServerName = "leaver")
-    interface Leaver {
+    public interface Leaver {
         RPCXFuture<String> waits();
 
         String givesUp();
@@ -412,8 +413,8 @@ class CallLogTest {
 
     /** Streams that end otherwise than their publishers say. */
     @RPCXServer("odd")
-    static final class Odd {
-        final CountDownLatch begun = new CountDownLatch(1);
+    public static final class Odd {
+        public final CountDownLatch begun = new CountDownLatch(1);
 
         @Method
         Flow.Publisher<String> stream(String how) {
@@ -480,7 +481,7 @@ class CallLogTest {
     }
 
     @RPCXClient(remoteServerName = "odd")
-    interface OddClient {
+    public interface OddClient {
         Flow.Publisher<String> stream(String how);
     }
 
@@ -599,7 +600,7 @@ class CallLogTest {
     /** Results that are null, with and without a type that has one. */
     @RPCXServer("nothing")
     @SuppressWarnings("NullAway")
-    static final class Nothing {
+    public static final class Nothing {
         @Method
         String text() {
             return null;
@@ -650,7 +651,7 @@ class CallLogTest {
     }
 
     @RPCXClient(remoteServerName = "nothing")
-    interface NothingClient {
+    public interface NothingClient {
         RPCXFuture<String> text();
 
         RPCXFuture<String> noStage();
@@ -670,7 +671,7 @@ class CallLogTest {
     }
 
     @RPCXClient(remoteServerName = "nothing")
-    interface NoStreamClient {
+    public interface NoStreamClient {
         Flow.Publisher<String> stream();
     }
 

@@ -3,6 +3,16 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.call.CallInvocation;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.server.CallThreads;
+import dev.rpcx.internal.server.ConnectionThreads;
+import dev.rpcx.internal.server.HandledContext;
+import dev.rpcx.internal.server.LostCalls;
+import dev.rpcx.internal.server.PoolShares;
+import dev.rpcx.internal.server.Threads;
+import dev.rpcx.internal.wire.MethodDictionary;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.util.ArrayDeque;
@@ -60,7 +70,7 @@ class CallStepsTest {
 
     private final Threads pool = new Threads(1) {
         @Override
-        void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+        public void run(EventLoop loop, RunOn.Place place, Runnable handler) {
             if (hasNoThread) {
                 throw new RejectedExecutionException("no thread, in this test");
             }

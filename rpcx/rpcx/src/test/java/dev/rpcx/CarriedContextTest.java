@@ -3,6 +3,9 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.BoundFuture;
+import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.ledger.Resource;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -15,18 +15,18 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
 /** An authority and what it signs, made by the JDK's own keytool, as PEM files. */
-final class Certificates {
+public final class Certificates {
     private static final String PASSWORD = "changeit";
 
-    record Pair(Path chain, Path key) {}
+    public record Pair(Path chain, Path key) {}
 
     private final Path directory;
     private final Path store;
 
     /** What to trust for all that this authority has signed. */
-    final Path authority;
+    public final Path authority;
 
-    Certificates(Path directory, String name) throws Exception {
+    public Certificates(Path directory, String name) throws Exception {
         this.directory = Files.createDirectories(directory.resolve(name));
         this.store = this.directory.resolve("keys.p12");
         this.authority = this.directory.resolve("authority.crt");
@@ -36,12 +36,13 @@ final class Certificates {
     }
 
     /** @param start of its validity, as keytool takes it: {@code -1d} */
-    Pair make(String file, String subject, String host, String start, int days) throws Exception {
+    public Pair make(String file, String subject, String host, String start, int days) throws Exception {
         return make(file, "EC", subject, host, start, days);
     }
 
     /** @param algorithm of the key, as keytool names it: EC, RSA */
-    Pair make(String file, String algorithm, String subject, String host, String start, int days) throws Exception {
+    public Pair make(String file, String algorithm, String subject, String host, String start, int days)
+            throws Exception {
         List<String> command = new ArrayList<>(List.of("-genkeypair", "-keyalg", algorithm, "-dname", "CN=" + subject));
         command.addAll(List.of("-signer", "authority", "-startdate", start));
         command.addAll(List.of("-validity", String.valueOf(days), "-ext", "SAN=" + host));
@@ -61,7 +62,7 @@ final class Certificates {
     }
 
     /** For sockets of the JDK, which show what {@link #make} has made under this name, and trust this authority. */
-    SSLContext context(String file) throws IOException, GeneralSecurityException {
+    public SSLContext context(String file) throws IOException, GeneralSecurityException {
         KeyStore all = keys();
         KeyStore shown = KeyStore.getInstance("PKCS12");
         shown.load(null, null);

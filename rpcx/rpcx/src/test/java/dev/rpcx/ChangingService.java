@@ -9,9 +9,9 @@ import java.util.function.Predicate;
  * A service with its types, which is written by a seed and then changes as services do: components come, go and get
  * other types, constants and cases too, parameters change places, results become streams.
  */
-final class ChangingService {
+public final class ChangingService {
     /** The annotation that the types use; a class of its own. */
-    static final String NULLABLE = "package world;\nimport java.lang.annotation.*;\n"
+    public static final String NULLABLE = "package world;\nimport java.lang.annotation.*;\n"
             + "@Retention(RetentionPolicy.RUNTIME) @Target({ElementType.TYPE_USE, ElementType.FIELD,"
             + " ElementType.PARAMETER, ElementType.METHOD, ElementType.RECORD_COMPONENT})\n"
             + "public @interface Nullable {}\n";
@@ -101,7 +101,7 @@ final class ChangingService {
     private final List<String> told = new ArrayList<>();
 
     /** One that nobody has seen before. */
-    ChangingService(String packageName, Random random) {
+    public ChangingService(String packageName, Random random) {
         this.packageName = packageName;
         this.random = random;
         for (int i = 0; i < ENUMS; i++) {
@@ -146,7 +146,7 @@ final class ChangingService {
     }
 
     /** The next version of it. */
-    ChangingService changed(int changes) {
+    public ChangingService changed(int changes) {
         ChangingService next = new ChangingService(this);
         while (next.told.size() < changes) {
             next.change();
@@ -155,7 +155,7 @@ final class ChangingService {
     }
 
     /** What this version has changed, in words. */
-    List<String> changes() {
+    public List<String> changes() {
         return told;
     }
 
@@ -542,7 +542,7 @@ final class ChangingService {
     }
 
     /** The text of this version's class {@code Types} in its package, with the interface {@code Service} in it. */
-    String source() {
+    public String source() {
         StringBuilder text = new StringBuilder("package " + packageName + ";\n"
                 + "import java.math.*; import java.time.*; import java.util.*; import java.util.concurrent.*;\n"
                 + "import dev.rpcx.schema.*; import world.Nullable;\npublic class Types {\n"

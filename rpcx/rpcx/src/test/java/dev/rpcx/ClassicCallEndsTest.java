@@ -3,6 +3,22 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.call.BoundFuture;
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.ClassicServerCall;
+import dev.rpcx.internal.server.ClassicServerConnection;
+import dev.rpcx.internal.server.LostCallsTest;
+import dev.rpcx.internal.server.ServerPlatform;
+import dev.rpcx.internal.server.Stages;
+import dev.rpcx.internal.server.Threads;
+import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.MethodDictionary;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -124,7 +140,7 @@ class ClassicCallEndsTest {
         CompletionStage<String> neverHere() {
             return new BoundFuture<>() {
                 @Override
-                void onEnd(BiConsumer<? super String, ? super Throwable> told) {
+                public void onEnd(BiConsumer<? super String, ? super Throwable> told) {
                     begin();
                     throw new IllegalStateException("a stage that takes nobody");
                 }
@@ -143,7 +159,7 @@ class ClassicCallEndsTest {
             Threads threads = hand.threads(poolSize);
             return new Threads(poolSize) {
                 @Override
-                void run(EventLoop on, RunOn.Place place, Runnable handler) {
+                public void run(EventLoop on, RunOn.Place place, Runnable handler) {
                     if (isExhausted) {
                         hand.ticker.failAt(1);
                         if (hasNoThreads) {

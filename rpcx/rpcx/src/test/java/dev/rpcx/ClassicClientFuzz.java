@@ -1,5 +1,8 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.wire.ClassicFrames;
+import dev.rpcx.internal.wire.ClassicWire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;

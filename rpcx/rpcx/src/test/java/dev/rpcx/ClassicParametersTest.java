@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.call.ClassicParameter;
+import dev.rpcx.internal.wire.ClassicWire;
 import dev.rpcx.schema.Field;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;

@@ -1,14 +1,15 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.wire.ClassicWire;
 import io.netty.buffer.ByteBuf;
 import java.util.List;
 import java.util.stream.IntStream;
 
 /** Requests of the classic wire to methods whose parameters have the numbers of their places. */
-final class ClassicRequests {
+public final class ClassicRequests {
     private ClassicRequests() {}
 
-    static ByteBuf of(long id, String service, String method, List<String> types, List<byte[]> values) {
+    public static ByteBuf of(long id, String service, String method, List<String> types, List<byte[]> values) {
         List<Integer> places = IntStream.rangeClosed(1, values.size()).boxed().toList();
         return ClassicWire.request(id, service, method, types, places, values);
     }

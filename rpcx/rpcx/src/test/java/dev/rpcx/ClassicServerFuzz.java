@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.wire.ClassicFrames;
+import dev.rpcx.internal.wire.ClassicWire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

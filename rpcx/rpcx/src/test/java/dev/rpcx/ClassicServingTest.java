@@ -2,6 +2,19 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.ClassicServerConnection;
+import dev.rpcx.internal.server.PendingResult;
+import dev.rpcx.internal.server.ServerPlatform;
+import dev.rpcx.internal.server.Threads;
+import dev.rpcx.internal.wire.ClassicFrames;
+import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -194,7 +207,7 @@ class ClassicServingTest {
             Threads threads = hand.threads(poolSize);
             return new Threads(poolSize) {
                 @Override
-                void run(io.netty.channel.EventLoop loop, RunOn.Place place, Runnable handler) {
+                public void run(io.netty.channel.EventLoop loop, RunOn.Place place, Runnable handler) {
                     if (isStopped) {
                         throw new RejectedExecutionException("stopped");
                     }

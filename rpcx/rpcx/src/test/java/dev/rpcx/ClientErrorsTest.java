@@ -3,6 +3,8 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.client.ClientConnection;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.time.Duration;

@@ -8,6 +8,32 @@ import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
 import dev.rpcx.codec.Codec;
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.StreamSender;
+import dev.rpcx.internal.call.Streams;
+import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.client.CallSlots;
+import dev.rpcx.internal.client.ClassicClientConnection;
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.client.ClientCall;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.client.ClientMethod;
+import dev.rpcx.internal.client.ClientStream;
+import dev.rpcx.internal.client.Health;
+import dev.rpcx.internal.client.PendingConnection;
+import dev.rpcx.internal.client.RetryBudget;
+import dev.rpcx.internal.client.Route;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -2206,25 +2232,25 @@ class ClientWireTest {
         }
 
         @Override
-        boolean hasOthers(@Nullable ClientAddress used) {
+        public boolean hasOthers(@Nullable ClientAddress used) {
             return false;
         }
 
         @Override
         @Nullable
-        ClientConnection ready(int key) {
+        public ClientConnection ready(int key) {
             asReady.run();
             return !isReady.isEmpty() && isReady.remove() ? connection() : null;
         }
 
         @Override
         @Nullable
-        ClientConnection readyBeside(List<ClientAddress> asked) {
+        public ClientConnection readyBeside(List<ClientAddress> asked) {
             return null;
         }
 
         @Override
-        PendingConnection<ClientConnection> connect(int key) {
+        public PendingConnection<ClientConnection> connect(int key) {
             PendingConnection<ClientConnection> next = new PendingConnection<>();
             pending.add(next);
             asComing.run();
@@ -2232,7 +2258,7 @@ class ClientWireTest {
         }
 
         @Override
-        PendingConnection<ClassicClientConnection> connectClassic() {
+        public PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 

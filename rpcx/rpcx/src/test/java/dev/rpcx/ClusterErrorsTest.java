@@ -2,6 +2,9 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.client.ClientCluster;
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.io.Platform;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.Ticker;
 import java.util.ArrayList;

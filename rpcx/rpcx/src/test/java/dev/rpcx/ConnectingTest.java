@@ -4,6 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.client.AnswerTimes;
+import dev.rpcx.internal.client.CircuitBreaker;
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.client.ClientCluster;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.client.ClientCore;
+import dev.rpcx.internal.client.ConnectThrottle;
+import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

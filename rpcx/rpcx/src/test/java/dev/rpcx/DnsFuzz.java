@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.discovery.DnsQuestion;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.dns.DefaultDnsRawRecord;
 import io.netty.handler.codec.dns.DefaultDnsRecordDecoder;

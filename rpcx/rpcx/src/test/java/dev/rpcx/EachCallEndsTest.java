@@ -3,6 +3,13 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.client.Health;
+import dev.rpcx.internal.client.PendingConnection;
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.io.Platform;
+import dev.rpcx.internal.wire.Settings;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Ticker;
 import java.io.IOException;

@@ -4,6 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.IOException;

@@ -4,6 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.client.ClientCluster;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.client.ClientCore;
+import dev.rpcx.internal.client.Health;
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.io.Platform;
 import io.netty.util.concurrent.Ticker;
 import java.net.InetAddress;
 import java.net.ServerSocket;

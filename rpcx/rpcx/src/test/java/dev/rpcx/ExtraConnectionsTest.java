@@ -5,6 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.client.CallSlots;
+import dev.rpcx.internal.client.ClientCall;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.client.ClientMethod;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

@@ -4,6 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.SerialExecutor;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireConnection;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -160,21 +167,21 @@ class FailingThreadsTest {
         }
 
         @Override
-        void onPreface(int version) {}
+        public void onPreface(int version) {}
 
         @Override
-        void onFrame(int head, int id, ByteBuf payload) {}
+        public void onFrame(int head, int id, ByteBuf payload) {}
 
         @Override
-        int maxBytesTaken() {
+        public int maxBytesTaken() {
             return Wire.MAX_MESSAGE_BYTES;
         }
 
         @Override
-        void beforeRead() {}
+        public void beforeRead() {}
 
         @Override
-        void onClosed(String why) {}
+        public void onClosed(String why) {}
     }
 
     private static EventLoop failing(EventLoop loop, AtomicBoolean fails) {

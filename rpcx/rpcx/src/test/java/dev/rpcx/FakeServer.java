@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import java.io.IOException;
 import java.util.Collection;

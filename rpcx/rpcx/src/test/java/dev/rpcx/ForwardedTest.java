@@ -3,6 +3,9 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.call.Token;
 import io.netty.util.concurrent.Ticker;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;

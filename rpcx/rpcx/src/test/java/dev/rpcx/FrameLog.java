@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.wire.Wire;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -4,6 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

@@ -14,11 +14,11 @@ import org.jspecify.annotations.Nullable;
  * A channel without a socket, under a hand clock. A test says whether its thread is the channel's event loop, as the
  * channel's handlers see it, and whether that loop goes on.
  */
-final class HandChannel extends EmbeddedChannel {
-    final Loop loop;
+public final class HandChannel extends EmbeddedChannel {
+    public final Loop loop;
     private final @Nullable EventLoop seen;
 
-    HandChannel(MockTicker ticker) {
+    public HandChannel(MockTicker ticker) {
         super(EmbeddedChannel.builder().ticker(ticker));
         loop = new Loop(super.eventLoop());
         seen = (EventLoop)
@@ -32,26 +32,26 @@ final class HandChannel extends EmbeddedChannel {
     }
 
     /** The event loop, as handlers see it. */
-    static final class Loop implements InvocationHandler {
+    public static final class Loop implements InvocationHandler {
         private final EventLoop loop;
 
         /** This thread is not the loop's. */
-        boolean isElsewhere;
+        public boolean isElsewhere;
 
-        boolean hasEnded;
+        public boolean hasEnded;
 
         /** Has the timers from here on, which otherwise end with the channel, as those of a socket's loop do not. */
         @Nullable
-        EventLoop timers;
+        public EventLoop timers;
 
         /** Tasks cannot be handed to it, for want of memory. */
-        boolean fails;
+        public boolean fails;
 
         /** So many of the next ones cannot, for the same reason. */
-        int failingTasks;
+        public int failingTasks;
 
         /** So many timers cannot be set, for the same reason. */
-        int failingTimers;
+        public int failingTimers;
 
         private Loop(EventLoop loop) {
             this.loop = loop;

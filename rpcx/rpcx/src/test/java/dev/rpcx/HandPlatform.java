@@ -1,5 +1,9 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.server.ServerPlatform;
+import dev.rpcx.internal.server.Sniffer;
+import dev.rpcx.internal.server.Threads;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
@@ -37,20 +41,20 @@ import org.jspecify.annotations.Nullable;
  * A server or a client on one thread, with a hand clock and channels without sockets: bytes go in where {@link #read} says, and what comes
  * out is kept. Nothing happens by itself, so that the same input gives the same course of things, which a fuzzer needs.
  */
-final class HandPlatform implements ServerPlatform {
-    final HandTicker ticker = new HandTicker();
+public final class HandPlatform implements ServerPlatform {
+    public final HandTicker ticker = new HandTicker();
 
     /** Allocator of all channels, whose buffers are counted. */
-    final UnpooledByteBufAllocator buffers = new UnpooledByteBufAllocator(false, true);
+    public final UnpooledByteBufAllocator buffers = new UnpooledByteBufAllocator(false, true);
 
     /** Channels that a client has opened, in order. */
-    final List<EmbeddedChannel> opened = new ArrayList<>();
+    public final List<EmbeddedChannel> opened = new ArrayList<>();
 
     /** How often somebody has asked for {@link #random}. */
-    int randoms;
+    public int randoms;
 
     /** Those that event loops were given, timers apart. */
-    int tasks;
+    public int tasks;
 
     private final ArrayDeque<Runnable> handlers = new ArrayDeque<>();
     private final EmbeddedChannel base =
@@ -59,12 +63,12 @@ final class HandPlatform implements ServerPlatform {
     private @Nullable ChannelHandler accepting;
 
     /** Stands for whatever fails for want of memory, at the places where the clock is read. */
-    static final class HandTicker implements MockTicker {
+    public static final class HandTicker implements MockTicker {
         private final MockTicker hand = Ticker.newMockTicker();
         private int untilFailure;
 
         /** @param readings the last of so many from now on fails; none for 0 */
-        void failAt(int readings) {
+        public void failAt(int readings) {
             untilFailure = readings;
         }
 
@@ -93,12 +97,12 @@ final class HandPlatform implements ServerPlatform {
     }
 
     /** A connection that a server has taken. */
-    EmbeddedChannel accept() {
+    public EmbeddedChannel accept() {
         return accept(EmbeddedChannel.builder().ticker(ticker).register(false).build());
     }
 
     /** The same by a channel that is not registered yet. */
-    EmbeddedChannel accept(EmbeddedChannel channel) {
+    public EmbeddedChannel accept(EmbeddedChannel channel) {
         channel.config().setAllocator(buffers);
         channel.pipeline().addLast(Objects.requireNonNull(accepting));
         register(channel);
@@ -117,7 +121,7 @@ final class HandPlatform implements ServerPlatform {
      * Bytes arrive, unless the channel does not read. What their reader throws is thrown here, and not told to the pipeline, where a reader
      * ends the connection over it: then nobody would hear of it.
      */
-    void read(EmbeddedChannel channel, byte[] bytes, int from, int count) {
+    public void read(EmbeddedChannel channel, byte[] bytes, int from, int count) {
         if (!channel.isActive() || !channel.config().isAutoRead() || count == 0) {
             return;
         }
@@ -147,19 +151,19 @@ final class HandPlatform implements ServerPlatform {
     }
 
     /** Runs what has been left for later; handlers wait for {@link #handle}. */
-    void settle(EmbeddedChannel channel) {
+    public void settle(EmbeddedChannel channel) {
         channel.runPendingTasks();
         runTimers();
         channel.checkException();
     }
 
     /** Runs what has been left for later, but for that of a channel. */
-    void runTimers() {
+    public void runTimers() {
         base.runPendingTasks();
     }
 
     /** Runs one handler, if there is one. @param which of those that wait, modulo their number */
-    boolean handle(int which) {
+    public boolean handle(int which) {
         if (handlers.isEmpty()) {
             return false;
         }
@@ -171,20 +175,20 @@ final class HandPlatform implements ServerPlatform {
     }
 
     /** Runs all handlers, and those which come by that. */
-    void handleAll(EmbeddedChannel channel) {
+    public void handleAll(EmbeddedChannel channel) {
         settle(channel);
         while (handle(0)) {
             settle(channel);
         }
     }
 
-    void pass(EmbeddedChannel channel, long time, TimeUnit unit) {
+    public void pass(EmbeddedChannel channel, long time, TimeUnit unit) {
         ticker.advance(time, unit);
         settle(channel);
     }
 
     /** Whether the peer reads. */
-    void reads(EmbeddedChannel channel, boolean reads) {
+    public void reads(EmbeddedChannel channel, boolean reads) {
         if (channel.isActive()) {
             channel.unsafe().outboundBuffer().setUserDefinedWritability(1, reads);
             settle(channel);
@@ -192,7 +196,7 @@ final class HandPlatform implements ServerPlatform {
     }
 
     /** All that has been written since the last look. */
-    static byte[] written(EmbeddedChannel channel) {
+    public static byte[] written(EmbeddedChannel channel) {
         ByteBuf all = Unpooled.buffer();
         for (Object message = channel.readOutbound(); message != null; message = channel.readOutbound()) {
             ByteBuf bytes = (ByteBuf) message;
@@ -205,7 +209,7 @@ final class HandPlatform implements ServerPlatform {
     }
 
     /** The client's program ends, and all connections with it. Each call has ended by then, and nothing is left. */
-    void end(Client client, EmbeddedChannel channel, List<CompletableFuture<?>> calls) {
+    public void end(Client client, EmbeddedChannel channel, List<CompletableFuture<?>> calls) {
         reads(channel, true);
         client.core().end();
         settle(channel);
@@ -242,13 +246,13 @@ final class HandPlatform implements ServerPlatform {
     }
 
     /** The peer reads again, and all handlers end. */
-    void quiet(FuzzService service, EmbeddedChannel channel) {
+    public void quiet(FuzzService service, EmbeddedChannel channel) {
         reads(channel, true);
         endHandlers(service, channel);
     }
 
     /** The peer has gone. Nothing of it is left. */
-    void end(Server server, FuzzService service, EmbeddedChannel channel) {
+    public void end(Server server, FuzzService service, EmbeddedChannel channel) {
         channel.close();
         endHandlers(service, channel);
         channel.releaseOutbound();
@@ -273,7 +277,7 @@ final class HandPlatform implements ServerPlatform {
     }
 
     /** Bytes of buffers that have not been released. */
-    long heldBytes() {
+    public long heldBytes() {
         return buffers.metric().usedHeapMemory() + buffers.metric().usedDirectMemory();
     }
 
@@ -286,7 +290,7 @@ final class HandPlatform implements ServerPlatform {
     public Threads threads(int poolSize) {
         return new Threads(poolSize) {
             @Override
-            void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+            public void run(EventLoop loop, RunOn.Place place, Runnable handler) {
                 handlers.add(() -> runShared(handler));
             }
         };
@@ -309,7 +313,7 @@ final class HandPlatform implements ServerPlatform {
         }
 
         @Override
-        Bootstrap client() {
+        public Bootstrap client() {
             return new Bootstrap().group(group).disableResolver().channelFactory(() -> {
                 EmbeddedChannel channel =
                         EmbeddedChannel.builder().ticker(ticker).register(false).build();
@@ -320,18 +324,18 @@ final class HandPlatform implements ServerPlatform {
         }
 
         @Override
-        ServerBootstrap server() {
+        public ServerBootstrap server() {
             return new ServerBootstrap();
         }
 
         @Override
-        ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
+        public ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
             accepting = bootstrap.config().childHandler();
             return base.newSucceededFuture();
         }
 
         @Override
-        int port(SocketAddress bound) {
+        public int port(SocketAddress bound) {
             return 1;
         }
     }

@@ -4,18 +4,18 @@ import java.lang.management.ManagementFactory;
 import org.junit.jupiter.api.Assumptions;
 
 /** What this process has on its heap. */
-final class Heap {
+public final class Heap {
     private Heap() {}
 
     /** For tests that need the collector: where thousands of mutants are tried it is not asked. */
-    static void assumeCollected() {
+    public static void assumeCollected() {
         Assumptions.assumeFalse(
                 ManagementFactory.getRuntimeMXBean().getInputArguments().contains("-XX:+DisableExplicitGC"),
                 "the collector is not to be asked");
     }
 
     /** Bytes of objects that are reached, roughly: the least of some looks, each behind a collection. */
-    static long usedBytes() {
+    public static long usedBytes() {
         assumeCollected();
         Runtime machine = Runtime.getRuntime();
         long least = Long.MAX_VALUE;

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.wire.Settings;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.EventLoop;
 import java.io.IOException;

@@ -1,11 +1,15 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.server.CallThreads;
+import dev.rpcx.internal.server.HandledContext;
+import dev.rpcx.internal.server.ServerMethod;
+
 /** A call for which nothing runs but what a test has run by {@link CallThreads}. */
-class IdleCall implements CallThreads.Call {
+public class IdleCall implements CallThreads.Call {
     private final ServerMethod method;
     private final HandledContext context;
 
-    IdleCall(ServerMethod method, HandledContext context) {
+    public IdleCall(ServerMethod method, HandledContext context) {
         this.method = method;
         this.context = context;
     }

@@ -2,6 +2,14 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.ServerConnection;
+import dev.rpcx.internal.wire.ClassicFrames;
+import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

@@ -10,27 +10,27 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /** Several servers of one service in this process, and the calls that each has executed. */
-final class Instances implements AutoCloseable {
+public final class Instances implements AutoCloseable {
     @RPCXServer("counted")
-    static final class Counted {
-        final int instance;
-        volatile long parkMillis;
-        volatile boolean isSick;
-        final AtomicLong executed = new AtomicLong();
+    public static final class Counted {
+        public final int instance;
+        public volatile long parkMillis;
+        public volatile boolean isSick;
+        public final AtomicLong executed = new AtomicLong();
 
-        Counted(int instance) {
+        public Counted(int instance) {
             this.instance = instance;
         }
 
         @Method
-        int who(String key) {
+        public int who(String key) {
             executed.incrementAndGet();
             return instance;
         }
 
         /** Parks for as long as {@link #parkMillis} says, or fails at once where {@link #isSick}. */
         @Method
-        int slow(String key) {
+        public int slow(String key) {
             executed.incrementAndGet();
             if (isSick) {
                 throw new RPCXException(RPCXException.Code.OVERLOADED, "sick");
@@ -40,14 +40,14 @@ final class Instances implements AutoCloseable {
         }
 
         @Method
-        int fail(String key) {
+        public int fail(String key) {
             executed.incrementAndGet();
             throw new RPCXException(RPCXException.Code.OVERLOADED, "sick");
         }
     }
 
     @RPCXClient(remoteServerName = "counted")
-    interface Who {
+    public interface Who {
         int who(@RouteBy String key);
 
         @Method("who")
@@ -73,10 +73,10 @@ final class Instances implements AutoCloseable {
         int failTwice(String key);
     }
 
-    final List<Counted> services = new ArrayList<>();
+    public final List<Counted> services = new ArrayList<>();
     private final List<Server> servers = new CopyOnWriteArrayList<>();
 
-    Instances(int count) {
+    public Instances(int count) {
         for (int i = 0; i < count; i++) {
             services.add(new Counted(i));
             servers.add(start(i, 0));
@@ -91,28 +91,28 @@ final class Instances implements AutoCloseable {
                 .start();
     }
 
-    Endpoint endpoint(int instance) {
+    public Endpoint endpoint(int instance) {
         return new Endpoint("127.0.0.1", servers.get(instance).port());
     }
 
-    Endpoint[] endpoints() {
+    public Endpoint[] endpoints() {
         return java.util.stream.IntStream.range(0, servers.size())
                 .mapToObj(this::endpoint)
                 .toArray(Endpoint[]::new);
     }
 
     /** Stops an instance in peace, and starts it again on the same port. */
-    void restart(int instance) {
+    public void restart(int instance) {
         int port = servers.get(instance).port();
         servers.get(instance).stop();
         servers.set(instance, start(instance, port));
     }
 
-    void stop(int instance) {
+    public void stop(int instance) {
         servers.get(instance).stop(Duration.ofMillis(100));
     }
 
-    long executed() {
+    public long executed() {
         return services.stream().mapToLong(s -> s.executed.get()).sum();
     }
 

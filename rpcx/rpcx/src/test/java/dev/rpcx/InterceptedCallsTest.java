@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Wire;
 import java.security.Principal;
 import java.time.Duration;
 import java.util.ArrayList;

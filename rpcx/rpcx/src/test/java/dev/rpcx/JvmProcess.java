@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 
 /** A server of the tests as a process of its own, on this class path. Its first line ends with its port; it ends with its input. */
-final class JvmProcess implements AutoCloseable {
+public final class JvmProcess implements AutoCloseable {
     private final Process process;
     private final BufferedReader out;
 
@@ -22,7 +22,7 @@ final class JvmProcess implements AutoCloseable {
         this.out = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
     }
 
-    static JvmProcess start(List<String> options, Class<?> main, String... arguments) throws IOException {
+    public static JvmProcess start(List<String> options, Class<?> main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(
                 List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
         command.addAll(List.of("-Xshare:auto", "--enable-native-access=ALL-UNNAMED"));
@@ -37,7 +37,7 @@ final class JvmProcess implements AutoCloseable {
     }
 
     /** Called in the process: answers each line of its input with one line, until the input ends. */
-    static void answer(UnaryOperator<String> answers) throws IOException {
+    public static void answer(UnaryOperator<String> answers) throws IOException {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             System.out.println(answers.apply(line));
@@ -45,7 +45,7 @@ final class JvmProcess implements AutoCloseable {
     }
 
     /** Called in the process: the processor time that it has used so far. */
-    static long cpuMillis() {
+    public static long cpuMillis() {
         return ProcessHandle.current()
                 .info()
                 .totalCpuDuration()
@@ -54,7 +54,7 @@ final class JvmProcess implements AutoCloseable {
     }
 
     /** Waits until it serves, and returns what it says then. */
-    String greeting() throws IOException {
+    public String greeting() throws IOException {
         String line = out.readLine();
         if (line == null) {
             throw new IOException("the process ended before it served");
@@ -63,13 +63,13 @@ final class JvmProcess implements AutoCloseable {
     }
 
     /** Waits until it serves. */
-    int port() throws IOException {
+    public int port() throws IOException {
         String line = greeting();
         return Integer.parseInt(line.substring(line.lastIndexOf(' ') + 1));
     }
 
     /** One line in, one line out. */
-    String ask(String line) throws IOException {
+    public String ask(String line) throws IOException {
         process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
         process.getOutputStream().flush();
         String answer = out.readLine();
@@ -80,12 +80,12 @@ final class JvmProcess implements AutoCloseable {
     }
 
     /** kill -9: no handler runs, no buffer is flushed. */
-    void kill() throws InterruptedException {
+    public void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();
     }
 
     /** Resident bytes at their highest so far; Linux only. */
-    long highestResidentBytes() throws IOException {
+    public long highestResidentBytes() throws IOException {
         return Files.readAllLines(Path.of("/proc", Long.toString(process.pid()), "status")).stream()
                 .filter(line -> line.startsWith("VmHWM:"))
                 .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) * 1024)

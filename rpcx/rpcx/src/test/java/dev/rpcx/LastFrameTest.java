@@ -3,6 +3,11 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.wire.ClassicFrames;
+import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

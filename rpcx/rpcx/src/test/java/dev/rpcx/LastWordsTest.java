@@ -2,6 +2,9 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.io.HalfClose;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Ledger;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;

@@ -3,6 +3,11 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.DetachableStage;
+import dev.rpcx.internal.server.Stages;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;

@@ -3,6 +3,7 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.ledger.Ledger;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.core.ConditionTimeoutException;
@@ -27,7 +28,7 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
         this(MAX_WAIT);
     }
 
-    LedgerCheck(Duration patience) {
+    public LedgerCheck(Duration patience) {
         this.patience = patience;
         Ledger.keepAll();
     }
@@ -42,7 +43,7 @@ public final class LedgerCheck implements AfterEachCallback, AfterAllCallback {
         look();
     }
 
-    void look() {
+    public void look() {
         AtomicInteger looks = new AtomicInteger();
         try {
             // in this thread, so that a slow collection does not end the wait before the first look has ended

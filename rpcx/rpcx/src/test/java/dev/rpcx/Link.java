@@ -11,13 +11,13 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** A cable between a client and a server that can be pulled without either noticing: bytes are taken and go nowhere. */
-final class Link implements AutoCloseable {
+public final class Link implements AutoCloseable {
     private final ServerSocket listening;
     private final int target;
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private volatile boolean pulled;
 
-    Link(int target) {
+    public Link(int target) {
         this.target = target;
         try {
             listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
@@ -27,16 +27,16 @@ final class Link implements AutoCloseable {
         start(this::accept);
     }
 
-    int port() {
+    public int port() {
         return listening.getLocalPort();
     }
 
-    void pull() {
+    public void pull() {
         pulled = true;
     }
 
     /** Ends the connections that are there, both ways at once. */
-    void cut() {
+    public void cut() {
         for (Socket socket : sockets) {
             sockets.remove(socket);
             try {

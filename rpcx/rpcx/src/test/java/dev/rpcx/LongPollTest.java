@@ -2,6 +2,8 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.ledger.AddressGroups;
+import dev.rpcx.internal.server.AdmissionLimit;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Flow;

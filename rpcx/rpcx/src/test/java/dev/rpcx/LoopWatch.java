@@ -2,6 +2,7 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.io.LoopThread;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
@@ -25,7 +26,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * itself.
  */
 public final class LoopWatch implements BeforeAllCallback, AfterAllCallback {
-    static final List<String> REPORTS = new CopyOnWriteArrayList<>();
+    public static final List<String> REPORTS = new CopyOnWriteArrayList<>();
 
     private static final long LOOK_NANOS = 20_000_000;
     private static final int LOOKS = 3;

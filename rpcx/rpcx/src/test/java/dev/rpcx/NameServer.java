@@ -22,33 +22,33 @@ import org.jspecify.annotations.Nullable;
  * A name server on a datagram socket of this host, which answers as a test wants: with records, with any bytes, or not
  * at all.
  */
-final class NameServer implements AutoCloseable {
-    static final int A = 1;
-    static final int AAAA = 28;
-    static final int SRV = 33;
+public final class NameServer implements AutoCloseable {
+    public static final int A = 1;
+    public static final int AAAA = 28;
+    public static final int SRV = 33;
 
     /**
      * What was asked.
      *
      * @param bytes the whole message
      */
-    record Question(String name, int type, byte[] bytes) {}
+    public record Question(String name, int type, byte[] bytes) {}
 
     /** One record of an answer, of the question's own name. */
-    record Answer(int type, byte[] data) {
-        static Answer address(int last) {
+    public record Answer(int type, byte[] data) {
+        public static Answer address(int last) {
             return new Answer(A, new byte[] {127, 0, 0, (byte) last});
         }
 
         /** {@code ::last}. */
-        static Answer address6(int last) {
+        public static Answer address6(int last) {
             byte[] address = new byte[16];
             address[15] = (byte) last;
             return new Answer(AAAA, address);
         }
 
         /** @param target its labels and what ends them */
-        static Answer service(int priority, int weight, int port, byte[] target) {
+        public static Answer service(int priority, int weight, int port, byte[] target) {
             return new Answer(
                     SRV,
                     ByteBuffer.allocate(6 + target.length)
@@ -60,9 +60,9 @@ final class NameServer implements AutoCloseable {
         }
     }
 
-    final AtomicInteger asked = new AtomicInteger();
+    public final AtomicInteger asked = new AtomicInteger();
     /** Questions that have come by TCP. */
-    final AtomicInteger askedByTcp = new AtomicInteger();
+    public final AtomicInteger askedByTcp = new AtomicInteger();
 
     private final DatagramSocket socket;
     private @Nullable ServerSocket streams;
@@ -77,12 +77,12 @@ final class NameServer implements AutoCloseable {
     }
 
     /** @param answering the answer's bytes; null for silence */
-    static NameServer ofBytes(Function<Question, byte @Nullable []> answering) throws IOException {
+    public static NameServer ofBytes(Function<Question, byte @Nullable []> answering) throws IOException {
         return new NameServer(answering);
     }
 
     /** @param answering null for silence; an empty list for a name that has no such record */
-    static NameServer of(Function<Question, @Nullable List<Answer>> answering) throws IOException {
+    public static NameServer of(Function<Question, @Nullable List<Answer>> answering) throws IOException {
         return new NameServer(question -> {
             List<Answer> answers = answering.apply(question);
             return answers == null ? null : message(question, answers);
@@ -95,7 +95,7 @@ final class NameServer implements AutoCloseable {
      * @param answering the first records, which a datagram has
      * @param whole all of them, by TCP
      */
-    static NameServer cutting(List<Answer> answering, List<Answer> whole) throws IOException {
+    public static NameServer cutting(List<Answer> answering, List<Answer> whole) throws IOException {
         NameServer server;
         ServerSocket streams;
         while (true) {
@@ -125,11 +125,11 @@ final class NameServer implements AutoCloseable {
         return server;
     }
 
-    static NameServer silent() throws IOException {
+    public static NameServer silent() throws IOException {
         return new NameServer(question -> null);
     }
 
-    List<InetSocketAddress> address() {
+    public List<InetSocketAddress> address() {
         return List.of(new InetSocketAddress("127.0.0.1", socket.getLocalPort()));
     }
 
@@ -186,7 +186,7 @@ final class NameServer implements AutoCloseable {
     }
 
     /** Head and question of what was asked, and these records, each with a time to live of a minute. */
-    static byte[] message(Question question, List<Answer> answers) {
+    public static byte[] message(Question question, List<Answer> answers) {
         // 12 of head, a length before each label and one at the end, type and class
         int questionEnd = 12 + question.name.length() + 2 + 4;
         ByteBuffer out = ByteBuffer.allocate(65_535).put(question.bytes, 0, questionEnd);

@@ -4,6 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.client.CircuitBreaker;
+import dev.rpcx.internal.client.ClientCluster;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;

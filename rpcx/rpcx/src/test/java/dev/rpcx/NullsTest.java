@@ -2,6 +2,11 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.call.CallInvocation;
+import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.server.HandledContext;
+import dev.rpcx.internal.wire.FaultyFrames;
 import dev.rpcx.testing.Faults;
 import io.netty.util.concurrent.Ticker;
 import java.io.IOException;
@@ -206,10 +211,13 @@ class NullsTest {
 
     /** What users call: not what they implement, and not what stands in somebody else's type. */
     private static List<Executable> members(Class<?> type) {
-        List<Executable> members = new ArrayList<>(Arrays.asList(type.getConstructors()));
+        Class<?> users = IMPLEMENTING.get(type);
+        List<Executable> members = new ArrayList<>();
+        if (users == null) {
+            members.addAll(Arrays.asList(type.getConstructors()));
+        }
         for (Method method : type.getDeclaredMethods()) {
             int modifiers = method.getModifiers();
-            Class<?> users = IMPLEMENTING.get(type);
             if (Modifier.isPublic(modifiers)
                     && !Modifier.isAbstract(modifiers)
                     && !method.isSynthetic()

@@ -2,6 +2,10 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.client.ClientCall;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

@@ -3,6 +3,10 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.server.ServedConnection;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.ChannelHandler;

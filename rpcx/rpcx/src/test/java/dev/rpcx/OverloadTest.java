@@ -4,6 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.FloodGuard;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.time.Duration;

@@ -3,6 +3,12 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.call.StreamReceiver;
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.server.PoolShares;
 import io.netty.channel.DefaultEventLoop;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -28,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Who begins next where threads are few. A test says when a thread runs. */
-class PoolSharesTest {
+public class PoolSharesTest {
     private static final int MAX = 8;
 
     private final MockTicker ticker = Ticker.newMockTicker();

@@ -3,6 +3,9 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.server.PoolShares;
+import dev.rpcx.internal.server.Threads;
 import io.netty.channel.EventLoop;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.lang.ref.WeakReference;

@@ -2,6 +2,11 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.ClassicServerConnection;
+import dev.rpcx.internal.server.ServerConnection;
+import dev.rpcx.internal.server.Sniffer;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

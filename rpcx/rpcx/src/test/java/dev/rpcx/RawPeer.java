@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -12,28 +14,28 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
 /** A client made of bytes: what the spec says, and whatever it forbids. */
-final class RawPeer implements AutoCloseable {
-    record Frame(int head, int id, byte[] payload) {
-        int type() {
+public final class RawPeer implements AutoCloseable {
+    public record Frame(int head, int id, byte[] payload) {
+        public int type() {
             return head & Wire.TYPE_MASK;
         }
     }
 
-    final Socket socket;
+    public final Socket socket;
     private final OutputStream out;
     private final DataInputStream in;
 
-    RawPeer(int port) throws IOException {
+    public RawPeer(int port) throws IOException {
         this(port, "127.0.0.1");
     }
 
     /** @param from an address of this host, such as 127.0.0.2, which belongs to somebody else then */
-    RawPeer(int port, String from) throws IOException {
+    public RawPeer(int port, String from) throws IOException {
         this(port, from, 0);
     }
 
     /** @param receiveBytes what the system takes for this peer before it reads, about; 0 for its standard */
-    RawPeer(int port, String from, int receiveBytes) throws IOException {
+    public RawPeer(int port, String from, int receiveBytes) throws IOException {
         socket = new Socket();
         if (receiveBytes > 0) {
             socket.setReceiveBufferSize(receiveBytes);
@@ -46,18 +48,18 @@ final class RawPeer implements AutoCloseable {
         in = new DataInputStream(socket.getInputStream());
     }
 
-    static ByteBuf preface() {
+    public static ByteBuf preface() {
         return Unpooled.buffer().writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24);
     }
 
-    static ByteBuf frame(int head, int id, ByteBuf payload) {
+    public static ByteBuf frame(int head, int id, ByteBuf payload) {
         ByteBuf frame = Unpooled.buffer();
         Varint.write(frame, Wire.HEAD_BYTES + payload.readableBytes());
         return frame.writeByte(head).writeInt(id).writeBytes(payload.duplicate());
     }
 
     /** The same frame with a payload in which nothing that has numbers or lengths can be read. */
-    static ByteBuf unreadable(ByteBuf frame) {
+    public static ByteBuf unreadable(ByteBuf frame) {
         ByteBuf in = frame.duplicate();
         Varint.read(in);
         int head = in.readUnsignedByte();
@@ -65,11 +67,11 @@ final class RawPeer implements AutoCloseable {
     }
 
     /** A request by name whose only argument is a text. */
-    static ByteBuf request(int id, String service, String method, String text) {
+    public static ByteBuf request(int id, String service, String method, String text) {
         return frame(Wire.REQUEST | Wire.NAMED, id, prelude(service, method).writeBytes(text(text)));
     }
 
-    static ByteBuf prelude(String service, String method) {
+    public static ByteBuf prelude(String service, String method) {
         ByteBuf prelude = Unpooled.buffer();
         for (String name : new String[] {service, method}) {
             byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
@@ -79,7 +81,7 @@ final class RawPeer implements AutoCloseable {
     }
 
     /** A message whose field 1 is a text. */
-    static ByteBuf text(String text) {
+    public static ByteBuf text(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         ByteBuf message = Unpooled.buffer();
         message.writeByte(1 << 3 | 2);
@@ -87,12 +89,12 @@ final class RawPeer implements AutoCloseable {
         return message.writeBytes(bytes);
     }
 
-    void send(ByteBuf bytes) throws IOException {
+    public void send(ByteBuf bytes) throws IOException {
         out.write(ByteBufUtil.getBytes(bytes));
         out.flush();
     }
 
-    Frame read() throws IOException {
+    public Frame read() throws IOException {
         int length = 0;
         for (int shift = 0; ; shift += 7) {
             int b = in.readUnsignedByte();
@@ -108,14 +110,14 @@ final class RawPeer implements AutoCloseable {
         return new Frame(head, id, payload);
     }
 
-    void readPreface() throws IOException {
+    public void readPreface() throws IOException {
         if (in.readInt() != Wire.MAGIC || in.readInt() != Wire.VERSION << 24) {
             throw new IOException("no preface");
         }
     }
 
     /** The next frame that is neither SETTINGS nor DICTIONARY. */
-    Frame readAnswer() throws IOException {
+    public Frame readAnswer() throws IOException {
         while (true) {
             Frame frame = read();
             if (frame.type() != Wire.SETTINGS && frame.type() != Wire.DICTIONARY) {
@@ -125,12 +127,12 @@ final class RawPeer implements AutoCloseable {
     }
 
     /** Bytes that have come and have not been read. */
-    int available() throws IOException {
+    public int available() throws IOException {
         return in.available();
     }
 
     /** Everything until the server closes. */
-    byte[] readToEnd() throws IOException {
+    public byte[] readToEnd() throws IOException {
         try {
             return in.readAllBytes();
         } catch (java.net.SocketException reset) {
@@ -139,7 +141,7 @@ final class RawPeer implements AutoCloseable {
         }
     }
 
-    byte[] read(int bytes) throws IOException {
+    public byte[] read(int bytes) throws IOException {
         byte[] read = new byte[bytes];
         in.readFully(read);
         return read;

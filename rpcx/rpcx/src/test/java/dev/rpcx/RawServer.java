@@ -1,5 +1,9 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -13,10 +17,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** A server made of bytes, which says what a test wants it to say, and keeps silent when it does not. */
-final class RawServer implements AutoCloseable {
+public final class RawServer implements AutoCloseable {
     private final ServerSocket listening;
 
-    RawServer() throws IOException {
+    public RawServer() throws IOException {
         listening = new ServerSocket();
         listening.setSoTimeout(20_000);
         // small, so that a client soon has to wait when nobody reads
@@ -24,19 +28,19 @@ final class RawServer implements AutoCloseable {
         listening.bind(new java.net.InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     }
 
-    int port() {
+    public int port() {
         return listening.getLocalPort();
     }
 
     /** The next connection, greeted: preface, settings, and a dictionary with nothing in it. */
-    Peer accept(int maxCalls) throws IOException {
+    public Peer accept(int maxCalls) throws IOException {
         return accept(
                 new Settings(Wire.MAX_MESSAGE_BYTES, maxCalls, Settings.INITIAL.defaultMicros()),
                 Unpooled.EMPTY_BUFFER);
     }
 
     /** The next connection, told these settings, and what this server publishes. */
-    Peer accept(Settings settings, ByteBuf dictionary) throws IOException {
+    public Peer accept(Settings settings, ByteBuf dictionary) throws IOException {
         Peer peer = accept();
         ByteBuf told = Unpooled.buffer();
         settings.write(told);
@@ -47,7 +51,7 @@ final class RawServer implements AutoCloseable {
     }
 
     /** The next connection, which has been told nothing. */
-    Peer accept() throws IOException {
+    public Peer accept() throws IOException {
         return new Peer(listening.accept());
     }
 
@@ -57,13 +61,13 @@ final class RawServer implements AutoCloseable {
     }
 
     /** One connection. */
-    static final class Peer implements AutoCloseable {
+    public static final class Peer implements AutoCloseable {
         private final Socket socket;
         private final OutputStream out;
         private final DataInputStream in;
         private boolean greeted;
 
-        Peer(Socket socket) throws IOException {
+        public Peer(Socket socket) throws IOException {
             this.socket = socket;
             socket.setTcpNoDelay(true);
             socket.setSoTimeout(20_000);
@@ -71,39 +75,39 @@ final class RawServer implements AutoCloseable {
             in = new DataInputStream(socket.getInputStream());
         }
 
-        void timeout(int millis) throws IOException {
+        public void timeout(int millis) throws IOException {
             socket.setSoTimeout(millis);
         }
 
-        void shutdownOutput() throws IOException {
+        public void shutdownOutput() throws IOException {
             socket.shutdownOutput();
         }
 
-        void write(ByteBuf bytes) throws IOException {
+        public void write(ByteBuf bytes) throws IOException {
             out.write(ByteBufUtil.getBytes(bytes));
             out.flush();
         }
 
-        void send(int head, int id, ByteBuf payload) throws IOException {
+        public void send(int head, int id, ByteBuf payload) throws IOException {
             write(RawPeer.frame(head, id, payload));
         }
 
-        void send(int head, int id) throws IOException {
+        public void send(int head, int id) throws IOException {
             send(head, id, Unpooled.EMPTY_BUFFER);
         }
 
-        void reply(int id, String text) throws IOException {
+        public void reply(int id, String text) throws IOException {
             send(Wire.REPLY, id, RawPeer.text(text));
         }
 
-        void error(int id, RPCXException.Code code) throws IOException {
+        public void error(int id, RPCXException.Code code) throws IOException {
             ByteBuf body = Unpooled.buffer();
             WireError.write(body, RPCXException.refused(code, "no"));
             send(Wire.ERROR, id, body);
         }
 
         /** The client's next frame. */
-        RawPeer.Frame read() throws IOException {
+        public RawPeer.Frame read() throws IOException {
             if (!greeted) {
                 in.readLong();
                 greeted = true;
@@ -124,7 +128,7 @@ final class RawServer implements AutoCloseable {
         }
 
         /** The client's next frame of this type; others are passed over. */
-        RawPeer.Frame read(int type) throws IOException {
+        public RawPeer.Frame read(int type) throws IOException {
             while (true) {
                 RawPeer.Frame frame = read();
                 if (frame.type() == type) {
@@ -134,7 +138,7 @@ final class RawServer implements AutoCloseable {
         }
 
         /** Ends the connection by a reset. */
-        void reset() throws IOException {
+        public void reset() throws IOException {
             socket.setSoLinger(true, 0);
             socket.close();
         }
@@ -146,9 +150,9 @@ final class RawServer implements AutoCloseable {
     }
 
     /** A request by name, taken apart: what stands behind its names. */
-    record Request(String service, String method, long micros, byte[] body) {
+    public record Request(String service, String method, long micros, byte[] body) {
         /** @param micros -1 where the request does not carry a time */
-        static Request of(RawPeer.Frame frame) {
+        public static Request of(RawPeer.Frame frame) {
             ByteBuf in = Unpooled.wrappedBuffer(frame.payload());
             String service = name(in);
             String method = name(in);

@@ -1,11 +1,11 @@
 package dev.rpcx;
 
-import dev.rpcx.schema.EnumType;
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.FieldType.Holder;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.NumberSource;
-import dev.rpcx.schema.Shape;
+import dev.rpcx.internal.schema.EnumType;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.FieldType.Holder;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.NumberSource;
+import dev.rpcx.internal.schema.Shape;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
  * Whether one version read what another had written, judged by the Java values alone: what both have is the same, and
  * what the reader does not know of a choice is what it calls the unknown. What only one of them has counts for nothing.
  */
-final class ReadValues {
+public final class ReadValues {
     private ReadValues() {}
 
-    static boolean isSame(FieldType writer, @Nullable Object written, FieldType reader, @Nullable Object read) {
+    public static boolean isSame(FieldType writer, @Nullable Object written, FieldType reader, @Nullable Object read) {
         Object one = content(writer, written);
         Object other = content(reader, read);
         if (one == null || other == null) {

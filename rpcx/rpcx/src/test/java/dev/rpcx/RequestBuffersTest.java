@@ -2,6 +2,10 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

@@ -4,7 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
-import dev.rpcx.Health.Outcome;
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.client.CircuitBreaker;
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.client.ClientCluster;
+import dev.rpcx.internal.client.Health;
+import dev.rpcx.internal.client.Health.Outcome;
+import dev.rpcx.internal.client.RetryBudget;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.Unpooled;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.util.concurrent.TimeUnit;

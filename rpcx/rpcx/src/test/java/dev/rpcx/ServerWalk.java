@@ -2,6 +2,10 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -17,16 +21,16 @@ import java.util.concurrent.atomic.AtomicInteger;
  * A raw client's connection that is brought into a state of {@code rpcx/spec/states.md}, given a frame, and ended as
  * the state that follows allows.
  */
-final class ServerWalk {
+public final class ServerWalk {
     private static final int MILLIS = Integer.getInteger("rpcx.walk.millis", 10_000);
-    static final int NEXT_GENERATION = 1 << 16;
-    static final int ID = NEXT_GENERATION + 1;
-    static final int HOLDER = NEXT_GENERATION;
-    static final int BARRIER = 0x7777_7777;
-    static final long HOUR_MICROS = TimeUnit.HOURS.toMicros(1);
-    static final String TEXT = "HelloWorld";
-    static final int ITEM = 300;
-    static final byte[] ITEM_BODY = {8, (byte) 0xAC, 2};
+    public static final int NEXT_GENERATION = 1 << 16;
+    public static final int ID = NEXT_GENERATION + 1;
+    public static final int HOLDER = NEXT_GENERATION;
+    public static final int BARRIER = 0x7777_7777;
+    public static final long HOUR_MICROS = TimeUnit.HOURS.toMicros(1);
+    public static final String TEXT = "HelloWorld";
+    public static final int ITEM = 300;
+    public static final byte[] ITEM_BODY = {8, (byte) 0xAC, 2};
 
     private static final Set<String> CONNECTION_STATES =
             Set.of("open", "set", "client left", "server left", "both left");
@@ -52,18 +56,18 @@ final class ServerWalk {
         }
     }
 
-    final WalkedService service;
-    final String kind;
-    final String method;
-    final boolean takes;
-    final boolean brings;
-    final RawPeer peer;
-    final List<Call> calls = new ArrayList<>();
-    Call call;
-    Call holder;
-    boolean clientLeft;
+    public final WalkedService service;
+    public final String kind;
+    public final String method;
+    public final boolean takes;
+    public final boolean brings;
+    public final RawPeer peer;
+    public final List<Call> calls = new ArrayList<>();
+    public Call call;
+    public Call holder;
+    public boolean clientLeft;
 
-    ServerWalk(WalkedService service, int port, String kind, String place, boolean set) throws IOException {
+    public ServerWalk(WalkedService service, int port, String kind, String place, boolean set) throws IOException {
         this.service = service;
         this.kind = kind;
         takes = kind.equals("takes") || kind.equals("both");
@@ -80,7 +84,7 @@ final class ServerWalk {
     }
 
     /** Keeps the connection open when a side has left it. */
-    void hold() throws Exception {
+    public void hold() throws Exception {
         holder = new Call(HOLDER, false, false, ByteBufUtil.getBytes(RawPeer.text(TEXT)));
         calls.add(holder);
         peer.send(first(holder, "unaryElsewhere", false));
@@ -104,7 +108,7 @@ final class ServerWalk {
         return RawPeer.frame(more ? head | Wire.MORE : head, of.id, prelude);
     }
 
-    void drive(String state) throws Exception {
+    public void drive(String state) throws Exception {
         if (state.equals("none")) {
             return;
         }
@@ -161,7 +165,7 @@ final class ServerWalk {
     }
 
     /** @return the bytes of a row; what begins a call makes it the walk's */
-    ByteBuf row(String row, String state) {
+    public ByteBuf row(String row, String state) {
         if (row.endsWith(StateTables.UNREADABLE)) {
             String readable = row.substring(0, row.length() - StateTables.UNREADABLE.length());
             return RawPeer.unreadable(row(readable, state));
@@ -220,7 +224,7 @@ final class ServerWalk {
     }
 
     /** Sends the row's bytes and sees the reaction. @return the state that follows */
-    String act(String row, ByteBuf bytes, String state, StateTables.Reaction expected) throws Exception {
+    public String act(String row, ByteBuf bytes, String state, StateTables.Reaction expected) throws Exception {
         if (expected.endsConnection()) {
             peer.send(bytes);
             if (row.equals("end of the stream")) {
@@ -263,7 +267,7 @@ final class ServerWalk {
         return stays ? state : expected.next();
     }
 
-    void expectEnd(String how) throws IOException {
+    public void expectEnd(String how) throws IOException {
         if (how.equals("ends")) {
             RawPeer.Frame error = peer.readAnswer();
             check(error, "ERROR 10 maybe", null);
@@ -307,7 +311,7 @@ final class ServerWalk {
     }
 
     /** Brings the call to its good end, which shows that nothing before has hurt it. */
-    void finish(String state) throws Exception {
+    public void finish(String state) throws Exception {
         Call of = call;
         String at = state;
         if (at.equals("none") || of == null) {
@@ -378,7 +382,7 @@ final class ServerWalk {
     }
 
     /** All that the walk has begun is over. */
-    void leave(String state) throws Exception {
+    public void leave(String state) throws Exception {
         if (!state.equals("gone")) {
             finish(state);
             if (holder != null) {
@@ -395,7 +399,7 @@ final class ServerWalk {
         }
     }
 
-    void close() throws IOException {
+    public void close() throws IOException {
         for (Call begun : calls) {
             begun.gate.open();
             service.forget(begun.name);
@@ -403,7 +407,7 @@ final class ServerWalk {
         peer.close();
     }
 
-    static <T> T join(CompletableFuture<T> future) throws Exception {
+    public static <T> T join(CompletableFuture<T> future) throws Exception {
         return future.get(MILLIS, TimeUnit.MILLISECONDS);
     }
 
@@ -415,7 +419,7 @@ final class ServerWalk {
         };
     }
 
-    static String told(RawPeer.Frame frame) {
+    public static String told(RawPeer.Frame frame) {
         String type = frame.type() == Wire.ERROR
                 ? "ERROR " + WireError.read(Unpooled.wrappedBuffer(frame.payload()))
                 : "frame of head " + Integer.toHexString(frame.head());
@@ -423,7 +427,7 @@ final class ServerWalk {
     }
 
     /** The number of a row's type. */
-    static int type(String row) {
+    public static int type(String row) {
         return switch (row.split(" ")[0]) {
             case "SETTINGS" -> Wire.SETTINGS;
             case "CANCEL" -> Wire.CANCEL;

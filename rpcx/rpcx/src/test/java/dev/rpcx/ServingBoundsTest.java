@@ -4,6 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.ledger.UnchargedAllowance;
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.ServerConnection;
+import dev.rpcx.internal.server.ServerPlatform;
+import dev.rpcx.internal.server.Threads;
+import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -158,7 +172,7 @@ class ServingBoundsTest {
         public Threads threads(int poolSize) {
             return new Threads(poolSize) {
                 @Override
-                void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+                public void run(EventLoop loop, RunOn.Place place, Runnable handler) {
                     if (hasNoThread) {
                         throw new RejectedExecutionException("by the test");
                     }

@@ -3,6 +3,9 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;

@@ -1,5 +1,8 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;

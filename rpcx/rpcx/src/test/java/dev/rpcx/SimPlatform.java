@@ -1,5 +1,8 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.server.ServerPlatform;
+import dev.rpcx.internal.server.Threads;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
@@ -176,7 +179,7 @@ final class SimPlatform implements ServerPlatform {
         }
 
         @Override
-        Bootstrap client() {
+        public Bootstrap client() {
             return new Bootstrap()
                     .group(group)
                     .disableResolver()
@@ -184,34 +187,34 @@ final class SimPlatform implements ServerPlatform {
         }
 
         @Override
-        SocketAddress remote(String name, int port) {
+        public SocketAddress remote(String name, int port) {
             return new InetSocketAddress(name, port);
         }
 
         @Override
-        ServerBootstrap server() {
+        public ServerBootstrap server() {
             return new ServerBootstrap().group(group).channelFactory(() -> new SimServerChannel(SimPlatform.this));
         }
 
         @Override
-        ChannelFuture bind(ServerBootstrap bootstrap, String name, int port) {
+        public ChannelFuture bind(ServerBootstrap bootstrap, String name, int port) {
             ChannelFuture bound = bootstrap.bind(remote(host, port));
             loops.forEach(loop -> world.runAlone(loop.actor));
             return bound;
         }
 
         @Override
-        int port(SocketAddress bound) {
+        public int port(SocketAddress bound) {
             return ((InetSocketAddress) bound).getPort();
         }
 
         @Override
-        void end() {
+        public void end() {
             SimPlatform.this.end();
         }
 
         @Override
-        void close(long maxNanos) {
+        public void close(long maxNanos) {
             throw new UnsupportedOperationException("nobody waits in a simulation (expected: end)");
         }
     }
@@ -223,7 +226,7 @@ final class SimPlatform implements ServerPlatform {
         }
 
         @Override
-        void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+        public void run(EventLoop loop, RunOn.Place place, Runnable handler) {
             if (ended) {
                 throw new RejectedExecutionException("the server has stopped");
             }
@@ -233,7 +236,7 @@ final class SimPlatform implements ServerPlatform {
         }
 
         @Override
-        void close() {
+        public void close() {
             ended = true;
         }
     }

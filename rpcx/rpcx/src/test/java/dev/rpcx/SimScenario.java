@@ -1,5 +1,12 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.channel.Channel;
 import java.io.IOException;
 import java.net.InetSocketAddress;

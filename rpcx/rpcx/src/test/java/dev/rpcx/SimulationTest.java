@@ -2,6 +2,9 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.io.ReadTurn;
+import dev.rpcx.internal.io.WriteTurn;
+import dev.rpcx.internal.server.VirtualWorkers;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

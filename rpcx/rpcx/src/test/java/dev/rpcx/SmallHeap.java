@@ -1,5 +1,6 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.ledger.Resource;
 import java.io.IOException;
 import java.lang.ref.Reference;
 import java.time.Duration;

@@ -11,23 +11,23 @@ import java.util.List;
 import java.util.Map;
 
 /** The tables of {@code rpcx/spec/states.md}, by their headings. */
-final class StateTables {
+public final class StateTables {
     private static final Path PAGE = Path.of("..", "spec", "states.md");
 
     /** The payload is read, and the state stays: one that cannot be read ends the connection. */
     private static final String TAKEN = "✓";
 
     /** Behind a row's name: the same frame with a payload that cannot be read. */
-    static final String UNREADABLE = " unreadable";
+    public static final String UNREADABLE = " unreadable";
 
     /** A row: the frame that stands first, and its cells by column. */
-    record Row(String frame, Map<String, String> cells) {
+    public record Row(String frame, Map<String, String> cells) {
         /** The row's frame in this column with a payload that cannot be read; null where that is not said. */
-        Row unreadable(String column) {
+        public Row unreadable(String column) {
             return cell(column).equals(TAKEN) ? new Row(frame + UNREADABLE, Map.of(column, "ends")) : null;
         }
 
-        String cell(String column) {
+        public String cell(String column) {
             String cell = cells.get(column);
             if (cell == null) {
                 throw new IllegalArgumentException(frame + " has no column " + column + ", only " + cells.keySet());
@@ -37,7 +37,7 @@ final class StateTables {
     }
 
     /** The states that are its columns, and its rows. */
-    record Table(List<String> columns, List<Row> rows) {}
+    public record Table(List<String> columns, List<Row> rows) {}
 
     /**
      * What a cell says.
@@ -47,12 +47,12 @@ final class StateTables {
      * @param next the state that follows; empty where it stays
      * @param passesOver the payload is not read, so any other would do
      */
-    record Reaction(String answer, String next, boolean passesOver) {
-        Reaction(String answer, String next) {
+    public record Reaction(String answer, String next, boolean passesOver) {
+        public Reaction(String answer, String next) {
             this(answer, next, false);
         }
 
-        static Reaction of(String cell) {
+        public static Reaction of(String cell) {
             if (cell.equals("·") || cell.equals(TAKEN)) {
                 return new Reaction("", "", cell.equals("·"));
             }
@@ -63,7 +63,7 @@ final class StateTables {
             return new Reaction(parts[0].strip(), parts.length > 1 ? parts[1].strip() : "");
         }
 
-        boolean endsConnection() {
+        public boolean endsConnection() {
             return answer.equals("ends") || answer.equals("closes");
         }
     }
@@ -71,7 +71,7 @@ final class StateTables {
     private StateTables() {}
 
     /** The table under this heading, which ends at the next empty line after it. */
-    static Table read(String heading) {
+    public static Table read(String heading) {
         try {
             List<String> lines = Files.readAllLines(PAGE);
             int at = lines.indexOf("### " + heading);

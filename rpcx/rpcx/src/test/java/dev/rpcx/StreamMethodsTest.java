@@ -3,6 +3,9 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.call.Streams;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.util.Arrays;

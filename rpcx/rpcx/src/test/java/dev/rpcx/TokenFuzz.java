@@ -1,5 +1,7 @@
 package dev.rpcx;
 
+import dev.rpcx.internal.call.CallInvocation;
+import dev.rpcx.internal.call.Token;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.InstantSource;

@@ -3,6 +3,15 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

@@ -3,6 +3,10 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.call.CallInvocation;
+import dev.rpcx.internal.call.Token;
+import dev.rpcx.internal.call.UsedTokens;
+import dev.rpcx.internal.server.HandledContext;
 import io.netty.util.concurrent.MockTicker;
 import io.netty.util.concurrent.Ticker;
 import java.security.Principal;

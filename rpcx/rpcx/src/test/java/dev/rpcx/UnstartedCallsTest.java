@@ -2,6 +2,13 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.ServerPlatform;
+import dev.rpcx.internal.server.Threads;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -77,7 +84,7 @@ class UnstartedCallsTest {
         }
 
         @Override
-        void run(EventLoop loop, RunOn.Place place, Runnable handler) {
+        public void run(EventLoop loop, RunOn.Place place, Runnable handler) {
             Runnable others = meanwhile;
             meanwhile = () -> {};
             others.run();

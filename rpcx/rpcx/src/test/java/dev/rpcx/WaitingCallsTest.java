@@ -4,6 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.client.AnswerTimes;
+import dev.rpcx.internal.client.CircuitBreaker;
+import dev.rpcx.internal.client.ClassicClientConnection;
+import dev.rpcx.internal.client.ClientAddress;
+import dev.rpcx.internal.client.ClientCall;
+import dev.rpcx.internal.client.ClientConnection;
+import dev.rpcx.internal.client.ClientMethod;
+import dev.rpcx.internal.client.PendingConnection;
+import dev.rpcx.internal.client.Route;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Wire;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
@@ -321,29 +332,29 @@ class WaitingCallsTest {
         }
 
         @Override
-        boolean hasOthers(@Nullable ClientAddress used) {
+        public boolean hasOthers(@Nullable ClientAddress used) {
             return false;
         }
 
         @Override
         @Nullable
-        ClientConnection ready(int key) {
+        public ClientConnection ready(int key) {
             return null;
         }
 
         @Override
         @Nullable
-        ClientConnection readyBeside(List<ClientAddress> asked) {
+        public ClientConnection readyBeside(List<ClientAddress> asked) {
             return null;
         }
 
         @Override
-        PendingConnection<ClientConnection> connect(int key) {
+        public PendingConnection<ClientConnection> connect(int key) {
             return pending;
         }
 
         @Override
-        PendingConnection<ClassicClientConnection> connectClassic() {
+        public PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 
@@ -393,32 +404,32 @@ class WaitingCallsTest {
         }
 
         @Override
-        boolean hasOthers(@Nullable ClientAddress used) {
+        public boolean hasOthers(@Nullable ClientAddress used) {
             return false;
         }
 
         @Override
         @Nullable
-        ClientConnection ready(int key) {
+        public ClientConnection ready(int key) {
             between.run();
             return null;
         }
 
         @Override
         @Nullable
-        ClientConnection readyBeside(List<ClientAddress> others) {
+        public ClientConnection readyBeside(List<ClientAddress> others) {
             return null;
         }
 
         @Override
-        PendingConnection<ClientConnection> connect(int key) {
+        public PendingConnection<ClientConnection> connect(int key) {
             PendingConnection<ClientConnection> next = new PendingConnection<>();
             asked.add(next);
             return next;
         }
 
         @Override
-        PendingConnection<ClassicClientConnection> connectClassic() {
+        public PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 
@@ -497,30 +508,30 @@ class WaitingCallsTest {
         }
 
         @Override
-        boolean hasOthers(@Nullable ClientAddress used) {
+        public boolean hasOthers(@Nullable ClientAddress used) {
             return true;
         }
 
         @Override
         @Nullable
-        ClientConnection ready(int key) {
+        public ClientConnection ready(int key) {
             return ready.isEmpty() ? null : ready.remove(0);
         }
 
         @Override
         @Nullable
-        ClientConnection readyBeside(List<ClientAddress> others) {
+        public ClientConnection readyBeside(List<ClientAddress> others) {
             return null;
         }
 
         @Override
-        PendingConnection<ClientConnection> connect(int key) {
+        public PendingConnection<ClientConnection> connect(int key) {
             waits++;
             return new PendingConnection<>();
         }
 
         @Override
-        PendingConnection<ClassicClientConnection> connectClassic() {
+        public PendingConnection<ClassicClientConnection> connectClassic() {
             throw new UnsupportedOperationException();
         }
 

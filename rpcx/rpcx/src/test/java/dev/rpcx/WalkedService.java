@@ -16,37 +16,37 @@ import java.util.concurrent.atomic.AtomicInteger;
  * all states.
  */
 @RPCXServer("walked")
-final class WalkedService {
+public final class WalkedService {
     /** Metadata that names the gate of a call. */
-    static final String GATE = "gate";
+    public static final String GATE = "gate";
 
     /** Items that a stream to the client has. */
-    static final int ITEMS = 3;
+    public static final int ITEMS = 3;
 
     /** A call, as its handler sees it and a test steers it. */
-    static final class Gate {
+    public static final class Gate {
         /** Whether the handler stays in its method until {@link #leave}. */
-        final boolean blocks;
+        public final boolean blocks;
 
-        final AtomicInteger runs = new AtomicInteger();
-        final CompletableFuture<Void> begun = new CompletableFuture<>();
-        final CountDownLatch leave = new CountDownLatch(1);
-        final CompletableFuture<Void> ended = new CompletableFuture<>();
+        public final AtomicInteger runs = new AtomicInteger();
+        public final CompletableFuture<Void> begun = new CompletableFuture<>();
+        public final CountDownLatch leave = new CountDownLatch(1);
+        public final CompletableFuture<Void> ended = new CompletableFuture<>();
 
         /** What the caller gets, for those that bring one result. */
-        final CompletableFuture<Object> result = new CompletableFuture<>();
+        public final CompletableFuture<Object> result = new CompletableFuture<>();
 
-        final CompletableFuture<Flow.Subscription> incoming = new CompletableFuture<>();
-        final List<Integer> received = Collections.synchronizedList(new ArrayList<>());
-        final CompletableFuture<Void> allReceived = new CompletableFuture<>();
-        final CompletableFuture<Void> subscribed = new CompletableFuture<>();
+        public final CompletableFuture<Flow.Subscription> incoming = new CompletableFuture<>();
+        public final List<Integer> received = Collections.synchronizedList(new ArrayList<>());
+        public final CompletableFuture<Void> allReceived = new CompletableFuture<>();
+        public final CompletableFuture<Void> subscribed = new CompletableFuture<>();
 
-        Gate(boolean blocks) {
+        public Gate(boolean blocks) {
             this.blocks = blocks;
         }
 
         /** Lets the handler end, however it is steered. */
-        void open() {
+        public void open() {
             leave.countDown();
             result.complete(null);
         }
@@ -118,17 +118,17 @@ final class WalkedService {
 
     private final Map<String, Gate> gates = new ConcurrentHashMap<>();
 
-    static String item(int number) {
+    public static String item(int number) {
         return "item " + number;
     }
 
-    Gate gate(String name, boolean blocks) {
+    public Gate gate(String name, boolean blocks) {
         Gate gate = new Gate(blocks);
         gates.put(name, gate);
         return gate;
     }
 
-    void forget(String name) {
+    public void forget(String name) {
         gates.remove(name);
     }
 
@@ -173,52 +173,52 @@ final class WalkedService {
     }
 
     @Method
-    CompletableFuture<String> unaryElsewhere(String text) {
+    public CompletableFuture<String> unaryElsewhere(String text) {
         return unary(text);
     }
 
     @Method
     @RunOn(RunOn.Place.EVENT_LOOP)
-    CompletableFuture<String> unaryLoop(String text) {
+    public CompletableFuture<String> unaryLoop(String text) {
         return unary(text);
     }
 
     @Method
-    Flow.Publisher<String> bringsElsewhere(String text) {
+    public Flow.Publisher<String> bringsElsewhere(String text) {
         return brings();
     }
 
     @Method
     @RunOn(RunOn.Place.EVENT_LOOP)
-    Flow.Publisher<String> bringsLoop(String text) {
+    public Flow.Publisher<String> bringsLoop(String text) {
         return brings();
     }
 
     @Method
-    CompletableFuture<Integer> takesElsewhere(Flow.Publisher<Integer> items) {
+    public CompletableFuture<Integer> takesElsewhere(Flow.Publisher<Integer> items) {
         return takes(items);
     }
 
     @Method
     @RunOn(RunOn.Place.EVENT_LOOP)
-    CompletableFuture<Integer> takesLoop(Flow.Publisher<Integer> items) {
+    public CompletableFuture<Integer> takesLoop(Flow.Publisher<Integer> items) {
         return takes(items);
     }
 
     @Method
-    Flow.Publisher<String> bothElsewhere(Flow.Publisher<Integer> items) {
+    public Flow.Publisher<String> bothElsewhere(Flow.Publisher<Integer> items) {
         return both(items);
     }
 
     @Method
     @RunOn(RunOn.Place.EVENT_LOOP)
-    Flow.Publisher<String> bothLoop(Flow.Publisher<Integer> items) {
+    public Flow.Publisher<String> bothLoop(Flow.Publisher<Integer> items) {
         return both(items);
     }
 
     @Method
     @RunOn(RunOn.Place.EVENT_LOOP)
-    String echo(String text) {
+    public String echo(String text) {
         return text;
     }
 }

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.client.ClientCluster;
+import dev.rpcx.internal.discovery.SharedWatch;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;

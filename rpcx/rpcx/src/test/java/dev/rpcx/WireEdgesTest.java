@@ -4,6 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.server.ServerConnection;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

@@ -3,6 +3,16 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.io.SocketQueue;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireConnection;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -58,49 +68,49 @@ class WireFramesTest {
         }
 
         @Override
-        void onPreface(int version) {
+        public void onPreface(int version) {
             prefaces.add(version);
         }
 
         @Override
-        void onFrame(int head, int id, ByteBuf payload) {
+        public void onFrame(int head, int id, ByteBuf payload) {
             arrived.add(new Frame(head, id, ByteBufUtil.hexDump(payload)));
             isHeap = payload.hasArray();
             onFrame.run();
         }
 
         @Override
-        int maxBytesTaken() {
+        public int maxBytesTaken() {
             return Integer.MAX_VALUE;
         }
 
         @Override
-        void beforeRead() {
+        public void beforeRead() {
             reads++;
         }
 
         @Override
-        void frameWaits(long nowNanos) {
+        public void frameWaits(long nowNanos) {
             begunFrames++;
         }
 
         @Override
-        void unsentChanged() {
+        public void unsentChanged() {
             unsentChanges++;
         }
 
         @Override
-        long replyBytes() {
+        public long replyBytes() {
             return replyBytes;
         }
 
         @Override
-        void beforeClose() {
+        public void beforeClose() {
             closings++;
         }
 
         @Override
-        void onClosed(String why) {
+        public void onClosed(String why) {
             closed.add(why);
             onClosed.run();
         }
@@ -123,22 +133,22 @@ class WireFramesTest {
         }
 
         @Override
-        boolean beforeSend() {
+        public boolean beforeSend() {
             return leaves;
         }
 
         @Override
-        void begins() {
+        public void begins() {
             told.add(name + " begins");
         }
 
         @Override
-        void onSent() {
+        public void onSent() {
             told.add(name);
         }
 
         @Override
-        void onDropped() {
+        public void onDropped() {
             told.add(name + " lost");
         }
     }
@@ -637,21 +647,21 @@ class WireFramesTest {
         EmbeddedChannel own = EmbeddedChannel.builder().ticker(clock).build();
         WireConnection poor = new WireConnection(own, none) {
             @Override
-            void onPreface(int version) {}
+            public void onPreface(int version) {}
 
             @Override
-            void onFrame(int head, int id, ByteBuf payload) {}
+            public void onFrame(int head, int id, ByteBuf payload) {}
 
             @Override
-            int maxBytesTaken() {
+            public int maxBytesTaken() {
                 return Integer.MAX_VALUE;
             }
 
             @Override
-            void beforeRead() {}
+            public void beforeRead() {}
 
             @Override
-            void onClosed(String why) {}
+            public void onClosed(String why) {}
         };
         own.pipeline().addLast(poor);
         own.pipeline().fireChannelRead(RawPeer.preface());
@@ -732,7 +742,7 @@ class WireFramesTest {
         read(frame(Wire.PING, 1, 0));
         connection.sendNow(new Message("a", 512 * 1024) {
             @Override
-            void onSent() {
+            public void onSent() {
                 super.onSent();
                 channel.eventLoop().execute(() -> told.add("the turn of another"));
             }
@@ -754,7 +764,7 @@ class WireFramesTest {
         }
         poor.send(new Message("last", 0) {
             @Override
-            void onSent() {
+            public void onSent() {
                 super.onSent();
                 own.loop.fails = true;
             }
@@ -781,7 +791,7 @@ class WireFramesTest {
         }
 
         @Override
-        void onSent() {
+        public void onSent() {
             body.readerIndex(0);
             if (!isOver && ++rounds < ENOUGH) {
                 connection.send(this);
@@ -819,13 +829,13 @@ class WireFramesTest {
         }
 
         @Override
-        boolean beforeSend() {
+        public boolean beforeSend() {
             body.setIndex(0, itemBytes);
             return super.beforeSend();
         }
 
         @Override
-        void onSent() {
+        public void onSent() {
             super.onSent();
             body.clear();
         }
@@ -861,7 +871,7 @@ class WireFramesTest {
         }
 
         @Override
-        boolean beforeSend() {
+        public boolean beforeSend() {
             connection.sendNow(Wire.PONG, 1);
             return false;
         }
@@ -903,7 +913,7 @@ class WireFramesTest {
         written();
         connection.send(new Message("nested", 1) {
             @Override
-            void onSent() {
+            public void onSent() {
                 super.onSent();
                 connection.sendQueued();
             }
@@ -1089,7 +1099,7 @@ class WireFramesTest {
         try {
             late.send(new Message("a", 1) {
                 @Override
-                void onDropped() {
+                public void onDropped() {
                     throw fault;
                 }
             });
@@ -1168,7 +1178,7 @@ class WireFramesTest {
     void aFaultAsALargeMessageBeginsEndsTheConnection() {
         connection.send(new Message("a", 20_000) {
             @Override
-            void begins() {
+            public void begins() {
                 throw new IllegalStateException("of this test");
             }
         });
@@ -1254,7 +1264,7 @@ class WireFramesTest {
     void aFaultWhileWritingEndsTheConnectionAndTellsThoseBehindIt() {
         connection.send(new Message("a", 1) {
             @Override
-            boolean beforeSend() {
+            public boolean beforeSend() {
                 throw new IllegalStateException("of this test");
             }
         });
@@ -1718,7 +1728,7 @@ class WireFramesTest {
         try {
             connection.send(new Message("a", 1) {
                 @Override
-                boolean beforeSend() {
+                public boolean beforeSend() {
                     throw fault;
                 }
             });
@@ -1749,7 +1759,7 @@ class WireFramesTest {
         try {
             connection.send(new Message("a", 1) {
                 @Override
-                boolean beforeSend() {
+                public boolean beforeSend() {
                     throw new IllegalStateException("a fault");
                 }
             });

@@ -5,6 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.io.WriteTurn;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Ledger;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireConnection;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -60,10 +68,10 @@ class WireHereTest {
         }
 
         @Override
-        void onPreface(int version) {}
+        public void onPreface(int version) {}
 
         @Override
-        void onFrame(int head, int id, ByteBuf payload) {
+        public void onFrame(int head, int id, ByteBuf payload) {
             told.add(id + " has come");
             if (answersAll) {
                 send(new Message(id, answerBytes));
@@ -71,15 +79,15 @@ class WireHereTest {
         }
 
         @Override
-        int maxBytesTaken() {
+        public int maxBytesTaken() {
             return Integer.MAX_VALUE;
         }
 
         @Override
-        void beforeRead() {}
+        public void beforeRead() {}
 
         @Override
-        void onClosed(String why) {
+        public void onClosed(String why) {
             onClosed.run();
             closed.complete(why);
         }
@@ -100,7 +108,7 @@ class WireHereTest {
         }
 
         @Override
-        boolean beforeSend() {
+        public boolean beforeSend() {
             return true;
         }
 
@@ -111,12 +119,12 @@ class WireHereTest {
         }
 
         @Override
-        void onSent() {
+        public void onSent() {
             told.add(id + " by the loop");
         }
 
         @Override
-        void onDropped() {
+        public void onDropped() {
             told.add(id + " lost");
         }
     }

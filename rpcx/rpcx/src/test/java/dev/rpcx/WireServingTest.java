@@ -4,6 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.RPCXException.Code;
 import dev.rpcx.RPCXException.Executed;
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.AdmissionLimit;
+import dev.rpcx.internal.server.FloodGuard;
+import dev.rpcx.internal.server.ServerConnection;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

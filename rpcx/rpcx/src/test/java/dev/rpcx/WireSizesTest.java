@@ -2,6 +2,11 @@ package dev.rpcx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.call.StreamsTest;
+import dev.rpcx.internal.wire.Settings;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;

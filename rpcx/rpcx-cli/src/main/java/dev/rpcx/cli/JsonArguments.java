@@ -1,13 +1,13 @@
 package dev.rpcx.cli;
 
 import dev.rpcx.codec.Limits;
-import dev.rpcx.schema.EnumType;
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Scalar;
-import dev.rpcx.schema.Schema;
-import dev.rpcx.schema.Shape;
-import dev.rpcx.schema.WellKnown;
+import dev.rpcx.internal.schema.EnumType;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.Scalar;
+import dev.rpcx.internal.schema.Schema;
+import dev.rpcx.internal.schema.Shape;
+import dev.rpcx.internal.schema.WellKnown;
 import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InaccessibleObjectException;

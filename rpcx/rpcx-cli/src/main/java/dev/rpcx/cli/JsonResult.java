@@ -1,11 +1,11 @@
 package dev.rpcx.cli;
 
-import dev.rpcx.schema.EnumType;
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Scalar;
-import dev.rpcx.schema.Shape;
-import dev.rpcx.schema.WellKnown;
+import dev.rpcx.internal.schema.EnumType;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.Scalar;
+import dev.rpcx.internal.schema.Shape;
+import dev.rpcx.internal.schema.WellKnown;
 import java.io.PrintStream;
 import java.io.Writer;
 import java.lang.reflect.InaccessibleObjectException;

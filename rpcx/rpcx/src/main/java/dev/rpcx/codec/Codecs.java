@@ -1,13 +1,13 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.EnumType;
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.NumberSource;
-import dev.rpcx.schema.Schema;
+import dev.rpcx.internal.schema.EnumType;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.NumberSource;
+import dev.rpcx.internal.schema.Schema;
+import dev.rpcx.internal.schema.Shape;
 import dev.rpcx.schema.SchemaException;
-import dev.rpcx.schema.Shape;
 import io.netty.buffer.ByteBuf;
 import java.lang.ref.SoftReference;
 import java.lang.reflect.Method;

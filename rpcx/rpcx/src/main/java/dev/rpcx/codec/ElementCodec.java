@@ -1,9 +1,9 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.EnumType;
-import dev.rpcx.schema.Scalar;
-import dev.rpcx.schema.Shape;
-import dev.rpcx.schema.WellKnown;
+import dev.rpcx.internal.schema.EnumType;
+import dev.rpcx.internal.schema.Scalar;
+import dev.rpcx.internal.schema.Shape;
+import dev.rpcx.internal.schema.WellKnown;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.time.Duration;

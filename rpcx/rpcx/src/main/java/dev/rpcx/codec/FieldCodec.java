@@ -1,8 +1,8 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.WellKnown;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.WellKnown;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;

@@ -1,8 +1,8 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Scalar;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.Scalar;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.Arrays;

@@ -1,6 +1,6 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.MessageType;
+import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
 /** Codec of a sealed type. It writes and reads the one case that a value is. */

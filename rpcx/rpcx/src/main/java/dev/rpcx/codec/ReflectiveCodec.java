@@ -1,6 +1,6 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.MessageType;
+import dev.rpcx.internal.schema.MessageType;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;

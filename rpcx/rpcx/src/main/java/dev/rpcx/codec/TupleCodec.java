@@ -1,6 +1,6 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.MessageType;
+import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
 /** Codec of the parameters of a method, given as an array, or of a single value as field 1. */

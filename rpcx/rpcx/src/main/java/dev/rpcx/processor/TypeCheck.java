@@ -1,7 +1,7 @@
 package dev.rpcx.processor;
 
-import dev.rpcx.schema.Accessors;
-import dev.rpcx.schema.Cases;
+import dev.rpcx.internal.schema.Accessors;
+import dev.rpcx.internal.schema.Cases;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.util.ArrayList;

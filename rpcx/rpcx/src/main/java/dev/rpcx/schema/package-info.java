@@ -1,7 +1,7 @@
 /**
- * Maps Java types to Protobuf messages: this package says which component has which number, and which types cannot be
- * mapped. Starting points: {@link Schema}, {@link Field}. All of it runs at start or at build time, and never during a
- * call. It never imports the codec or the wire.
+ * What users write on the types of their messages: {@link Field} gives a component its number, {@link Unknown} marks
+ * the constant of an enum for values that this version does not have, and {@link SchemaException} says which type
+ * cannot be mapped, and why. {@code dev.rpcx.internal.schema} reads them.
  */
 @NullMarked
 package dev.rpcx.schema;

@@ -1,6 +1,6 @@
 package dev.rpcx.testing;
 
-import dev.rpcx.FaultyFrames;
+import dev.rpcx.internal.wire.FaultyFrames;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.io.IOException;

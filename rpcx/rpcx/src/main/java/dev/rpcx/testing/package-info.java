@@ -1,10 +1,20 @@
 /**
- * What the tests of a service that uses RPCX may need. Starting point: {@link dev.rpcx.testing.FaultyLink}, a simulated
- * bad network. Its {@link dev.rpcx.testing.Faults} also work without a socket, by
+ * What the tests of a service that uses RPCX may need: a simulated bad network. Starting point:
+ * {@link dev.rpcx.testing.FaultyLink}. Its {@link dev.rpcx.testing.Faults} also work without a socket, by
  * {@code Client.builder().inProcess().faults(…)}.
  *
- * <p>Threads: each class says which threads it uses. Besides the JDK, this package imports {@code FaultyFrames} and
- * Netty's buffers, and nothing else.
+ * <p>The package has two layers, as {@code dev.rpcx} has.
+ *
+ * <ul>
+ *   <li>{@link dev.rpcx.testing.Faults} belongs to the vocabulary, and refers to nothing but the JDK. It says which
+ *       fraction of frames meets which fault, and draws the faults from its seed.
+ *   <li>{@link dev.rpcx.testing.FaultyLink} is a door: it stands between a client and a server and passes frames on
+ *       from socket to socket. Besides the JDK it imports {@code dev.rpcx.internal.wire.FaultyFrames}, which applies
+ *       the faults, and Netty's buffers, and nothing else. Within a client {@code dev.rpcx.internal.wire.FaultyPipe}
+ *       does the same without a link.
+ * </ul>
+ *
+ * <p>Threads: each class says which threads it uses.
  */
 @NullMarked
 package dev.rpcx.testing;

@@ -1,13 +1,13 @@
 package dev.rpcx.tool;
 
-import dev.rpcx.PublishedMethod;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.RPCXServer;
-import dev.rpcx.schema.Framing;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.ProtoFile.Rpc;
-import dev.rpcx.schema.Schema;
+import dev.rpcx.internal.call.PublishedMethod;
+import dev.rpcx.internal.schema.Framing;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.ProtoFile.Rpc;
+import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;

@@ -3,10 +3,10 @@ package dev.rpcx.tool;
 import static java.nio.file.StandardOpenOption.SYNC;
 import static java.nio.file.StandardOpenOption.WRITE;
 
-import dev.rpcx.schema.Compatibility;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.ProtoFile;
-import dev.rpcx.schema.Schema;
+import dev.rpcx.internal.schema.Compatibility;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.ProtoFile;
+import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.SchemaException;
 import java.io.IOException;
 import java.io.InputStream;

@@ -6,9 +6,9 @@ import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.DynamicMessage;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Schema;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * read again without a change, and protobuf-java agrees. Public, as Jazzer asks.
  */
 public final class CodecFuzz {
-    record Chain(int value, @Nullable Chain next) {}
+    public record Chain(int value, @Nullable Chain next) {}
 
     private static final List<Class<?>> TYPES = List.of(
             AllTypes.Hello.class,

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.CodedOutputStream;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

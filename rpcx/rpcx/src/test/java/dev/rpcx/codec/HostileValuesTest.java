@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.rpcx.codec.CodecException.Code;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.Schema;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.management.ManagementFactory;

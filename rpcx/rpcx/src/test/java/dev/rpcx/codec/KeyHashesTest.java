@@ -2,12 +2,12 @@ package dev.rpcx.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.Scalar;
-import dev.rpcx.schema.Schema;
-import dev.rpcx.schema.Shape;
-import dev.rpcx.schema.WellKnown;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.Scalar;
+import dev.rpcx.internal.schema.Schema;
+import dev.rpcx.internal.schema.Shape;
+import dev.rpcx.internal.schema.WellKnown;
 import java.math.BigDecimal;
 import java.util.Comparator;
 import java.util.List;

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.management.ThreadMXBean;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.Scalar;
-import dev.rpcx.schema.Schema;
-import dev.rpcx.schema.WellKnown;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.Scalar;
+import dev.rpcx.internal.schema.Schema;
+import dev.rpcx.internal.schema.WellKnown;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import java.lang.management.ManagementFactory;

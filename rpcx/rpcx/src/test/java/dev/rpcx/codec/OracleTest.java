@@ -3,9 +3,9 @@ package dev.rpcx.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.DynamicMessage;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Schema;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

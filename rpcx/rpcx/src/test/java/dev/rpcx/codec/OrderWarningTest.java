@@ -2,9 +2,9 @@ package dev.rpcx.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.Schema;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;

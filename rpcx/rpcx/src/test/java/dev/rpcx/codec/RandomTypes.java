@@ -61,7 +61,7 @@ public final class RandomTypes {
     }
 
     /** The records R0 to R(n-1). */
-    static List<Class<?>> records(long seed, int records) throws ClassNotFoundException {
+    public static List<Class<?>> records(long seed, int records) throws ClassNotFoundException {
         String source = new RandomTypes(seed, records).source();
         ClassLoader loader = CompiledSources.loader(Map.of("random.Types", source));
         List<Class<?>> classes = new ArrayList<>();

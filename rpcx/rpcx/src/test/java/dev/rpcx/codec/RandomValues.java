@@ -1,11 +1,11 @@
 package dev.rpcx.codec;
 
-import dev.rpcx.schema.EnumType;
-import dev.rpcx.schema.FieldType;
-import dev.rpcx.schema.MessageType;
-import dev.rpcx.schema.Scalar;
-import dev.rpcx.schema.Shape;
-import dev.rpcx.schema.WellKnown;
+import dev.rpcx.internal.schema.EnumType;
+import dev.rpcx.internal.schema.FieldType;
+import dev.rpcx.internal.schema.MessageType;
+import dev.rpcx.internal.schema.Scalar;
+import dev.rpcx.internal.schema.Shape;
+import dev.rpcx.internal.schema.WellKnown;
 import java.lang.reflect.Constructor;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -36,7 +36,7 @@ public final class RandomValues {
     private final Random random;
     private final boolean isFew;
 
-    RandomValues(long seed) {
+    public RandomValues(long seed) {
         this(new Random(seed), false);
     }
 

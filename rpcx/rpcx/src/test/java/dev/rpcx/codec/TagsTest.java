@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.CodedInputStream;
 import com.google.protobuf.CodedOutputStream;
+import dev.rpcx.internal.schema.Lock;
+import dev.rpcx.internal.schema.Schema;
 import dev.rpcx.schema.Field;
-import dev.rpcx.schema.Lock;
-import dev.rpcx.schema.Schema;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;

@@ -36,7 +36,7 @@ public final class Peer {
         }
     }
 
-    static void expect(String what, Object got, Object wanted) {
+    public static void expect(String what, Object got, Object wanted) {
         if (!Objects.equals(got, wanted)) {
             throw new AssertionError(what + ": " + got + " (expected: " + wanted + ")");
         }

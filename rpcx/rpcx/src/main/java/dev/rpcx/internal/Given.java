@@ -1,0 +1,70 @@
+package dev.rpcx.internal;
+
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks arguments of the public API as soon as they are given. A null leads to a {@link NullPointerException} and a
+ * value out of its range to an {@link IllegalArgumentException}. Their texts name the setting, the value and what was
+ * expected.
+ */
+public final class Given {
+    private Given() {}
+
+    /**
+     * Checks that a value is not null.
+     *
+     * @param name name of the setting or parameter, for the text of the exception
+     * @param expected the values that are allowed, in words, for the text of the exception
+     * @return the value
+     */
+    public static <T> T notNull(@Nullable T value, String name, String expected) {
+        if (value == null) {
+            throw new NullPointerException(name + ": null (expected: " + expected + ")");
+        }
+        return value;
+    }
+
+    /** Checks that an array and each of its elements are not null. */
+    public static <T> T[] noneNull(T @Nullable [] values, String name, String expected) {
+        T[] given = notNull(values, name, expected);
+        for (int i = 0; i < given.length; i++) {
+            notNull(given[i], name + "[" + i + "]", expected);
+        }
+        return given;
+    }
+
+    /** Checks that a list and each of its elements are not null. @return an unmodifiable copy */
+    public static <T> List<T> noneNull(@Nullable List<T> values, String name, String expected) {
+        List<T> given = notNull(values, name, expected);
+        int i = 0;
+        for (T value : given) {
+            notNull(value, name + "[" + i++ + "]", expected);
+        }
+        return List.copyOf(given);
+    }
+
+    /**
+     * Checks that a time is from {@code least} to {@code most}, both included.
+     *
+     * @param expected these two limits, in words
+     */
+    public static Duration time(@Nullable Duration value, String name, Duration least, Duration most, String expected) {
+        Duration time = notNull(value, name, expected);
+        if (time.compareTo(least) < 0 || time.compareTo(most) > 0) {
+            throw new IllegalArgumentException(name + ": " + time + " (expected: " + expected + ")");
+        }
+        return time;
+    }
+
+    /** Checks a time that a call, or an attempt to connect, may take. @return the time in whole microseconds */
+    public static Duration callTime(String name, Duration time) {
+        return micros(time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));
+    }
+
+    /** Rounds a time down to whole microseconds, the unit of times on the wire. */
+    public static Duration micros(Duration time) {
+        return Duration.ofNanos(time.toNanos() / 1000 * 1000);
+    }
+}

@@ -1,0 +1,98 @@
+package dev.rpcx.internal;
+
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Reads and writes the few Protobuf forms that the messages of the wire use. Bounds are checked before anything is read
+ * or allocated.
+ */
+public final class ProtoFields {
+    private ProtoFields() {}
+
+    /** @param what names the text in the message of a {@code WireFault} */
+    public static String text(ByteBuf in, int end, String what) {
+        int length = Varint.readLength(in, end - in.readerIndex(), what);
+        return in.readCharSequence(length, StandardCharsets.UTF_8).toString();
+    }
+
+    public static void writeText(ByteBuf out, int field, String text) {
+        if (!text.isEmpty()) {
+            byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+            out.writeByte(field << 3 | 2);
+            Varint.write(out, bytes.length);
+            out.writeBytes(bytes);
+        }
+    }
+
+    public static void writeNumber(ByteBuf out, int field, long value) {
+        if (value != 0) {
+            out.writeByte(field << 3);
+            Varint.write(out, value);
+        }
+    }
+
+    /**
+     * Reads a tag: a field's number and wire type, which have 32 bits together. A longer tag is a fault and not cut
+     * off, since its low bits would pass for the tag of another field.
+     */
+    public static int tag(ByteBuf in) {
+        long tag = Varint.read(in);
+        if (tag >>> 32 != 0) {
+            throw new WireFault("tag " + Long.toUnsignedString(tag) + " (expected: a number of 32 bits)");
+        }
+        return (int) tag;
+    }
+
+    /** Reads the tags of a message and of the messages within it, and limits their total number. */
+    public static final class Counted {
+        private final int most;
+        private int read;
+
+        public Counted(int most) {
+            this.most = most;
+        }
+
+        /** As {@link ProtoFields#tag}. @throws WireFault also where the message has too many fields */
+        public int tag(ByteBuf in) {
+            if (read == most) {
+                throw new WireFault("more than " + most + " fields");
+            }
+            read++;
+            return ProtoFields.tag(in);
+        }
+    }
+
+    /** Passes over a field that this version does not know. */
+    public static void skip(ByteBuf in, int tag, int end) {
+        switch (tag & 7) {
+            case 0 -> Varint.read(in);
+            case 1 -> step(in, 8, end);
+            case 2 -> step(in, Varint.readLength(in, end - in.readerIndex(), "an unknown field"), end);
+            case 5 -> step(in, 4, end);
+            default -> throw new WireFault("field of wire type " + (tag & 7) + " (expected: 0, 1, 2 or 5)");
+        }
+        if (tag >>> 3 == 0) {
+            throw new WireFault("field number 0");
+        }
+    }
+
+    private static void step(ByteBuf in, int bytes, int end) {
+        if (bytes > end - in.readerIndex()) {
+            throw new WireFault("a field is cut off");
+        }
+        in.skipBytes(bytes);
+    }
+
+    public static void expect(long tag, int expected, String where) {
+        if (tag != expected) {
+            throw new WireFault(where + ": tag " + tag + " (expected: " + expected + ")");
+        }
+    }
+
+    public static void expectEnd(ByteBuf in, int end) {
+        if (in.readerIndex() != end) {
+            throw new WireFault("a message runs past its end");
+        }
+    }
+}

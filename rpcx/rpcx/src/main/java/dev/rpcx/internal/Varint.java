@@ -1,0 +1,90 @@
+package dev.rpcx.internal;
+
+import io.netty.buffer.ByteBuf;
+
+/** Reads and writes Protobuf's base-128 numbers, low group first, at most ten bytes. */
+public final class Varint {
+    private Varint() {}
+
+    public static int size(long value) {
+        return (63 - Long.numberOfLeadingZeros(value | 1)) / 7 + 1;
+    }
+
+    public static void write(ByteBuf out, long value) {
+        long rest = value;
+        while ((rest & ~0x7FL) != 0) {
+            out.writeByte((int) (rest & 0x7F) | 0x80);
+            rest >>>= 7;
+        }
+        out.writeByte((int) rest);
+    }
+
+    /** Inserts a number before bytes that have been written already. @return number of bytes that it takes */
+    public static int insert(ByteBuf out, int index, long value) {
+        int bytes = size(value);
+        int end = out.writerIndex();
+        out.ensureWritable(bytes);
+        out.setBytes(index + bytes, out, index, end - index);
+        out.writerIndex(index);
+        write(out, value);
+        out.writerIndex(end + bytes);
+        return bytes;
+    }
+
+    /**
+     * As {@link #write(ByteBuf, long)}, into an array that has room for the number.
+     *
+     * @return the index behind the number
+     */
+    public static int write(byte[] out, int index, int value) {
+        int at = index;
+        int rest = value;
+        while ((rest & ~0x7F) != 0) {
+            out[at++] = (byte) (rest & 0x7F | 0x80);
+            rest >>>= 7;
+        }
+        out[at++] = (byte) rest;
+        return at;
+    }
+
+    /** @throws WireFault if the bytes end within the number, or it is longer than ten bytes */
+    public static long read(ByteBuf in) {
+        long value = 0;
+        for (int shift = 0; shift < 70; shift += 7) {
+            if (!in.isReadable()) {
+                throw new WireFault("a number is cut off");
+            }
+            byte b = in.readByte();
+            value |= (long) (b & 0x7F) << shift;
+            if (b >= 0) {
+                return value;
+            }
+        }
+        throw new WireFault("a number of more than 10 bytes");
+    }
+
+    /**
+     * Reads the length of what follows.
+     *
+     * @param what names what has this length, for the text of the fault
+     * @throws WireFault if the length is negative, above {@code max} or above the number of readable bytes
+     */
+    public static int readLength(ByteBuf in, int max, String what) {
+        long length = read(in);
+        if (length < 0 || length > max || length > in.readableBytes()) {
+            throw new WireFault(what + ": length " + Long.toUnsignedString(length) + " (expected: at most "
+                    + Math.min(max, in.readableBytes()) + ")");
+        }
+        return (int) length;
+    }
+
+    /** Overwrites a number of {@code bytes} bytes by one that is no larger, padded to as many bytes. */
+    public static void writePadded(ByteBuf out, int index, int bytes, long value) {
+        long rest = value;
+        for (int i = 0; i < bytes - 1; i++) {
+            out.setByte(index + i, (int) rest & 0x7F | 0x80);
+            rest >>>= 7;
+        }
+        out.setByte(index + bytes - 1, (int) rest & 0x7F);
+    }
+}

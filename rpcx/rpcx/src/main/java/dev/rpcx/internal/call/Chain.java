@@ -1,0 +1,50 @@
+package dev.rpcx.internal.call;
+
+import dev.rpcx.CallContext;
+import dev.rpcx.Interceptor;
+import dev.rpcx.internal.Given;
+import java.util.ArrayDeque;
+import org.jspecify.annotations.Nullable;
+
+/** Chain of the interceptors of a client or a server, with what answers the call behind them. */
+public final class Chain {
+    private Chain() {}
+
+    /** Returns the chain of all interceptors in their order, the first one outermost. */
+    public static Interceptor.Next of(Iterable<Interceptor> interceptors, Interceptor.Next end) {
+        Interceptor.Next next = call -> end.proceed(given(call));
+        ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
+        for (Interceptor each : interceptors) {
+            reversed.push(Given.notNull(each, "interceptors", "none of them null"));
+        }
+        for (Interceptor interceptor : reversed) {
+            Interceptor.Next rest = next;
+            Interceptor.Next step = call -> interceptor.intercept(call, rest);
+            next = call -> proceed(call, step);
+        }
+        return next;
+    }
+
+    /**
+     * Goes one step further in the chain. At a server {@link CallContext#current} is the context of the handled call
+     * while the step runs: see {@link HandledCall#proceed}.
+     */
+    public static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
+        CallInvocation known = given(call);
+        HandledCall handled = known.handled;
+        return handled == null ? step.proceed(known) : handled.proceed(known, step);
+    }
+
+    /**
+     * Returns the invocation that an interceptor proceeds with. One of a class of the interceptor's own belongs to no
+     * call, and is refused.
+     */
+    public static CallInvocation given(Interceptor.Invocation call) {
+        if (Given.notNull(call, "call", "the Invocation that came, or one made of it")
+                instanceof CallInvocation known) {
+            return known;
+        }
+        throw new IllegalArgumentException("call: one of " + call.getClass().getName()
+                + " (expected: the Invocation that came, or one made of it)");
+    }
+}

@@ -1,0 +1,105 @@
+package dev.rpcx.internal.call;
+
+import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.schema.Framing;
+import dev.rpcx.internal.wire.MethodDictionary;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Says how the bytes of a method's parameters and result are framed, in 32 bits that both sides can compare: which of
+ * them is a message of its own and which is a field of one, of what kind, and which are streams. What may change from
+ * one version to the next, such as one more field in a record or one more parameter at the end, does not change what
+ * both sides have in common. Source: rpcx/spec/wire.md, "Methods".
+ */
+public final class MethodShape {
+    private static final int KNOWN = 1 << 31;
+    private static final int TAKES_STREAM = 1 << 30;
+    private static final int BRINGS_STREAM = 1 << 29;
+
+    private static final int PARAMETERS = Framing.FIELDS;
+
+    private static final int ALL_PARAMETERS = (1 << PARAMETERS * Framing.BITS) - 1;
+
+    /** Position of the result's kind, which stands above the kinds of the parameters. */
+    private static final int RESULT = PARAMETERS;
+
+    private static final int KIND_MASK = (1 << Framing.BITS) - 1;
+
+    private static final String[] KINDS = {
+        "nothing",
+        "a whole number, a boolean or an enum",
+        "a number of 32 bits",
+        "a number of 64 bits",
+        "a text or bytes",
+        "a message inside a field, as for a nullable or an Optional one",
+        "a list of numbers",
+        "a list, a set or a map",
+        "of kind 8",
+        "a whole number, a boolean or an enum that can be null",
+        "a number of 32 bits that can be null",
+        "a number of 64 bits that can be null",
+        "a text or bytes that can be null"
+    };
+
+    private MethodShape() {}
+
+    /**
+     * Returns the shape of the method as it is declared on this side.
+     *
+     * @param items type of the items of the stream that the method takes; null if it takes none
+     */
+    public static int of(Method method, @Nullable Type items, Codecs codecs) {
+        int shape = KNOWN;
+        if (items != null) {
+            shape |= TAKES_STREAM | Framing.of(codecs.schema().value(items, method));
+        } else {
+            shape |= Framing.of(codecs.schema().parameters(method));
+        }
+        if (Streams.returnsStream(method)) {
+            shape |= BRINGS_STREAM;
+        }
+        return shape | (Framing.of(codecs.schema().result(method)) & KIND_MASK) << RESULT * Framing.BITS;
+    }
+
+    /**
+     * Returns in words what keeps the two sides from reading each other's bodies; null if nothing does. What only one
+     * side has is no difference: it has been added or removed.
+     *
+     * @param looksAtResult false for a call whose result nobody reads
+     */
+    public static @Nullable String difference(int client, int server, boolean looksAtResult) {
+        if (client == MethodDictionary.UNKNOWN_SHAPE || server == MethodDictionary.UNKNOWN_SHAPE || client == server) {
+            return null;
+        }
+        if (((client ^ server) & TAKES_STREAM) != 0) {
+            return "the " + (isSet(client, TAKES_STREAM) ? "client" : "server") + " takes the parameter for a stream";
+        }
+        if (looksAtResult && ((client ^ server) & BRINGS_STREAM) != 0) {
+            return "the " + (isSet(client, BRINGS_STREAM) ? "client" : "server") + " takes the result for a stream";
+        }
+        for (int place = 0; place < (looksAtResult ? RESULT + 1 : PARAMETERS); place++) {
+            int here = kind(client, place);
+            int there = kind(server, place);
+            if (Framing.differ(here, there)
+                    || place == 0 && Framing.isWholeForOne(client & ALL_PARAMETERS, server & ALL_PARAMETERS)) {
+                return (place == RESULT ? "the result" : "parameter " + (place + 1)) + " is to the client " + name(here)
+                        + " and to the server " + name(there);
+            }
+        }
+        return null;
+    }
+
+    private static boolean isSet(int shape, int flag) {
+        return (shape & flag) != 0;
+    }
+
+    private static int kind(int shape, int place) {
+        return shape >>> place * Framing.BITS & KIND_MASK;
+    }
+
+    private static String name(int kind) {
+        return kind == Framing.WHOLE ? "a message of its own" : kind < KINDS.length ? KINDS[kind] : "of kind " + kind;
+    }
+}

@@ -1,0 +1,245 @@
+package dev.rpcx.internal.call;
+
+import dev.rpcx.RPCXClient;
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.schema.ParameterNumbers;
+import dev.rpcx.schema.Field;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Parameter;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Method that is called from another process, and the name by which it is called. Client, server and
+ * {@link dev.rpcx.tool.SchemaTool} find published methods here, so that all three have the same methods under the same
+ * names.
+ *
+ * @param name value of {@link dev.rpcx.Method#value}, or the method's own name where there is none
+ */
+public record PublishedMethod(String name, Method method) {
+    public PublishedMethod {
+        Given.notNull(name, "name", "the name by which the method is called");
+        Given.notNull(method, "method", "what is called");
+    }
+
+    /**
+     * Returns all published methods of a type: the abstract methods of an interface; the methods of a class and its
+     * superclasses that are annotated with {@link dev.rpcx.Method}, whatever their access. The order is the same in
+     * every process. A class has each name once. An interface may have one method in several forms with the same
+     * parameters, such as one that blocks and one that returns a future.
+     *
+     * @throws IllegalArgumentException if two methods of a class have one name, or two of an interface that differ in
+     *     their parameters; if a name is not 1 to 255 bytes without NUL; if a static method is annotated; or if a class
+     *     gives parameters other numbers than an interface that it implements
+     */
+    public static List<PublishedMethod> of(Class<?> type) {
+        List<PublishedMethod> published = new ArrayList<>();
+        Map<String, Method> owners = new HashMap<>();
+        Given.notNull(type, "type", "an interface or a class");
+        for (Method method : type.isInterface() ? ofInterface(type) : ofClass(type)) {
+            dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+            String name = Names.checked(marked == null || marked.value().isEmpty() ? method.getName() : marked.value());
+            Method owner = owners.putIfAbsent(name, method);
+            if (owner != null && !(type.isInterface() && takeTheSame(owner, method))) {
+                throw new IllegalArgumentException(
+                        type.getName() + ": " + name + " is published twice (expected: names that differ"
+                                + (type.isInterface() ? ", or the same parameters by the same names)" : ")"));
+            }
+            published.add(new PublishedMethod(name, method));
+        }
+        return published;
+    }
+
+    private static List<Method> ofInterface(Class<?> type) {
+        return Arrays.stream(type.getMethods())
+                .filter(method -> Modifier.isAbstract(method.getModifiers()))
+                .sorted(order())
+                .toList();
+    }
+
+    private static List<Method> ofClass(Class<?> type) {
+        List<Method> methods = new ArrayList<>();
+        Set<List<Object>> overriding = new HashSet<>();
+        for (Class<?> c = type; c != null && c != Object.class; c = c.getSuperclass()) {
+            List<Method> marked = Arrays.stream(c.getDeclaredMethods())
+                    .filter(method -> method.isAnnotationPresent(dev.rpcx.Method.class))
+                    .sorted(order())
+                    .toList();
+            for (Method method : marked) {
+                if (Modifier.isStatic(method.getModifiers())) {
+                    throw new IllegalArgumentException(
+                            method + ": @Method on a static method (expected: one of the object)");
+                }
+                if (!method.isBridge() && !overriding.contains(signature(method))) {
+                    refuseOtherNumbers(type, method);
+                    methods.add(method);
+                }
+            }
+            // a subclass's method takes the place of the one that it overrides; where that one is generic, a bridge in
+            // the subclass has its signature
+            marked.stream()
+                    .filter(method -> !method.isBridge() || isOfOwn(method, marked))
+                    .forEach(method -> overriding.add(signature(method)));
+        }
+        return methods;
+    }
+
+    /**
+     * Refuses a method that numbers its parameters otherwise than an interface that it implements. A method does not
+     * inherit the annotations of the one that it overrides, and clients go by those of the interface.
+     */
+    private static void refuseOtherNumbers(Class<?> type, Method method) {
+        Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());
+        for (Class<?> each : interfaces) {
+            boolean isOfClient = interfaces.stream()
+                    .anyMatch(other -> other.isAnnotationPresent(RPCXClient.class) && each.isAssignableFrom(other));
+            for (Method declared : methods(each, isOfClient)) {
+                boolean isNumbered = isOfClient
+                        || Arrays.stream(declared.getParameters())
+                                .anyMatch(parameter -> parameter.isAnnotationPresent(Field.class));
+                if (isNumbered
+                        && isImplementedBy(method, declared, type)
+                        && !numbers(declared).equals(numbers(method))) {
+                    throw new IllegalArgumentException(ParameterNumbers.differ(
+                            type.getName() + "." + method.getName(),
+                            numbers(method),
+                            each.getName(),
+                            numbers(declared)));
+                }
+            }
+        }
+    }
+
+    /**
+     * Returns the methods of an interface. One that has nothing to do with calls may name classes that are missing: it
+     * counts as one without methods.
+     */
+    private static Method[] methods(Class<?> type, boolean isOfClient) {
+        try {
+            return type.getDeclaredMethods();
+        } catch (NoClassDefFoundError e) {
+            if (isOfClient) {
+                throw e;
+            }
+            return new Method[0];
+        }
+    }
+
+    private static Set<Class<?>> interfaces(Class<?> type, Set<Class<?>> found) {
+        for (Class<?> each : type.getInterfaces()) {
+            if (found.add(each)) {
+                interfaces(each, found);
+            }
+        }
+        return type.getSuperclass() == null ? found : interfaces(type.getSuperclass(), found);
+    }
+
+    /**
+     * Says whether {@code method} implements {@code declared} in {@code type}. The method of a generic interface has
+     * other types; then there has to be exactly one method that can implement it.
+     */
+    private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
+        if (Modifier.isStatic(declared.getModifiers()) || !isLike(method, declared)) {
+            return false;
+        }
+        List<Method> bridges = new ArrayList<>();
+        List<Method> others = new ArrayList<>();
+        for (Class<?> c = type; c != null; c = c.getSuperclass()) {
+            for (Method each : c.getDeclaredMethods()) {
+                if (isLike(each, declared)) {
+                    (each.isBridge() ? bridges : others).add(each);
+                }
+            }
+        }
+        if (others.stream().anyMatch(each -> haveSameTypes(each, declared))) {
+            return haveSameTypes(method, declared);
+        }
+        return bridges.stream().anyMatch(each -> haveSameTypes(each, declared))
+                && others.stream().map(PublishedMethod::signature).distinct().count() == 1;
+    }
+
+    /**
+     * Says whether {@code method} may override {@code declared}: it has the same name and as many parameters, and each
+     * type is that of {@code declared} or a subtype.
+     */
+    private static boolean isLike(Method method, Method declared) {
+        if (!method.getName().equals(declared.getName())
+                || method.getParameterCount() != declared.getParameterCount()) {
+            return false;
+        }
+        for (int i = 0; i < method.getParameterCount(); i++) {
+            if (!declared.getParameterTypes()[i].isAssignableFrom(method.getParameterTypes()[i])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean haveSameTypes(Method one, Method other) {
+        return Arrays.equals(one.getParameterTypes(), other.getParameterTypes());
+    }
+
+    /**
+     * Says whether both methods take the same types under the same numbers and names. Two parameters that change places
+     * in one form only would escape the lock of the schema, which has the names of one form.
+     */
+    private static boolean takeTheSame(Method one, Method other) {
+        return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
+                && numbers(one).equals(numbers(other))
+                && haveTheSameNames(one, other);
+    }
+
+    private static List<Integer> numbers(Method method) {
+        return ParameterNumbers.of(Arrays.asList(method.getParameters()), each -> each.getAnnotation(Field.class));
+    }
+
+    /**
+     * Says whether several parameters have the same names on both methods, unless one of the methods was compiled
+     * without names. A single parameter may have any name.
+     */
+    private static boolean haveTheSameNames(Method one, Method other) {
+        Parameter[] ofOne = one.getParameters();
+        Parameter[] ofOther = other.getParameters();
+        for (int i = 0; ofOne.length > 1 && i < ofOne.length; i++) {
+            if (ofOne[i].isNamePresent()
+                    && ofOther[i].isNamePresent()
+                    && !ofOne[i].getName().equals(ofOther[i].getName())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Returns an order of methods, since the virtual machine lists them in none, and their numbers have to be the same
+     * in every process.
+     */
+    private static Comparator<Method> order() {
+        return Comparator.comparing(Method::getName).thenComparing(Method::toString);
+    }
+
+    /**
+     * Says whether a bridge stands for a method of its own class, with other types. A public class has bridges also to
+     * methods that it inherits from a class that is not public.
+     */
+    private static boolean isOfOwn(Method bridge, List<Method> marked) {
+        return marked.stream()
+                .anyMatch(method -> !method.isBridge()
+                        && method.getName().equals(bridge.getName())
+                        && method.getParameterCount() == bridge.getParameterCount());
+    }
+
+    /** Returns what is equal for a method and the one that it overrides. A private method overrides none. */
+    private static List<Object> signature(Method method) {
+        Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";
+        return List.of(own, method.getName(), List.of(method.getParameterTypes()));
+    }
+}

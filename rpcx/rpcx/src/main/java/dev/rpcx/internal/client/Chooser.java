@@ -1,0 +1,399 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.Choice;
+import dev.rpcx.internal.io.Platform;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Chooses an instance for each call from a list that never changes; another list gets another chooser. Every call to a
+ * service with several instances runs through a chooser, so it allocates nothing.
+ */
+public abstract class Chooser {
+    public final ClientAddress[] all;
+
+    public Chooser(ClientAddress[] all) {
+        this.all = all;
+    }
+
+    static Chooser of(Choice choice, ClientAddress[] all, Platform platform) {
+        return switch (choice) {
+            case LEAST_LOADED -> new LeastLoaded(all, platform);
+            case WEIGHTED_ROUND_ROBIN -> new RoundRobin(all, platform);
+            case CONSISTENT_HASH -> new Ring(all, platform);
+        };
+    }
+
+    /**
+     * Number of further instances that are drawn before all instances are looked at. If half of the instances are
+     * connected, one in 256 calls needs more.
+     */
+    private static final int DRAWS = 8;
+
+    /** Index of the instance to look at first; -1 if there is no instance. */
+    public abstract int first(int key);
+
+    /**
+     * Index of the instance to look at next, after the instances looked at so far could not take the call. The calls of
+     * instances that are gone are shared among all others in the same way as all calls. The next instance in the list
+     * is not taken: neighbours in a list fail together, so one instance would get all of these calls, and it would be
+     * the same one in every client.
+     *
+     * @param draw counts the draws of this call, from 0
+     */
+    abstract int redraw(int key, int draw);
+
+    /**
+     * Connection of the chosen instance if that is connected, not full, and healthy or free for a trial; otherwise of
+     * another such instance; otherwise of one that is at least connected. Null if there is none, or if the call has to
+     * wait for one more connection. The caller has to send its call on the connection, since it may be the only call
+     * that an instance on trial gets.
+     */
+    @Nullable
+    ClientConnection pick(int key) {
+        int first = first(key);
+        if (first < 0) {
+            return null;
+        }
+        ClientConnection chosen = serving(all[first]);
+        return chosen == null ? pickAgain(key, List.of()) : chosen;
+    }
+
+    /**
+     * Connection of an instance that is not among {@code asked}, is healthy or free for a trial, and is not full; null
+     * if there is none. An ejected instance is never returned: it may answer nothing until the call's time is over,
+     * which is worse for a call than what another instance has answered already.
+     */
+    @Nullable
+    ClientConnection pickBeside(List<ClientAddress> asked) {
+        return hasBeside(asked) ? pickAgain(0, asked) : null;
+    }
+
+    /** Whether there is an instance that is not among {@code asked}, which may contain instances of an earlier list. */
+    boolean hasBeside(List<ClientAddress> asked) {
+        for (ClientAddress address : all) {
+            if (!asked.contains(address)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Whether an instance other than {@code asked} is connected, and is healthy or may have a trial. Takes no trial.
+     */
+    boolean hasFreeBeside(ClientAddress asked) {
+        for (ClientAddress address : all) {
+            if (address != asked && address.health().isFree() && address.isConnected()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private @Nullable ClientConnection pickAgain(int key, List<ClientAddress> asked) {
+        for (int draw = 0; draw < DRAWS; draw++) {
+            ClientAddress address = all[redraw(key, draw)];
+            ClientConnection connection = asked.contains(address) ? null : serving(address);
+            if (connection != null) {
+                return connection;
+            }
+        }
+        return pickOfAll(key, asked);
+    }
+
+    /** Connection of the instance, if that is not full and the instance is healthy; takes the trial of one on trial. */
+    private static @Nullable ClientConnection serving(ClientAddress address) {
+        ClientConnection connection = address.ready();
+        return connection == null || connection.isFull() || !address.health().choose() ? null : connection;
+    }
+
+    /**
+     * Looks at each instance once, from a start and in steps that differ from call to call, or from key to key. If no
+     * instance has been asked yet, one that is at least connected is better than none. But a full one is not, while
+     * another connected instance, which is healthy or free for a trial, is about to have one more connection.
+     */
+    private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
+        int count = all.length;
+        int seed = order(key);
+        int at = Integer.remainderUnsigned(seed, count);
+        int step = step(Integer.remainderUnsigned(mixed(seed), count), count);
+        ClientConnection last = null;
+        boolean isMoreComing = false;
+        for (int i = 0; i < count; i++, at = (at + step) % count) {
+            ClientAddress address = all[at];
+            ClientConnection connection = address.ready();
+            if (connection == null) {
+                isMoreComing = isMoreComing || address.health().isFree() && address.isConnected();
+                continue;
+            }
+            if (!asked.isEmpty() && asked.contains(address)) {
+                continue;
+            }
+            if (!connection.isFull()) {
+                if (address.health().choose()) {
+                    return connection;
+                }
+                last = connection;
+            } else if (last == null) {
+                last = connection;
+            }
+        }
+        if (!asked.isEmpty() || isMoreComing && last != null && last.isFull()) {
+            return null;
+        }
+        return last;
+    }
+
+    /** Any number, from which the order follows in which all instances are looked at. */
+    abstract int order(int key);
+
+    /**
+     * The first number from {@code from} on that has no divisor in common with {@code count}, so that steps of this
+     * size meet each instance once.
+     */
+    private static int step(int from, int count) {
+        int step = Math.max(1, from);
+        while (commonDivisor(step, count) > 1) {
+            step++;
+        }
+        return step;
+    }
+
+    private static int commonDivisor(int one, int other) {
+        int a = one;
+        int b = other;
+        while (b != 0) {
+            int rest = a % b;
+            a = b;
+            b = rest;
+        }
+        return a;
+    }
+
+    /** Mixes the bits of a hash. Source: the finaliser of MurmurHash3. */
+    private static int mixed(int hash) {
+        int h = hash ^ hash >>> 16;
+        h *= 0x85EBCA6B;
+        h ^= h >>> 13;
+        h *= 0xC2B2AE35;
+        return h ^ h >>> 16;
+    }
+
+    private static final class LeastLoaded extends Chooser {
+        private final Platform platform;
+
+        LeastLoaded(ClientAddress[] all, Platform platform) {
+            super(all);
+            this.platform = platform;
+        }
+
+        @Override
+        public int first(int key) {
+            int count = all.length;
+            if (count < 2) {
+                return count - 1;
+            }
+            RandomGenerator random = platform.random();
+            int one = random.nextInt(count);
+            int other = random.nextInt(count - 1);
+            if (other >= one) {
+                other++;
+            }
+            return cost(all[one]) <= cost(all[other]) ? one : other;
+        }
+
+        @Override
+        int redraw(int key, int draw) {
+            return first(key);
+        }
+
+        @Override
+        int order(int key) {
+            return platform.random().nextInt();
+        }
+
+        private static int cost(ClientAddress address) {
+            return address.health().isFree() ? address.load() : Integer.MAX_VALUE;
+        }
+    }
+
+    private static final class RoundRobin extends Chooser {
+        /** Maximum length of {@code order}. */
+        private static final int MAX = 4096;
+
+        /** Maximum number of steps that it may take to compute an order, which may happen on an event loop. */
+        private static final int MAX_STEPS = 1 << 20;
+
+        /** 2⁶⁴ divided by the golden ratio: multiples of it, modulo 2⁶⁴, are spread evenly at every count. */
+        private static final long GOLDEN = 0x9E3779B97F4A7C15L;
+
+        /** For each instance the sum of the weights up to and including its own, reduced by their common divisor. */
+        private final int[] sums;
+
+        /**
+         * Indexes of one round: each instance appears as often as its weight says, as far apart as possible. Empty if
+         * the round would be too long, or take too many steps to compute.
+         */
+        private final int[] order;
+
+        /** Counts the calls. It begins at a random number, since every client has the same list. */
+        private final AtomicInteger next;
+
+        private final Platform platform;
+
+        RoundRobin(ClientAddress[] all, Platform platform) {
+            super(all);
+            this.platform = platform;
+            next = new AtomicInteger(platform.random().nextInt());
+            int divisor = 0;
+            for (ClientAddress address : all) {
+                divisor = commonDivisor(address.weight(), divisor);
+            }
+            sums = new int[all.length];
+            int total = 0;
+            for (int i = 0; i < all.length; i++) {
+                total += all[i].weight() / divisor;
+                sums[i] = total;
+            }
+            order = total > MAX || total > all.length && (long) total * all.length > MAX_STEPS
+                    ? new int[0]
+                    : round(total);
+        }
+
+        private int weight(int at) {
+            return at == 0 ? sums[0] : sums[at] - sums[at - 1];
+        }
+
+        private int[] round(int total) {
+            if (total == all.length) {
+                // all weigh the same
+                return IntStream.range(0, total).toArray();
+            }
+            int[] round = new int[total];
+            int[] current = new int[all.length];
+            for (int i = 0; i < total; i++) {
+                int best = 0;
+                for (int j = 0; j < all.length; j++) {
+                    current[j] += weight(j);
+                    best = current[j] > current[best] ? j : best;
+                }
+                current[best] -= total;
+                round[i] = best;
+            }
+            return round;
+        }
+
+        @Override
+        public int first(int key) {
+            if (all.length == 0) {
+                return -1;
+            }
+            int call = next.getAndIncrement();
+            return order.length > 0
+                    ? order[Integer.remainderUnsigned(call, order.length)]
+                    : of((int) Math.multiplyHigh(GOLDEN * call >>> 1, 2L * sums[sums.length - 1]));
+        }
+
+        /** Index of the instance whose range of the weights' sum contains {@code part}. */
+        private int of(int part) {
+            int found = Arrays.binarySearch(sums, part);
+            return found >= 0 ? found + 1 : -found - 1;
+        }
+
+        /**
+         * Draws an instance by weight. The next one in {@code order} is not taken: where all weigh the same, it is the
+         * next one in the list.
+         */
+        @Override
+        int redraw(int key, int draw) {
+            return of(platform.random().nextInt(sums[sums.length - 1]));
+        }
+
+        @Override
+        int order(int key) {
+            return platform.random().nextInt();
+        }
+    }
+
+    private static final class Ring extends Chooser {
+        /**
+         * Number of points that an instance of weight 1 has on the ring, fewer if all would have more than {@code MAX}
+         * together. With 100, the shares of the instances differ by some 10 %. Source: Karger et al., "Consistent
+         * Hashing", 1997.
+         */
+        private static final int POINTS_PER_WEIGHT = 100;
+
+        private static final int MAX = 1 << 16;
+
+        /** Points of the ring, sorted: the position in the upper 32 bits, the index of the instance in the lower 32. */
+        private final long[] points;
+
+        private final Chooser withoutKey;
+
+        Ring(ClientAddress[] all, Platform platform) {
+            super(all);
+            withoutKey = new LeastLoaded(all, platform);
+            int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
+            double each = Math.min(POINTS_PER_WEIGHT, (double) MAX / Math.max(1, total));
+            points = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
+            int at = 0;
+            for (int i = 0; i < all.length; i++) {
+                String name = ClientAddress.keyOf(all[i].endpoint);
+                // two hashes, since names that collide in one of them would have each point in common
+                int one = fnv(name);
+                int other = name.hashCode();
+                for (int point = count(all[i], each); point > 0; point--) {
+                    points[at++] = (long) mixed(one ^ mixed(other + point)) << 32 | i;
+                }
+            }
+            Arrays.sort(points);
+        }
+
+        /** Hash of a text, over its characters. Source: Fowler, Noll and Vo, FNV-1a of 32 bits. */
+        private static int fnv(String text) {
+            int hash = 0x811C9DC5;
+            for (int i = 0; i < text.length(); i++) {
+                hash = (hash ^ text.charAt(i)) * 0x01000193;
+            }
+            return hash;
+        }
+
+        private static int count(ClientAddress address, double each) {
+            return Math.max(1, (int) (address.weight() * each));
+        }
+
+        @Override
+        public int first(int key) {
+            if (key == 0 || points.length == 0) {
+                return withoutKey.first(key);
+            }
+            return (int) points[pointIndex(key)];
+        }
+
+        /** Takes the next point on the ring. Which instances stand in for one that is gone differs with the key. */
+        @Override
+        int redraw(int key, int draw) {
+            if (key == 0) {
+                return withoutKey.redraw(key, draw);
+            }
+            int at = pointIndex(key) + 1 + draw;
+            return (int) points[at < points.length ? at : at % points.length];
+        }
+
+        @Override
+        int order(int key) {
+            return key == 0 ? withoutKey.order(key) : mixed(key);
+        }
+
+        private int pointIndex(int key) {
+            int found = Arrays.binarySearch(points, (long) mixed(key) << 32);
+            int at = found >= 0 ? found : -found - 1;
+            return at == points.length ? 0 : at;
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package dev.rpcx.internal.client;
+
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Fails calls at once, without sending them, while most of the latest calls have failed for reasons of the service.
+ * After a pause one call goes through as a trial: its success closes the circuit, its failure begins another pause. If
+ * a trial takes longer than a pause, another trial begins beside it, and so on. The trial that is answered first closes
+ * the circuit, unless a later one has failed. After a trial whose end says nothing, since the call was given too little
+ * time or was cancelled, the next call is a trial at once.
+ *
+ * <p>Counts are kept in a ring of seconds. The first thread that reuses a second clears its counts. Counts that another
+ * thread adds at that moment may be lost, which makes no difference to a share of many calls.
+ */
+public final class CircuitBreaker {
+    private static final int SECONDS = 10;
+    private static final int MIN_CALLS = 20;
+    static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Permit of a call that goes through and is no trial. */
+    public static final long PERMITTED = -1;
+
+    public static final long REFUSED = -2;
+
+    /**
+     * @param pauseEnd end of the pause, in nanoseconds since {@link #begin}: the next trial begins no earlier
+     * @param latest number of the latest trial; 0 if there was none since the circuit opened
+     * @param least smallest number of a trial that decides; trials with smaller numbers began before the circuit
+     *     opened, or no later than a trial that has failed
+     */
+    private record Open(long pauseEnd, long latest, long least) {}
+
+    private final double failureShare;
+    private final LongSupplier clock;
+    private final long begin;
+    private final AtomicIntegerArray calls = new AtomicIntegerArray(SECONDS);
+    private final AtomicIntegerArray failures = new AtomicIntegerArray(SECONDS);
+    private final AtomicLong second = new AtomicLong();
+
+    /** Number of the latest trial; trials are numbered from 1. */
+    private final AtomicLong trials = new AtomicLong();
+
+    /** Null while the circuit is closed. */
+    private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
+
+    public CircuitBreaker(double failureShare, LongSupplier clock) {
+        this.failureShare = failureShare;
+        this.clock = clock;
+        this.begin = clock.getAsLong();
+    }
+
+    /**
+     * Asks whether a call goes through.
+     *
+     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial that this call is, for {@link #ended}
+     */
+    public long permit() {
+        Open now = open.get();
+        if (now == null) {
+            return PERMITTED;
+        }
+        long time = now();
+        if (time < now.pauseEnd) {
+            return REFUSED;
+        }
+        long trial = trials.incrementAndGet();
+        // the call that moves the end of the pause is the trial; the others are refused until the trial has decided,
+        // for one pause at most
+        return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.least)) ? trial : REFUSED;
+    }
+
+    /**
+     * Records how a call has ended. Only a trial closes an open circuit, and only by its success: calls from before say
+     * nothing new. For a trial this method may be called before its end, as answered, and once more after it, with an
+     * outcome that says nothing.
+     *
+     * @param permit result of {@code permit()} for the call
+     */
+    public void ended(Health.Outcome outcome, long permit) {
+        boolean isTrial = permit != PERMITTED;
+        if (outcome == Health.Outcome.UNKNOWN) {
+            Open now = open.get();
+            if (isTrial && now != null && now.latest == permit && permit >= now.least) {
+                open.compareAndSet(now, new Open(now(), permit, now.least));
+            }
+            return;
+        }
+        boolean failed = outcome == Health.Outcome.FAILED;
+        int at = secondIndex();
+        calls.incrementAndGet(at);
+        if (failed) {
+            failures.incrementAndGet(at);
+        }
+        if (isTrial) {
+            decide(permit, failed);
+        } else if (failed && open.get() == null && isTooMany()) {
+            open.compareAndSet(null, new Open(now() + PAUSE_NANOS, 0, trials.get() + 1));
+        }
+    }
+
+    private void decide(long trial, boolean failed) {
+        while (true) {
+            Open now = open.get();
+            if (now == null || trial < now.least) {
+                return;
+            }
+            long pauseEnd = trial == now.latest ? now() + PAUSE_NANOS : now.pauseEnd;
+            Open next = failed ? new Open(pauseEnd, now.latest, trial + 1) : null;
+            if (open.compareAndSet(now, next)) {
+                if (next == null) {
+                    for (int i = 0; i < SECONDS; i++) {
+                        clear(i);
+                    }
+                }
+                return;
+            }
+        }
+    }
+
+    private boolean isTooMany() {
+        long all = 0;
+        long failed = 0;
+        for (int i = 0; i < SECONDS; i++) {
+            all += calls.get(i);
+            failed += failures.get(i);
+        }
+        return all >= MIN_CALLS && failed >= all * failureShare;
+    }
+
+    private int secondIndex() {
+        long now = now() / TimeUnit.SECONDS.toNanos(1);
+        long last = second.get();
+        if (now > last && second.compareAndSet(last, now)) {
+            for (long passed = Math.max(last + 1, now - SECONDS + 1); passed <= now; passed++) {
+                clear((int) (passed % SECONDS));
+            }
+        }
+        return (int) (now % SECONDS);
+    }
+
+    private void clear(int index) {
+        calls.set(index, 0);
+        failures.set(index, 0);
+    }
+
+    private long now() {
+        return clock.getAsLong() - begin;
+    }
+}

@@ -1,0 +1,205 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
+import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.call.ClassicParameter;
+import dev.rpcx.internal.call.Streams;
+import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.wire.ClassicWire;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** A method of a client's interface on the classic wire. */
+final class ClassicMethod {
+    private final ClientMethod.Kind kind;
+    private final String service;
+    private final String name;
+    private final List<String> types;
+    private final List<Integer> numbers;
+    private final List<ClassicParameter> parameters;
+    private final Codec<Object> result;
+    private final long timeoutNanos;
+    private final AnswerTimes times;
+    private final Route route;
+
+    ClassicMethod(
+            Method method,
+            ClientMethod.Kind kind,
+            String service,
+            String name,
+            Codecs codecs,
+            long timeoutNanos,
+            Route route) {
+        if (kind == ClientMethod.Kind.STREAM || Streams.itemsTaken(method) != null) {
+            throw new IllegalArgumentException(method + ": a stream on the classic wire (expected: the native one)");
+        }
+        this.kind = kind;
+        this.service = service;
+        this.name = name;
+        this.parameters = ClassicParameter.of(method, codecs);
+        this.types = parameters.stream().map(ClassicParameter::type).toList();
+        this.numbers = ClassicParameter.numbers(parameters);
+        this.result = codecs.result(method);
+        this.timeoutNanos = timeoutNanos;
+        this.times = new AnswerTimes(timeoutNanos);
+        this.route = route;
+    }
+
+    @Nullable
+    Object call(Object[] arguments) {
+        if (kind == ClientMethod.Kind.BLOCKING) {
+            // before anything is sent: a call that is refused here has not been made
+            Route.refuseInterrupted();
+            Route.refuseBlocking();
+            long deadline = deadline();
+            return route.await(start(arguments, deadline), deadline);
+        }
+        CallFuture<@Nullable Object> started = start(arguments, deadline());
+        if (kind == ClientMethod.Kind.ASYNC) {
+            return started;
+        }
+        ClientMethod.failAtOnce(started);
+        started.onEnd((result, thrown) -> {
+            if (thrown != null) {
+                route.oneWayFailed(service + "/" + name, thrown);
+            }
+        });
+        return null;
+    }
+
+    private long deadline() {
+        return TimedContext.deadlineOf(timeoutNanos, route.ticker().nanoTime());
+    }
+
+    private CallFuture<@Nullable Object> start(Object[] arguments, long deadline) {
+        List<byte[]> values = new ArrayList<>(arguments.length);
+        for (ClassicParameter parameter : parameters) {
+            values.add(encoded(parameter.codec(), arguments[parameter.place()]));
+        }
+        long permit = route.called();
+        CallFuture<@Nullable Object> future = new CallFuture<>();
+        if (permit != CircuitBreaker.PERMITTED) {
+            future.onEnd((result, thrown) -> route.releasePermit(permit));
+        }
+        Route.WaitingBytes held = route.waitingBytes();
+        Route.Wait wait = route.awaitClassic(deadline, times, permit, (connected, failure) -> {
+            held.giveBack();
+            if (connected == null) {
+                future.fail(LocalFailure.asPublicException(Objects.requireNonNull(failure)));
+            } else if (!future.isDone()) {
+                send(connected, values, deadline, permit, future);
+            } else {
+                // its caller has ended the call
+                future.releaseReferences();
+            }
+        });
+        if (wait != null) {
+            // a call that its caller has ended stops waiting; once the wait is over this does nothing
+            future.onEnd((result, thrown) -> {
+                if (wait.giveUp()) {
+                    future.releaseReferences();
+                }
+            });
+            future.onEnd(held);
+            try {
+                held.hold(values.stream().mapToInt(value -> value.length).sum());
+            } catch (RPCXException tooMuch) {
+                // a call whose wait has ended meanwhile may have been sent, and must not be told that it was refused
+                if (wait.giveUp()) {
+                    future.fail(tooMuch);
+                }
+            }
+        }
+        if (kind == ClientMethod.Kind.ONE_WAY) {
+            // the end of the client waits for the call also once it has been sent: on this wire the server gives up the
+            // calls of a client that is gone
+            route.awaitOnClose(future);
+        }
+        return future;
+    }
+
+    private void send(
+            ClassicClientConnection connected,
+            List<byte[]> values,
+            long deadline,
+            long permit,
+            CallFuture<@Nullable Object> future) {
+        long sentNanos = route.ticker().nanoTime();
+        CallFuture<byte[]> reply =
+                connected.send(id -> ClassicWire.request(id, service, name, types, numbers, values), deadline);
+        // once the caller has cancelled the call, the connection does not wait for its reply
+        future.onEnd((result, thrown) -> reply.cancel(false));
+        reply.onEnd((bytes, thrown) -> {
+            try {
+                if (bytes != null) {
+                    long now = route.ticker().nanoTime();
+                    times.answered(now - sentNanos, now);
+                    route.recordOutcome(Health.Outcome.ANSWERED, permit);
+                    read(bytes, future);
+                } else {
+                    RPCXException error = Health.named(error(thrown), route, service + "/" + name);
+                    long left = deadline - route.ticker().nanoTime();
+                    // an end that this side knows by itself, or a failure before anything was sent, says nothing of the
+                    // server
+                    boolean isOwn = error instanceof LocalFailure || !(thrown instanceof RPCXException);
+                    Health.Outcome outcome = isOwn
+                            ? Health.Outcome.UNKNOWN
+                            : Health.Outcome.of(error, times, deadline - sentNanos, left);
+                    route.recordOutcome(outcome, permit);
+                    future.fail(LocalFailure.asPublicException(error));
+                }
+            } catch (Throwable noMemory) {
+                // nobody else ends the future
+                future.fail(noMemory);
+            } finally {
+                // a constructor of the result may have interrupted this thread
+                LoopThread.forgetInterrupt();
+            }
+        });
+    }
+
+    private static byte[] encoded(Codec<Object> codec, Object value) {
+        ByteBuf out = Unpooled.buffer();
+        try {
+            codec.write(value, out);
+        } catch (CodecException e) {
+            throw ClientMethod.unusable(e);
+        }
+        return ByteBufUtil.getBytes(out);
+    }
+
+    private void read(byte[] bytes, CallFuture<@Nullable Object> future) {
+        try {
+            future.succeed(result.read(Unpooled.wrappedBuffer(bytes)));
+        } catch (Throwable e) {
+            // catches an Error too, since otherwise the future would never end
+            future.fail(new RPCXException(
+                    RPCXException.Code.INVALID,
+                    "the result cannot be read: " + ThrowableText.words(e),
+                    RPCXException.Executed.EXECUTED,
+                    e));
+        }
+    }
+
+    private static RPCXException error(@Nullable Throwable thrown) {
+        if (thrown instanceof RPCXException known) {
+            return known;
+        }
+        return new RPCXException(
+                RPCXException.Code.INVALID,
+                "the request could not be sent: " + thrown,
+                RPCXException.Executed.NOT_EXECUTED,
+                thrown);
+    }
+}

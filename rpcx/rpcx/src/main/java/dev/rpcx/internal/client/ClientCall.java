@@ -1,0 +1,1183 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.Metadata;
+import dev.rpcx.RPCXException;
+import dev.rpcx.codec.HeapArray;
+import dev.rpcx.internal.CallbackFailures;
+import dev.rpcx.internal.ThreadTools;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.call.StreamReceiver;
+import dev.rpcx.internal.call.StreamSender;
+import dev.rpcx.internal.call.Streams;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.io.ReadTurn;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.Outbox;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireConnection;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One slot of a connection, with the call that has it: the request that goes out and the reply that comes in. A slot is
+ * used again and again, so that a call in steady state allocates nothing here.
+ *
+ * <p>Two parties have to be done with a call before its slot is free: the wire, which owes every request exactly one
+ * final frame, and the caller. A caller that gives up leaves the slot taken until the final frame, so no late reply can
+ * meet the next call. Whichever party is done last frees the slot. Only the event loop completes a call, or the caller
+ * while the loop has lent it the socket, so outcomes never race each other.
+ */
+public final class ClientCall extends Outbound implements ReadTurn.Reader {
+    /**
+     * A buffer of up to this many bytes is not charged while its slot is free: there can be only as many as there are
+     * slots.
+     */
+    private static final int COUNTED_BYTES = 512;
+
+    /**
+     * Time after a call's deadline for which a caller's thread waits for the event loop to end the call, before it ends
+     * the call itself.
+     */
+    static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
+
+    /**
+     * Computed metadata are computed again if the request has waited for longer than this before it leaves: a token is
+     * good for 30 s, of which the request's way takes a part too.
+     */
+    private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private static final String GIVEN_UP = "the caller gave the call up";
+
+    private static final int COMPLETED = 1;
+    private static final int WIRE_DONE = 2;
+    private static final int CALLER_DONE = 4;
+    private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
+
+    /**
+     * An updater and not a VarHandle, as in {@link Outbox}: if the exchange in {@link #done} throws, the state has not
+     * changed.
+     */
+    private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
+            AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
+
+    public final ClientConnection connection;
+    public final int slot;
+
+    /** Link of the stack of free slots in {@code CallSlots}: number of the next slot plus one, 0 for none. */
+    int nextFree;
+
+    /** Link of the slots that {@link CallSlots#trim} has taken off the stack of free slots. */
+    @Nullable
+    ClientCall nextTrimmed;
+
+    /**
+     * Capacity of {@link #body} that is charged to the account: from when the slot was last freed, and while the next
+     * call uses the buffer. Owned by whoever has taken the slot.
+     */
+    private int keptBytes;
+
+    /**
+     * Bytes charged to the account for the buffer of a request that is not small: until the request has left and the
+     * buffer is small again, or nobody waits for the call, or the slot is free.
+     */
+    private long requestBytes;
+
+    /**
+     * Bytes charged to the account for the growth of buffers that hold what arrives in parts: for a reply from its
+     * first part until the slot is free, for an item until it is whole or nobody waits for it.
+     */
+    private long replyBytes;
+
+    /** Time at which the call was given up; it means something only while the call's final frame is owed. */
+    private long givenUpNanos;
+
+    private volatile int state = BOTH_DONE;
+
+    /**
+     * The {@link #serial} of a use of this slot whose caller has gone without releasing it, because its stack or memory
+     * was exhausted. The last acts of such a caller are to store this field and then {@link CallSlots#hasOrphans}. The
+     * value means nothing once that use is over, so storing it without need does no harm.
+     */
+    public volatile long orphan;
+
+    /**
+     * The only owner of the slot could not give it back. Stored before {@link CallSlots#hasOrphans}, as {@link #orphan}
+     * is.
+     */
+    public volatile boolean unreleased;
+
+    // set by the caller before the call is queued
+    private @Nullable Thread waiter;
+    private @Nullable AsyncCall async;
+
+    /**
+     * Number of uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so whoever has kept a
+     * finished call can do nothing to the call that has its slot now. Written by the caller before the call is queued.
+     */
+    public long serial;
+
+    /**
+     * Credit of the call that waits behind its request for the socket, and means nothing without that request; null if
+     * none waits. Event loop only.
+     */
+    @Nullable
+    Outbound waitingCredit;
+
+    /** Stream that the call sends to the server; null if it sends none. */
+    public @Nullable StreamSender upload;
+
+    long deadlineNanos;
+
+    /** Time left until {@code deadlineNanos} when the request was written. */
+    long givenNanos;
+
+    /** Index in the request at which TIME stands, or would be inserted where {@code timeBytes}, its length, is 0. */
+    private int timeAt;
+
+    private int timeBytes;
+
+    /**
+     * Metadata of the request, of {@code metadataBytes} from index {@code metadataAt} on, if some of their values are
+     * computed; null otherwise.
+     */
+    private @Nullable Metadata computed;
+
+    private int metadataAt;
+    private int metadataBytes;
+
+    /** Index in the request at which the arguments begin; they end before {@code argumentsEnd}. */
+    int argumentsAt;
+
+    int argumentsEnd;
+
+    /**
+     * The thread that waits for this call may read the reply itself. A virtual thread may not: it would hold up the
+     * others of its carrier.
+     */
+    boolean mayRead;
+
+    // The fields from here to hasHandlerBegun are accessed by whoever has the ReadTurn, which is mostly the event loop.
+    // Before that they are accessed by the thread that has taken the slot, which may send the call itself.
+    private boolean onWire;
+
+    /**
+     * Call id of this slot that was the last to leave for the server. As many calls as there are generations may end
+     * before they leave, and the server takes one id twice in a row for a fault of the connection.
+     */
+    private int idOnWire;
+
+    private boolean sentByCaller;
+    private boolean completed;
+
+    /** The whole request stands in the socket's buffer: only from then on can the server have executed it. */
+    private boolean sent;
+
+    /**
+     * Type of the message that the server has begun and continues in PART frames, REPLY or ITEM; 0 for none. The
+     * message is followed to its end, even if nobody waits for it any more.
+     */
+    private int arriving;
+
+    /**
+     * The server has sent what only a handler that has begun sends, so an error that says NOT_EXECUTED is not believed.
+     */
+    private boolean hasHandlerBegun;
+
+    // set by the event loop before it completes the call
+    private @Nullable RPCXException error;
+
+    public ClientCall(ClientConnection connection, int slot) {
+        this.connection = connection;
+        this.slot = slot;
+        this.id = slot;
+    }
+
+    /** Takes the slot for a new call: a new generation, an empty body. */
+    void begin(long deadline) {
+        serial++;
+        do {
+            id += Wire.SLOT_MASK + 1;
+            // generation 0 is never used: call id 0 is the connection's own
+        } while (id == slot || id == idOnWire);
+        deadlineNanos = deadline;
+        clearBody();
+        async = null;
+        upload = null;
+        mayRead = false;
+        sentByCaller = false;
+        completed = false;
+        sent = false;
+        begun = false;
+        arriving = 0;
+        hasHandlerBegun = false;
+        timeBytes = 0;
+        computed = null;
+        // No fence is needed: another thread learns of this use of the slot only by what is published after this store.
+        STATE.lazySet(this, 0);
+    }
+
+    /** Gives the slot back without the call having been queued. */
+    public void dropUnsent() {
+        done(BOTH_DONE);
+    }
+
+    /**
+     * Frees the slot, which nobody uses any more. The capacity that its buffer has grown to for one call is kept for
+     * the next one as far as the account allows. If this method throws, the slot has not been given back.
+     *
+     * @return whether the slot keeps a large buffer
+     */
+    private boolean free() {
+        // references are dropped now, since the slot may have no other call for a long time
+        waiter = null;
+        error = null;
+        upload = null;
+        computed = null;
+        if (requestBytes > 0) {
+            forgetRequest();
+        }
+        if (replyBytes > 0) {
+            forgetReply();
+        }
+        int bytes = body.capacity();
+        boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
+        if (bytes <= COUNTED_BYTES && keptBytes > 0) {
+            // the buffer that was kept has been replaced by a small one during the call
+            forgetKept();
+        }
+        connection.slots.release(this);
+        return keeps;
+    }
+
+    private boolean keep(int bytes) {
+        if (bytes > KEPT_BYTES || connection.isClosed() || !holdKept(bytes)) {
+            trim();
+            shrinkBody();
+            return false;
+        }
+        return true;
+    }
+
+    /** Changes the charge for the kept buffer, if the account allows, to the buffer's present capacity. */
+    private boolean holdKept(int bytes) {
+        if (bytes != keptBytes && !connection.account.tryCharge(Resource.KEPT_BYTES, bytes - keptBytes)) {
+            return false;
+        }
+        keptBytes = bytes;
+        return true;
+    }
+
+    /**
+     * Charges a request that is not small. Called by the caller, before the call is queued.
+     *
+     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too many bytes of requests
+     */
+    void holdRequest(long bytes) {
+        if (!connection.account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
+            throw RPCXException.refused(
+                    RPCXException.Code.OVERLOADED,
+                    "too many bytes of requests under way (expected: fewer large ones at once)");
+        }
+        requestBytes = bytes;
+    }
+
+    private void forgetRequest() {
+        connection.account.release(Resource.REQUEST_BYTES, requestBytes);
+        requestBytes = 0;
+    }
+
+    private void forgetReply() {
+        connection.account.release(Resource.REPLY_BYTES, replyBytes);
+        replyBytes = 0;
+    }
+
+    /** Drops the parts of a reply that have arrived: nobody waits for it any more. */
+    private void forgetParts() {
+        trim();
+        shrinkBody();
+        forgetReply();
+    }
+
+    private void forgetKept() {
+        connection.account.release(Resource.KEPT_BYTES, keptBytes);
+        keptBytes = 0;
+    }
+
+    /**
+     * Gives up the kept buffer and its charge. Called by whoever has the slot, or for a free slot that has been taken
+     * off the stack of free slots.
+     */
+    void trim() {
+        if (keptBytes > 0) {
+            // The charge is released first: where there is no memory for a smaller buffer, the present one is charged
+            // again when its next use is over.
+            forgetKept();
+            shrinkBody();
+        }
+    }
+
+    // ---- the caller
+
+    void sendBlocking() {
+        Thread caller = Thread.currentThread();
+        waiter = caller;
+        // with a stream to send the thread has more to do than to wait for the reply
+        mayRead = upload == null && !ThreadTools.isVirtual(caller);
+        connection.sendCall(this);
+    }
+
+    /** Called after {@link AsyncCall#copyFromSlot}. */
+    void sendAsync(AsyncCall call) {
+        async = call;
+        connection.sendCall(this);
+    }
+
+    /**
+     * Future of the one-way call that has this slot, or has had it last; null if that call is not one-way or has ended.
+     * Any thread.
+     */
+    @Nullable
+    CompletableFuture<?> oneWay() {
+        return async instanceof ClientMethod.Async call ? call.oneWay() : null;
+    }
+
+    /**
+     * Parks until the call is complete. Afterwards the caller reads {@link #body} or {@link #error}, and then calls
+     * {@link #callerDone}.
+     */
+    public @Nullable RPCXException await() {
+        if (sentByCaller && mayRead && !isCompleted()) {
+            connection.readTurn.read(this);
+        }
+        while (!isCompleted()) {
+            park();
+            if (!isCompleted() && connection.nanoTime() - deadlineNanos > MARGIN_NANOS) {
+                cancel(serial);
+                return unheardError();
+            }
+            if (Thread.currentThread().isInterrupted() && !isCompleted()) {
+                cancel(serial);
+                return interrupted();
+            }
+        }
+        return error;
+    }
+
+    private void park() {
+        if (connection.overdueCallers.lookAfterCallers()) {
+            LockSupport.park(this);
+        } else {
+            long left = deadlineNanos - connection.nanoTime();
+            LockSupport.parkNanos(this, Math.min(Math.max(left, 0), MAX_PARK_NANOS) + MARGIN_NANOS);
+        }
+    }
+
+    @Override
+    public boolean isCompleted() {
+        return (state & COMPLETED) != 0;
+    }
+
+    /** Whether a caller waits for the call, or has its reply and is not done with it. Any thread. */
+    boolean hasCaller() {
+        return (state & CALLER_DONE) == 0;
+    }
+
+    /**
+     * Wakes the caller if the call's deadline is before {@code latestNanos}. Any thread: a caller that is woken without
+     * need parks again.
+     */
+    void wakeIfOverdue(long latestNanos) {
+        if (deadlineNanos - latestNanos < 0) {
+            wake();
+        }
+    }
+
+    /** Wakes the caller, whatever the call's deadline is. Any thread, as {@link #wakeIfOverdue}. */
+    void wake() {
+        LockSupport.unpark(waiter);
+    }
+
+    /**
+     * Error of a call that the event loop has not ended in its time: the loop is held up, and the caller waits no
+     * longer.
+     */
+    static RPCXException unheardError() {
+        return LocalFailure.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
+    }
+
+    /** Error of a call whose caller was interrupted and waits no longer. */
+    static RPCXException interrupted() {
+        return new RPCXException(
+                RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE, null);
+    }
+
+    void callerDone() {
+        done(CALLER_DONE);
+    }
+
+    private void done(int bits) {
+        int before;
+        do {
+            before = state;
+        } while (!STATE.compareAndSet(this, before, before | bits));
+        if ((before & BOTH_DONE) != BOTH_DONE && ((before | bits) & BOTH_DONE) == BOTH_DONE) {
+            boolean keeps;
+            boolean isReleased = false;
+            try {
+                keeps = free();
+                isReleased = true;
+            } finally {
+                if (!isReleased) {
+                    unreleased = true;
+                    connection.slots.hasOrphans = true;
+                }
+            }
+            if (keeps) {
+                kept();
+            }
+        }
+    }
+
+    /**
+     * Has the connection note that the slot keeps a large buffer. The slot may have another call already, which a
+     * failure here must not end.
+     */
+    private void kept() {
+        try {
+            connection.onKept();
+        } catch (Throwable noMemory) {
+            ThreadTools.report(noMemory);
+        }
+    }
+
+    /** Number that distinguishes this use of the slot from all others; it has to be read before the call is sent. */
+    public long serial() {
+        return serial;
+    }
+
+    /**
+     * Ends the call at the caller's wish. Any thread; nothing happens if the call is over or its slot has another call.
+     */
+    public void cancel(long callSerial) {
+        cancel(callSerial, RPCXException.Code.CANCELLED, GIVEN_UP, null);
+    }
+
+    /**
+     * Ends the call of {@code of} at the caller's wish, whichever use of the slot it has: whoever gives the call up
+     * cannot know which, since the event loop may be making another attempt. Any thread.
+     */
+    public void cancel(AsyncCall of) {
+        connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
+            @Override
+            boolean isThere() {
+                return isOnWire(of);
+            }
+        });
+    }
+
+    /** Ends the call for another reason of this side. */
+    public void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
+        connection.send(new Cancel(this, code, why, cause) {
+            @Override
+            boolean isThere() {
+                return isOnWire(callSerial);
+            }
+        });
+    }
+
+    // ---- the event loop
+
+    @Override
+    public boolean beforeSend() {
+        if (connection.isDrainingOrClosed()) {
+            onDropped();
+            return false;
+        }
+        onWire = true;
+        sentByCaller = false;
+        // While the peer does not read, the request waits here, where it can be taken back, and not in the socket's
+        // queue.
+        holdUntilWritable = connection.isSocketBusy();
+        connection.watch(deadlineNanos);
+        return true;
+    }
+
+    @Override
+    public void onSent() {
+        idOnWire = id;
+        begun = true;
+        sent = true;
+        clearBody();
+        if (requestBytes > 0) {
+            if (connection.keepsMuch() && (head & Wire.TYPE_MASK) != Wire.NOTICE) {
+                // Only the arguments of a notice may be needed again, for another attempt.
+                trim();
+                shrinkBody();
+            }
+            if (body.capacity() <= SMALL_BYTES) {
+                // a larger buffer, kept for the next call, stays charged as a request as long as this call has it
+                forgetRequest();
+            }
+        }
+    }
+
+    /**
+     * Sets where TIME stands in the request, and its length: 0 if the call has the full time that the server knows. If
+     * the request has to wait for the socket, TIME is written anew when it begins to leave, or inserted if the call has
+     * no longer the full time. Called before the call is queued.
+     */
+    void timeAt(int index, int bytes) {
+        timeAt = index;
+        timeBytes = bytes;
+    }
+
+    /** As {@link #timeAt}, for metadata with computed values. */
+    void metadataAt(Metadata metadata, int index, int bytes) {
+        computed = metadata;
+        metadataAt = index;
+        metadataBytes = bytes;
+    }
+
+    @Override
+    public void begins() {
+        idOnWire = id;
+        long left = deadlineNanos - connection.nanoTime();
+        long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
+        if (timeBytes > 0) {
+            Varint.writePadded(body, timeAt, timeBytes, micros);
+        } else if (connection.carriesTime(left)) {
+            head |= Wire.TIME;
+            int bytes = Varint.insert(body, timeAt, micros);
+            metadataAt += bytes;
+            argumentsAt += bytes;
+            argumentsEnd += bytes;
+        }
+        Metadata given = computed;
+        if (given != null && givenNanos - left > OLD_NANOS) {
+            computeAgain(given);
+        }
+    }
+
+    /**
+     * Computes the metadata again. Where the request has no room for the new ones, or the user's code throws, the old
+     * ones leave, and the server judges them.
+     */
+    private void computeAgain(Metadata given) {
+        ByteBuf anew = Unpooled.buffer();
+        try {
+            MetadataFields.write(anew, given);
+        } catch (Throwable e) {
+            CallbackFailures.log(e);
+            return;
+        } finally {
+            LoopThread.forgetInterrupt();
+        }
+        int more = anew.readableBytes() - metadataBytes;
+        if (more > body.writableBytes()) {
+            return;
+        }
+        if (more != 0) {
+            int behind = metadataAt + metadataBytes;
+            body.setBytes(behind + more, body, behind, body.writerIndex() - behind);
+            body.writerIndex(body.writerIndex() + more);
+            argumentsAt += more;
+            argumentsEnd += more;
+            metadataBytes += more;
+        }
+        body.setBytes(metadataAt, anew);
+    }
+
+    @Override
+    public boolean beforeDirectWrite() {
+        if (!connection.enter()) {
+            return false;
+        }
+        body.clear();
+        sentByCaller = true;
+        begun = true;
+        sent = true;
+        idOnWire = id;
+        // pairs with the acquire fence in seesOnWire()
+        VarHandle.releaseFence();
+        onWire = true;
+        // the stores have to be visible before the first byte leaves: the event loop learns of this call from the reply
+        VarHandle.fullFence();
+        return true;
+    }
+
+    @Override
+    public void onDropped() {
+        complete(connection.leftError(), true);
+    }
+
+    /**
+     * Whether the call is on the wire. A thread that sends its call itself stores the other fields before
+     * {@code onWire}: after a read here that sees {@code onWire} set, all reads see those stores.
+     */
+    private boolean seesOnWire() {
+        if (!onWire) {
+            return false;
+        }
+        VarHandle.acquireFence();
+        return true;
+    }
+
+    boolean isWaiting() {
+        return seesOnWire() && !completed;
+    }
+
+    boolean isOnWire(int callId) {
+        return seesOnWire() && id == callId;
+    }
+
+    boolean isOnWire(long callSerial) {
+        return seesOnWire() && serial == callSerial;
+    }
+
+    private boolean isOnWire(AsyncCall of) {
+        return seesOnWire() && async == of;
+    }
+
+    /**
+     * Releases the slot for a caller that has gone and could not, or gives it back for an owner that could not.
+     * Whatever such a caller has queued, it has queued before it went: a call that is neither on the wire nor in the
+     * queue by now has never been sent, and the wire owes it no final frame.
+     *
+     * @return false if it cannot be known yet whether the call has been sent
+     */
+    boolean freeIfOrphan() {
+        if (unreleased) {
+            unreleased = false;
+            state = 0;
+            done(BOTH_DONE);
+            return true;
+        }
+        long gone = orphan;
+        // read before the serial: if this state is that of a later use, so is the serial
+        int now = state;
+        if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
+            return true;
+        }
+        if (onWire || (now & WIRE_DONE) != 0) {
+            done(CALLER_DONE);
+            return true;
+        }
+        if (!connection.isQueueEmpty()) {
+            return false;
+        }
+        done(BOTH_DONE);
+        return true;
+    }
+
+    /** Whether a call that ends without the server's word may have been executed, for its caller to know. */
+    RPCXException.Executed executed() {
+        return sent || hasHandlerBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
+    }
+
+    /**
+     * Throws if a message of the call is still in parts. Messages of one call do not mix, since a part does not say to
+     * which of them it belongs.
+     */
+    private void refuseWithin(String what) {
+        if (arriving != 0) {
+            throw new WireFault(what + " within a message in parts (expected: its last part first)");
+        }
+    }
+
+    /** Takes a reply, or its first part. */
+    void onReply(ByteBuf payload, boolean more) {
+        refuseWithin("a reply");
+        if (completed) {
+            arriving = more ? Wire.REPLY : 0;
+            if (!more) {
+                done(finalFrame());
+            }
+            return;
+        }
+        if (more) {
+            arriving = Wire.REPLY;
+            hasHandlerBegun = true;
+            if (!sent) {
+                // the server wants no more of the request, and its reply needs the buffer
+                recall();
+                sent = true;
+            }
+            // The server wants no more of the stream either: behind this frame no item and no END is sent for the call.
+            endUpload();
+            body.clear();
+            if (hold(HeapArray.growth(body, payload.readableBytes()), false)) {
+                HeapArray.grow(body, payload.readableBytes());
+                body.writeBytes(payload);
+            }
+        } else if (async != null) {
+            completeAsync(payload);
+        } else {
+            boolean isLone = sentByCaller && mayRead && payload.readableBytes() <= ReadTurn.MAX_BYTES / 2;
+            body.clear();
+            body.writeBytes(payload);
+            complete(null, true);
+            if (isLone) {
+                connection.onLoneReply();
+            } else {
+                connection.isNotAlone();
+            }
+        }
+    }
+
+    @Override
+    public boolean tryComplete(ByteBuf arrived) {
+        try {
+            return WireConnection.enterFrame(arrived, Wire.REPLY, id) && onOwnReply(arrived);
+        } catch (WireFault fault) {
+            // the event loop gets the same bytes, and finds the same fault
+            return false;
+        }
+    }
+
+    /**
+     * Takes the reply, read by the caller while it has the {@link ReadTurn}.
+     *
+     * @return false if the reply is not the caller's to take any more
+     */
+    private boolean onOwnReply(ByteBuf payload) {
+        if (completed || !onWire || upload != null || arriving != 0) {
+            return false;
+        }
+        body.clear();
+        body.writeBytes(payload);
+        completed = true;
+        onWire = false;
+        connection.onOwnFinal();
+        done(COMPLETED | WIRE_DONE);
+        return true;
+    }
+
+    /**
+     * Takes a further part of a reply or an item. Only the last part of a reply is a final frame, even if nobody waits
+     * for the call any more.
+     */
+    void onPart(ByteBuf payload, boolean more, int maxBytes) {
+        if (arriving == 0) {
+            throw new WireFault("a part of a message that has no beginning");
+        }
+        if (completed) {
+            if (isFinal(Wire.PART, more)) {
+                done(finalFrame());
+            } else if (!more) {
+                arriving = 0;
+            }
+            return;
+        }
+        if (arriving == Wire.REPLY) {
+            onReplyPart(payload, more, maxBytes);
+            return;
+        }
+        StreamReceiver stream = stream();
+        if (more) {
+            if (stream != null && !hold(stream.growth(payload.readableBytes()), false)) {
+                return;
+            }
+        } else {
+            // the item is whole: the memory that it takes from here on is its subscriber's
+            arriving = 0;
+            if (replyBytes > 0) {
+                forgetReply();
+            }
+        }
+        if (stream != null && stream.isReceiving() && !stream.onPart(payload, more, maxBytes)) {
+            end(tooLarge("an item", maxBytes), false);
+        }
+    }
+
+    private void onReplyPart(ByteBuf payload, boolean more, int maxBytes) {
+        if (body.readableBytes() + payload.readableBytes() > maxBytes) {
+            end(tooLarge("a result", maxBytes), !more);
+            return;
+        }
+        if (!hold(HeapArray.growth(body, payload.readableBytes()), !more)) {
+            return;
+        }
+        HeapArray.grow(body, payload.readableBytes());
+        body.writeBytes(payload);
+        if (!more) {
+            if (async != null) {
+                completeAsync(body);
+            } else {
+                complete(null, true);
+            }
+        }
+    }
+
+    /**
+     * Charges the bytes by which a buffer is about to grow for a part of a reply or an item.
+     *
+     * @return false if this client holds too much; the call has ended then
+     */
+    private boolean hold(long bytes, boolean isFinal) {
+        if (bytes == 0) {
+            return true;
+        }
+        if (connection.account.tryCharge(Resource.REPLY_BYTES, bytes)) {
+            replyBytes += bytes;
+            return true;
+        }
+        end(
+                LocalFailure.noRoom("too many bytes of replies and items on their way to this client"
+                        + " (expected: fewer calls with large results at once)"),
+                isFinal);
+        return false;
+    }
+
+    /** Whether this frame is the call's final frame. */
+    private boolean isFinal(int type, boolean more) {
+        return switch (type) {
+            case Wire.ERROR -> true;
+            case Wire.REPLY -> !more;
+            case Wire.PART -> !more && arriving == Wire.REPLY;
+            default -> false;
+        };
+    }
+
+    private static RPCXException tooLarge(String what, int maxBytes) {
+        return new RPCXException(RPCXException.Code.TOO_LARGE, what + " of more than " + maxBytes + " bytes");
+    }
+
+    private @Nullable StreamReceiver stream() {
+        AsyncCall waiting = async;
+        return waiting == null ? null : waiting.receiver();
+    }
+
+    /** Takes an item of the stream that the call brings, or the first part of one. */
+    void onItem(ByteBuf payload, boolean more) {
+        refuseWithin("an item");
+        if (completed) {
+            arriving = more ? Wire.ITEM : 0;
+            return;
+        }
+        StreamReceiver stream = stream();
+        if (stream == null) {
+            throw new WireFault("an item for a call that brings none");
+        }
+        hasHandlerBegun = true;
+        java.util.Objects.requireNonNull(async).arrived();
+        if (more) {
+            arriving = Wire.ITEM;
+            if (!hold(stream.growth(payload.readableBytes()), false)) {
+                return;
+            }
+        }
+        stream.onItem(payload, more);
+    }
+
+    /** Whether the call has been given up, and its final frame is still to come. Event loop only. */
+    boolean isOwed() {
+        return seesOnWire() && completed;
+    }
+
+    /** Time at which the call was given up; only for a call whose final frame is owed. Event loop only. */
+    long givenUpNanos() {
+        return givenUpNanos;
+    }
+
+    void onCredit(ByteBuf payload) {
+        if (completed) {
+            return;
+        }
+        long items = Streams.credit(payload);
+        hasHandlerBegun = true;
+        StreamSender sender = upload;
+        if (sender != null) {
+            sender.onCredit(items);
+        }
+    }
+
+    void onError(RPCXException outcome) {
+        complete(hasHandlerBegun && !completed ? ofHandler(outcome) : outcome, true);
+    }
+
+    /** The same error, but never NOT_EXECUTED: the call's handler has begun, whatever the server says of that. */
+    private static RPCXException ofHandler(RPCXException outcome) {
+        return outcome.executed() == RPCXException.Executed.NOT_EXECUTED
+                ? new RPCXException(outcome.code(), outcome.getMessage(), RPCXException.Executed.EXECUTED, outcome)
+                : outcome;
+    }
+
+    /**
+     * Ends this call, and no other, since a frame of it could not be taken because of the codec, the user's own code or
+     * the memory.
+     */
+    void onFailure(int type, boolean more, Throwable failure) {
+        end(
+                failure instanceof OutOfMemoryError
+                        ? LocalFailure.noRoom("no memory is left for what came back")
+                        : new RPCXException(
+                                RPCXException.Code.INVALID,
+                                "what came back cannot be taken: " + ThrowableText.words(failure),
+                                type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
+                                failure),
+                isFinal(type, more));
+    }
+
+    /** Ends the call, and sends CANCEL if its final frame is still to come. */
+    private void end(RPCXException outcome, boolean isFinal) {
+        boolean tells = !isFinal && !completed;
+        int callId = id;
+        if (tells && !sent) {
+            // only a broken server sends such a frame before it has the whole request
+            recall();
+        }
+        complete(outcome, isFinal);
+        if (tells) {
+            connection.sendNow(Wire.CANCEL, callId);
+        }
+    }
+
+    /** Ends the call, whose time is over. */
+    void expire(String why) {
+        expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed(), null));
+    }
+
+    /** Ends the call, whose time has passed while the event loop was held up, which says nothing of the server. */
+    void expireUnheard(String why) {
+        expire(LocalFailure.unheard(why, executed()));
+    }
+
+    private void expire(RPCXException outcome) {
+        int callId = id;
+        if (giveUp(outcome)) {
+            connection.sendNow(Wire.CANCEL, callId);
+        }
+    }
+
+    /**
+     * Ends a call that the server has not ended. A request of which no byte has left is taken back, and the call is
+     * then over for the wire too: the server has never heard of it, and will not answer a CANCEL.
+     *
+     * @return whether the server has to be sent CANCEL
+     */
+    private boolean giveUp(RPCXException outcome) {
+        boolean seen = begun;
+        if (!sent) {
+            recall();
+        }
+        complete(outcome, !seen);
+        return seen;
+    }
+
+    /**
+     * Ends a call whose request waits for the socket, if no byte of it has left. The call goes to another connection,
+     * since this one takes no more calls.
+     */
+    void leaveUnsent() {
+        if (seesOnWire() && !begun && !completed) {
+            complete(connection.leftError(), true);
+        }
+    }
+
+    /** Ends the call for its caller; with {@code isFinal} for the wire too. */
+    void complete(@Nullable RPCXException outcome, boolean isFinal) {
+        if (completed) {
+            done(COMPLETED | (isFinal ? finalFrame() : 0));
+            return;
+        }
+        completed = true;
+        error = outcome;
+        AsyncCall call = async;
+        if (call != null) {
+            if (outcome != null) {
+                beforeSlotRelease(call, outcome);
+            }
+            async = null;
+        }
+        // read before the state changes: from then on the slot may have another caller
+        Thread caller = waiter;
+        int bits = call == null ? COMPLETED : COMPLETED | CALLER_DONE;
+        try {
+            if (isFinal) {
+                bits |= WIRE_DONE;
+                finalFrame();
+            } else {
+                givenUpNanos = connection.nanoTime();
+                connection.onGivenUp();
+                if (arriving == Wire.REPLY) {
+                    // the last part of the reply may never come, and nobody reads it
+                    forgetParts();
+                }
+                if (requestBytes > 0) {
+                    // the call's final frame may never come
+                    trim();
+                    shrinkBody();
+                    forgetRequest();
+                }
+            }
+            endUpload();
+            if (call != null && arriving == Wire.ITEM && replyBytes > 0) {
+                // the receiver drops the item's parts when the stream ends
+                forgetReply();
+            }
+        } finally {
+            // Also if a step above has thrown, as for want of memory: nobody else will end the call.
+            end(call, caller, bits, outcome);
+        }
+    }
+
+    /**
+     * The encoded arguments as they were when the call was made. The buffer still has them after {@link #onSent}, which
+     * shrinks it or resets its indices, until something else is written there. Event loop only, for a call that no
+     * thread blocks for, until the slot is free.
+     *
+     * @return null if the buffer does not have them any more
+     */
+    @Nullable
+    ByteBuf arguments() {
+        return hasHandlerBegun || argumentsEnd > body.capacity()
+                ? null
+                : body.slice(argumentsAt, argumentsEnd - argumentsAt);
+    }
+
+    /**
+     * Whether {@link #arguments} still finds the arguments when the request has left, for as long as nothing comes
+     * back.
+     */
+    boolean keepsArguments() {
+        return body.capacity() <= KEPT_BYTES;
+    }
+
+    private void beforeSlotRelease(AsyncCall call, RPCXException outcome) {
+        try {
+            call.beforeSlotRelease(this, outcome);
+        } catch (Throwable noMemory) {
+            // the call ends all the same
+            ThreadTools.report(noMemory);
+        }
+    }
+
+    private void end(@Nullable AsyncCall call, @Nullable Thread caller, int bits, @Nullable RPCXException outcome) {
+        try {
+            done(bits);
+        } finally {
+            if (call == null) {
+                LockSupport.unpark(caller);
+            } else {
+                call.end(null, outcome == null ? connection.lostError(RPCXException.Executed.MAYBE) : outcome);
+            }
+        }
+    }
+
+    private void completeAsync(ByteBuf reply) {
+        AsyncCall call = java.util.Objects.requireNonNull(async);
+        async = null;
+        completed = true;
+        Object value = null;
+        RPCXException failure = ClientMethod.UNREADABLE;
+        try {
+            endUpload();
+            value = call.decode(reply);
+            failure = null;
+        } catch (RPCXException e) {
+            failure = e;
+        } catch (Throwable e) {
+            failure = ClientMethod.unreadable(e);
+        } finally {
+            endAsync(call, value, failure);
+        }
+    }
+
+    private void endAsync(AsyncCall call, @Nullable Object value, @Nullable RPCXException failure) {
+        // each step runs even if the one before it fails, as in complete()
+        try {
+            finalFrame();
+        } finally {
+            try {
+                done(COMPLETED | CALLER_DONE | WIRE_DONE);
+            } finally {
+                call.end(value, failure);
+            }
+        }
+    }
+
+    private void endUpload() {
+        StreamSender sender = upload;
+        if (sender != null) {
+            try {
+                sender.cancel();
+            } catch (Throwable e) {
+                // the user's subscription has failed; the call is over in any case
+                CallbackFailures.log(e);
+            }
+        }
+    }
+
+    /** Takes back what has not left of the request, and the credit that waits behind it. */
+    private void recall() {
+        connection.recall(this);
+        recallCredit();
+    }
+
+    private void recallCredit() {
+        Outbound credit = waitingCredit;
+        if (credit != null) {
+            waitingCredit = null;
+            connection.recall(credit);
+        }
+    }
+
+    private int finalFrame() {
+        if (onWire) {
+            onWire = false;
+            if (!sent) {
+                connection.recall(this);
+            }
+            recallCredit();
+            connection.onFinal(sentByCaller);
+        }
+        return WIRE_DONE;
+    }
+
+    /** Message by which this side ends a call, in the queue behind the call's request. */
+    private abstract static class Cancel extends Outbound {
+        private final ClientCall call;
+        private final RPCXException.Code code;
+        private final String why;
+        private final @Nullable Throwable cause;
+
+        Cancel(ClientCall call, RPCXException.Code code, String why, @Nullable Throwable cause) {
+            super(io.netty.buffer.Unpooled.EMPTY_BUFFER);
+            this.call = call;
+            this.code = code;
+            this.why = why;
+            this.cause = cause;
+            this.head = Wire.CANCEL;
+        }
+
+        /** Whether the slot still has the call that is meant. */
+        abstract boolean isThere();
+
+        @Override
+        public boolean beforeSend() {
+            if (!isThere() || call.completed) {
+                return false;
+            }
+            id = call.id;
+            return call.giveUp(new RPCXException(code, why, call.executed(), cause));
+        }
+
+        @Override
+        public void onSent() {}
+
+        @Override
+        public void onDropped() {}
+    }
+}

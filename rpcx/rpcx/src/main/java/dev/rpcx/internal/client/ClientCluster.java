@@ -1,0 +1,724 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.Choice;
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import dev.rpcx.internal.discovery.SharedWatch;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The instances of a service, each with its connections, and the choice among them. A call that finds no instance
+ * connected waits until one is, or until each has been tried once.
+ */
+public final class ClientCluster extends Route implements Endpoints.Listener {
+    /**
+     * Maximum number of instances taken from a registry's list: each has connections of its own, and a registry may
+     * lie.
+     */
+    public static final int MAX_INSTANCES = 4096;
+
+    /**
+     * Minimum time between two lists that are taken from a registry; of those that come in between only the last one
+     * counts. A registry that says something else all the time is no reason to connect all the time.
+     */
+    private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+
+    private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /**
+     * Longest time for which a connected instance serves only its share of the waiting calls, while other instances are
+     * about to connect: connections that begin together are established together, but for a few milliseconds. Also the
+     * interval at which connected instances are checked for room.
+     */
+    private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    /** Number of looks at instances, for waiting calls, before the event loop runs its other tasks: some 1 ms. */
+    public static final int LOOKS_AT_ONCE = 1 << 16;
+
+    /** Maximum number of instances that the error of a call names. */
+    private static final int MAX_NAMED = 3;
+
+    private final ClientCore client;
+    private final int kept;
+    private final int most;
+    private final Choice choice;
+
+    /** Connection attempts to instances that a registry has named, and that have not kept a connection. */
+    private final ConnectThrottle named;
+
+    /**
+     * Connection attempts to instances that have kept a connection; they do not wait behind whatever a registry names.
+     */
+    private final ConnectThrottle known;
+
+    private volatile Chooser chooser;
+    private volatile String name = "no instance";
+    /** Lock that is held while the watch begins, which runs the registry's code. */
+    private final Object beginning = new Object();
+
+    private volatile @Nullable Future<?> looks;
+    private volatile Endpoints.@Nullable Watch watch;
+    private volatile @Nullable Throwable registryFailure;
+
+    // guarded by this
+    private Map<String, ClientAddress> members = new LinkedHashMap<>();
+
+    /** Latest list of the registry, if it has not been applied yet; null otherwise. */
+    private @Nullable List<Endpoint> pendingList;
+
+    /** Whether a timer is set that applies {@link #pendingList}. */
+    private boolean isTimed;
+
+    /** Whether a member has another weight than the one that {@link #chooser} was made with. */
+    private boolean isWeighedAnew;
+
+    /** Former members that are still to be retired; each leaves this set once it has been. */
+    private Set<ClientAddress> ended = new LinkedHashSet<>();
+
+    /** Draining connections of each member, and of former members until they have none, by the key of the endpoint. */
+    private final Map<String, DrainingConnections> left = new HashMap<>();
+
+    /** When a list of the registry was taken last; null before the first time. */
+    private @Nullable Long takenNanos;
+
+    /** Number of failures to reach an instance so far. */
+    private long failures;
+
+    /**
+     * Members by {@link ClientAddress#failureNumber}, so the one whose latest failure is oldest stands first. All
+     * instances have failed since a call came if the first one has failed since. So a waiting call keeps one number,
+     * however many instances there are.
+     */
+    private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
+
+    /**
+     * Ejected members, the first to come back first; those that are back are removed when the next one is ejected. Each
+     * call that fails may ask for their number, and need not look at all members for that.
+     */
+    private PriorityQueue<ClientAddress> ejected = noneEjected();
+
+    /**
+     * Latest number given to an instance that has not failed yet; these go down from -1, so they sort before failures.
+     */
+    private long untried;
+
+    /** Whether a timer is set that serves all waiting calls. */
+    private boolean isSpreading;
+
+    /** Whether a timer is set that checks whether an instance has room again. */
+    private boolean isLooking;
+
+    /** Number of threads that are creating a proxy of this cluster. */
+    private int creators;
+
+    /** Whether the last creator has left before any had begun the watch: nobody uses this cluster, and nobody will. */
+    private boolean isGivenUp;
+
+    /** Calls that wait for a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
+    private final Set<Waiting> waiting = new LinkedHashSet<>();
+
+    /** Connection that one waiting call gets. */
+    private final class Waiting extends PendingConnection<ClientConnection> {
+        private final int key;
+
+        /** Value of {@link #failures} when the call came. */
+        private final long came;
+
+        private volatile @Nullable Future<?> timer;
+
+        Waiting(int key, long came) {
+            this.key = key;
+            this.came = came;
+            whenComplete((connected, failure) -> leave());
+        }
+
+        void startTimer() {
+            Future<?> started = client.timer(
+                    () -> completeExceptionally(new IllegalStateException("no instance could be reached in time")),
+                    client.patienceNanos());
+            timer = started;
+            if (started == null) {
+                completeExceptionally(new IllegalStateException("the client is closed"));
+            } else if (isDone()) {
+                started.cancel(false);
+            }
+        }
+
+        private void leave() {
+            ClientCluster.this.remove(this);
+            Future<?> started = timer;
+            if (started != null) {
+                started.cancel(false);
+            }
+        }
+
+        @Override
+        void abandon() {
+            cancel(false);
+        }
+    }
+
+    public ClientCluster(ClientCore client, int kept, int most, Choice choice) {
+        super(client);
+        this.client = client;
+        this.kept = kept;
+        this.most = most;
+        this.choice = choice;
+        this.named = new ConnectThrottle(client);
+        this.known = new ConnectThrottle(client);
+        this.chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
+    }
+
+    /**
+     * Notes that a proxy of this cluster is about to be created.
+     *
+     * @return false if this cluster has been given up, and another one has to be created
+     */
+    synchronized boolean enter() {
+        if (isGivenUp) {
+            return false;
+        }
+        creators++;
+        return true;
+    }
+
+    /**
+     * Notes that the proxy has been created, or could not be.
+     *
+     * @return whether this cluster has been given up: its watch has not begun, and no other creator is about to begin
+     *     it
+     */
+    boolean leave() {
+        synchronized (this) {
+            creators--;
+            if (creators > 0 || watch != null) {
+                return false;
+            }
+            isGivenUp = true;
+            // a watch may have named instances before it failed to begin
+            pendingList = null;
+            Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
+            nowEnded.addAll(members.values());
+            ended = nowEnded;
+            members = new LinkedHashMap<>();
+            byFailure = new TreeMap<>();
+            ejected = noneEjected();
+            chooser = Chooser.of(choice, new ClientAddress[0], client.platform());
+        }
+        connectAndRetire();
+        return true;
+    }
+
+    /**
+     * Begins the watch for instances, once, however often this method is called.
+     *
+     * @throws IllegalStateException if the client is closed
+     */
+    public ClientCluster start(Endpoints endpoints) {
+        synchronized (beginning) {
+            if (watch == null) {
+                watch = SharedWatch.of(endpoints, this);
+            }
+            // after the watch has begun: without a watch nobody would cancel the repeating task
+            if (looks == null) {
+                looks = client.repeat(this::lookAfter, LOOK_NANOS);
+            }
+        }
+        // the client is marked as closed before its end reads the watch: so that end sees the watch, or this thread
+        // sees that the client is closed
+        if (client.isClosed()) {
+            endWatch();
+            throw new IllegalStateException("the client is closed");
+        }
+        return this;
+    }
+
+    /** Ends the watch for instances. Runs the registry's code, which may block. */
+    void endWatch() {
+        Future<?> last = looks;
+        if (last != null) {
+            last.cancel(false);
+        }
+        Endpoints.Watch over = watch;
+        if (over != null) {
+            over.close();
+        }
+    }
+
+    /** Ends the calls that wait for a connection, and so runs their callbacks. */
+    void endCalls() {
+        failAll(new IllegalStateException("the client is closed"));
+    }
+
+    private void failAll(Throwable why) {
+        List<Waiting> given;
+        synchronized (this) {
+            given = List.copyOf(waiting);
+            waiting.clear();
+        }
+        given.forEach(call -> call.completeExceptionally(why));
+    }
+
+    /** For tests: ends a cluster that belongs to no client. */
+    public void close() {
+        endWatch();
+        endCalls();
+    }
+
+    public ConnectThrottle connectThrottle(boolean isKnown) {
+        return isKnown ? known : named;
+    }
+
+    @Override
+    public boolean hasOthers(@Nullable ClientAddress used) {
+        return used == null ? chooser.all.length > 1 : chooser.hasBeside(List.of(used));
+    }
+
+    @Override
+    public @Nullable ClientConnection ready(int key) {
+        return chooser.pick(key);
+    }
+
+    @Override
+    public @Nullable ClientConnection readyBeside(List<ClientAddress> asked) {
+        return chooser.pickBeside(asked);
+    }
+
+    @Override
+    boolean hasFreeBeside(ClientAddress asked) {
+        return chooser.hasFreeBeside(asked);
+    }
+
+    @Override
+    public PendingConnection<ClientConnection> connect(int key) {
+        Waiting call;
+        synchronized (this) {
+            call = new Waiting(key, failures);
+            Throwable failure = registryFailure;
+            if (members.isEmpty() && failure != null) {
+                call.completeExceptionally(failure);
+                return call;
+            }
+            waiting.add(call);
+        }
+        try {
+            call.startTimer();
+            // an instance may have connected between the caller's look and now
+            ClientConnection ready = ready(key);
+            if (ready != null) {
+                call.complete(ready);
+            } else {
+                lookSoon();
+            }
+        } catch (Throwable e) {
+            // catches an Error too, since a call without a timer might wait for ever
+            call.completeExceptionally(e);
+        }
+        return call;
+    }
+
+    private synchronized void lookSoon() {
+        if (!isLooking) {
+            isLooking = client.schedule(this::look, SPREAD_NANOS);
+        }
+    }
+
+    /**
+     * Serves calls that wait although an instance is connected: the instance is full, and does not announce that it has
+     * room again. If no instance is connected, the first one that connects serves the calls.
+     */
+    private void look() {
+        boolean isSpread;
+        synchronized (this) {
+            isLooking = false;
+            if (waiting.isEmpty()) {
+                return;
+            }
+            isSpread = isSpreading;
+        }
+        for (ClientAddress member : chooser.all) {
+            if (member.isConnected()) {
+                lookSoon();
+                if (!isSpread) {
+                    serve(waitingNow(), null);
+                }
+                return;
+            }
+        }
+    }
+
+    private synchronized List<Waiting> waitingNow() {
+        return List.copyOf(waiting);
+    }
+
+    private synchronized void remove(Waiting call) {
+        waiting.remove(call);
+    }
+
+    /** For tests. */
+    public Chooser chooser() {
+        return chooser;
+    }
+
+    /** Number of calls that wait for a connection: for tests. */
+    public synchronized int waiting() {
+        return waiting.size();
+    }
+
+    @Override
+    public PendingConnection<ClassicClientConnection> connectClassic() {
+        throw new IllegalStateException("several endpoints on the classic wire (expected: the native one)");
+    }
+
+    /**
+     * Called when an instance has a connection. The instance serves its share of the waiting calls at once. The rest is
+     * left for a moment to instances that are still connecting for the first time, since otherwise the first instance
+     * connected would get all calls.
+     */
+    void connected(ClientAddress address) {
+        List<Waiting> served;
+        synchronized (this) {
+            int all = waiting.size();
+            if (all == 0) {
+                return;
+            }
+            int share = share(all);
+            if (share < all && !isSpreading) {
+                isSpreading = client.schedule(this::serveAll, SPREAD_NANOS);
+            }
+            served = waiting.stream().limit(isSpreading ? share : all).toList();
+        }
+        serve(served, address);
+    }
+
+    /**
+     * One instance's share of so many calls, rounded up, beside all instances that may be connected soon. The caller
+     * holds the lock of {@code this}.
+     */
+    private int share(int calls) {
+        int coming = 0;
+        for (ClientAddress member : chooser.all) {
+            if (member.failureNumber < 1 && !member.isConnected()) {
+                coming++;
+            }
+        }
+        return calls / (coming + 1) + (calls % (coming + 1) == 0 ? 0 : 1);
+    }
+
+    private void serveAll() {
+        synchronized (this) {
+            isSpreading = false;
+        }
+        serve(waitingNow(), null);
+    }
+
+    /**
+     * Gives connections to waiting calls. The choice for one call may look at all instances, so the calls are served in
+     * batches, between which the event loop runs other tasks.
+     *
+     * @param address instance that has a connection, perhaps not this thread's; null for any instance
+     */
+    private void serve(List<Waiting> served, @Nullable ClientAddress address) {
+        int most = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
+        for (Waiting call : served.subList(0, Math.min(most, served.size()))) {
+            if (call.isDone()) {
+                continue;
+            }
+            ClientConnection ready = ready(call.key);
+            if (ready == null && address != null) {
+                // another connection of the same instance takes the call, unless it is full too
+                ClientConnection other = address.ready();
+                ready = other == null || other.isFull() ? null : other;
+            }
+            if (ready == null) {
+                // the choice has looked at all instances, and would find the same for the next call
+                lookSoon();
+                return;
+            }
+            call.complete(ready);
+        }
+        if (most < served.size()) {
+            // if the client is closed, its end tells these calls
+            client.execute(() -> serve(served.subList(most, served.size()), address));
+        }
+    }
+
+    /** Called when an instance could not be reached. */
+    void failed(ClientAddress address, Throwable why) {
+        List<Waiting> given = new ArrayList<>();
+        synchronized (this) {
+            if (byFailure.get(address.failureNumber) != address) {
+                // the instance is no longer a member
+                return;
+            }
+            // the new entry comes first, since only this step may fail: the instance then stays in the map
+            byFailure.put(failures + 1, address);
+            byFailure.remove(address.failureNumber);
+            failures++;
+            address.failureNumber = failures;
+            long all = byFailure.firstKey();
+            for (Waiting call : waiting) {
+                if (call.came >= all) {
+                    // not all instances have failed since this call came, nor since those behind it
+                    break;
+                }
+                given.add(call);
+            }
+            given.forEach(waiting::remove);
+        }
+        given.forEach(call -> call.completeExceptionally(why));
+    }
+
+    /** Ejects an instance that has failed too many calls, unless more than half of all would then be ejected. */
+    synchronized void eject(ClientAddress address) {
+        for (ClientAddress first = ejected.peek();
+                first != null && !first.health().isEjected();
+                first = ejected.peek()) {
+            ejected.remove();
+        }
+        boolean isMember = members.get(ClientAddress.keyOf(address.endpoint)) == address;
+        if (isMember && !address.health().isEjected() && (ejected.size() + 1) * 2 <= members.size()) {
+            address.health().eject();
+            ejected.add(address);
+        }
+    }
+
+    // ---- what the registry says
+
+    @Override
+    public void found(List<Endpoint> all) {
+        if (all.isEmpty()) {
+            return;
+        }
+        synchronized (this) {
+            registryFailure = null;
+            if (isGivenUp) {
+                return;
+            }
+            pendingList = all;
+            long wait = untilNextNanos();
+            if (wait > 0 && !isTimed) {
+                isTimed = client.schedule(this::applyPending, wait);
+            }
+            if (wait > 0 && isTimed) {
+                return;
+            }
+        }
+        applyPending();
+    }
+
+    /**
+     * Time until the instances may change again; not positive if they may now. The caller holds the lock of
+     * {@code this}.
+     */
+    private long untilNextNanos() {
+        Long last = takenNanos;
+        return last == null
+                ? 0
+                : last + APART_NANOS - client.platform().ticker().nanoTime();
+    }
+
+    /**
+     * Runs once a second, and resumes whatever an Error has cut off in the handling of an instance, a list or a call.
+     * Without such an Error there is nothing to do.
+     */
+    private void lookAfter() {
+        if (client.isClosed()) {
+            return;
+        }
+        try {
+            boolean isLate;
+            synchronized (this) {
+                isLate = pendingList != null && untilNextNanos() <= 0;
+            }
+            if (isLate) {
+                applyPending();
+            }
+        } catch (Throwable e) {
+            failedHere(e);
+        }
+        try {
+            connectAndRetire();
+            serveAll();
+        } catch (Throwable e) {
+            failedHere(e);
+        }
+    }
+
+    /** Logs what {@code lookAfter} or {@code connectAndRetire} could not do; the next look is in a second. */
+    private static void failedHere(Throwable thrown) {
+        try {
+            System.getLogger("dev.rpcx.discovery")
+                    .log(System.Logger.Level.WARNING, "instances are looked after again in a second", thrown);
+        } catch (Throwable unspeakable) {
+            // the log fails too, which is the lesser evil
+        }
+    }
+
+    /** Applies the latest list of the registry. */
+    private void applyPending() {
+        if (client.isClosed()) {
+            return;
+        }
+        synchronized (this) {
+            isTimed = false;
+            List<Endpoint> all = pendingList;
+            if (all == null) {
+                return;
+            }
+            Map<String, ClientAddress> now = new LinkedHashMap<>();
+            TreeMap<Long, ClientAddress> nowByFailure = new TreeMap<>();
+            PriorityQueue<ClientAddress> nowEjected = noneEjected();
+            Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
+            long nowUntried = untried;
+            for (Endpoint endpoint : taken(all)) {
+                if (now.containsKey(ClientAddress.keyOf(endpoint))) {
+                    // of an instance that is named twice the first entry counts
+                    continue;
+                }
+                ClientAddress held = members.get(ClientAddress.keyOf(endpoint));
+                if (held == null) {
+                    DrainingConnections before =
+                            left.computeIfAbsent(ClientAddress.keyOf(endpoint), first -> new DrainingConnections());
+                    held = new ClientAddress(client, endpoint, kept, most, this, before);
+                    held.failureNumber = --nowUntried;
+                } else {
+                    isWeighedAnew |= held.weigh(endpoint.weight());
+                }
+                now.put(ClientAddress.keyOf(endpoint), held);
+                nowByFailure.put(held.failureNumber, held);
+                if (held.health().isEjected()) {
+                    nowEjected.add(held);
+                }
+            }
+            for (ClientAddress member : members.values()) {
+                if (now.get(ClientAddress.keyOf(member.endpoint)) != member) {
+                    nowEnded.add(member);
+                }
+            }
+            if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
+                pendingList = null;
+                // a list that changes nothing counts as taken all the same
+                takenNanos = client.platform().ticker().nanoTime();
+                return;
+            }
+            Chooser nowChooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
+            String nowName = named(now.keySet());
+            takenNanos = client.platform().ticker().nanoTime();
+            // members that end now keep their entries, since their connections begin to drain in a moment
+            left.entrySet()
+                    .removeIf(of -> of.getValue().isEmpty()
+                            && !now.containsKey(of.getKey())
+                            && !members.containsKey(of.getKey()));
+            // all that may fail has been done: the list is taken as a whole, or it is still in pendingList, to be taken
+            // later
+            members = now;
+            byFailure = nowByFailure;
+            ejected = nowEjected;
+            ended = nowEnded;
+            untried = nowUntried;
+            chooser = nowChooser;
+            name = nowName;
+            isWeighedAnew = false;
+            pendingList = null;
+        }
+        connectAndRetire();
+    }
+
+    /** Connects to new members, and retires former ones. */
+    private void connectAndRetire() {
+        ClientAddress[] all = chooser.all;
+        // each client begins at a random member: connection attempts queue, and every client has the same list
+        int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
+        for (int i = 0; i < all.length; i++) {
+            ClientAddress member = all[(first + i) % all.length];
+            try {
+                member.keepConnected();
+            } catch (Throwable e) {
+                // the other members connect all the same
+                failedHere(e);
+            }
+        }
+        List<ClientAddress> told;
+        synchronized (this) {
+            told = List.copyOf(ended);
+        }
+        for (ClientAddress each : told) {
+            try {
+                each.retire();
+                synchronized (this) {
+                    ended.remove(each);
+                }
+            } catch (Throwable e) {
+                failedHere(e);
+            }
+        }
+    }
+
+    private static PriorityQueue<ClientAddress> noneEjected() {
+        return new PriorityQueue<>((one, other) -> one.health().comesBackBefore(other.health()));
+    }
+
+    /**
+     * The instances to take from a list: all of them, or of a list that is too long first those that are members
+     * already, then the others, each in the order of the list. So no more members change than have to.
+     */
+    private List<Endpoint> taken(List<Endpoint> all) {
+        if (all.size() <= MAX_INSTANCES) {
+            return all;
+        }
+        Map<String, Endpoint> taken = new LinkedHashMap<>();
+        for (boolean isHeld : new boolean[] {true, false}) {
+            for (Endpoint endpoint : all) {
+                if (taken.size() < MAX_INSTANCES && members.containsKey(ClientAddress.keyOf(endpoint)) == isHeld) {
+                    taken.put(ClientAddress.keyOf(endpoint), endpoint);
+                }
+            }
+        }
+        return List.copyOf(taken.values());
+    }
+
+    @Override
+    public void failed(Throwable why) {
+        synchronized (this) {
+            registryFailure = why;
+            if (!members.isEmpty() || waiting.isEmpty()) {
+                return;
+            }
+        }
+        // not on the registry's thread, which has other listeners to notify: the end of a call runs its caller's code
+        client.execute(() -> failWithoutInstances(why));
+    }
+
+    private void failWithoutInstances(Throwable why) {
+        synchronized (this) {
+            if (!members.isEmpty()) {
+                return;
+            }
+        }
+        failAll(why);
+    }
+
+    private static String named(Set<String> keys) {
+        String first =
+                keys.stream().limit(MAX_NAMED).map(ClientAddress::visible).collect(Collectors.joining(", "));
+        return keys.size() <= MAX_NAMED ? first : first + " and " + (keys.size() - MAX_NAMED) + " more";
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

@@ -1,0 +1,347 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.Interceptor;
+import dev.rpcx.Metadata;
+import dev.rpcx.OneWay;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RPCXFuture;
+import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.call.CallInvocation;
+import dev.rpcx.internal.call.Chain;
+import dev.rpcx.internal.call.MethodShape;
+import dev.rpcx.internal.call.Names;
+import dev.rpcx.internal.call.PublishedMethod;
+import dev.rpcx.internal.call.Streams;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Type;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Invocation handler behind a client's interface. Everything about the interface's methods is found when this is made.
+ */
+public final class ClientProxy implements InvocationHandler {
+    /**
+     * Time of a call that takes or brings a stream, unless the method says otherwise: a stream lasts until one side
+     * ends it.
+     */
+    private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
+
+    private static final Object[] NO_ARGUMENTS = {};
+
+    private final Class<?> type;
+    private final Route route;
+    private final Map<Method, Remote> methods = new HashMap<>();
+
+    /**
+     * The same by identity of the {@code Method} objects that the proxy's class has, which are others than those that
+     * the interface gives: a look by identity compares neither names nor types. A new map replaces this one when a
+     * method comes that it does not have.
+     */
+    private volatile Map<Method, Remote> known = new IdentityHashMap<>();
+
+    private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
+
+    /** A method of the proxy, with all that stands between it and the wire, composed once. */
+    private interface Remote {
+        @Nullable
+        Object call(Object @Nullable [] arguments) throws Throwable;
+    }
+
+    public ClientProxy(
+            Class<?> type,
+            String service,
+            Route route,
+            Codecs codecs,
+            List<Interceptor> interceptors,
+            Duration callTimeout,
+            boolean classic,
+            ClientCore client) {
+        this.type = type;
+        this.route = route;
+        Names.checked(service);
+        for (PublishedMethod published : PublishedMethod.of(type)) {
+            Method method = published.method();
+            String name = published.name();
+            dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+            Duration standard =
+                    Streams.returnsStream(method) || Streams.itemsTaken(method) != null ? STREAM_TIMEOUT : callTimeout;
+            checkTimes(method);
+            checkResult(type, method);
+            long timeoutNanos = marked == null || marked.timeoutMillis() == 0
+                    ? standard.toNanos()
+                    : Given.callTime("timeoutMillis of " + method, Duration.ofMillis(marked.timeoutMillis()))
+                            .toNanos();
+            checkHedge(method, marked, timeoutNanos);
+            methods.put(
+                    method,
+                    classic
+                            ? classic(method, service, name, codecs, timeoutNanos, interceptors)
+                            : remote(method, service, name, codecs, timeoutNanos, interceptors, client));
+        }
+    }
+
+    private Remote remote(
+            Method method,
+            String service,
+            String name,
+            Codecs codecs,
+            long timeoutNanos,
+            List<Interceptor> interceptors,
+            ClientCore client) {
+        Type items = Streams.itemsTaken(method);
+        int shape = MethodShape.of(method, items, codecs);
+        ClientMethod.Kind kind = kind(method);
+        ClientMethod remote = new ClientMethod(
+                client.numberOf(service, name, shape, kind != ClientMethod.Kind.ONE_WAY),
+                kind,
+                Names.checked(service),
+                name,
+                items == null ? codecs.parameters(method) : Streams.NO_PARAMETERS,
+                codecs.result(method),
+                shape,
+                timeoutNanos,
+                route,
+                RouteKey.of(method, codecs),
+                marked(method),
+                items == null ? null : codecs.value(items, method));
+        return interceptors.isEmpty()
+                ? arguments -> remote.call(arguments, Metadata.EMPTY)
+                : intercepted(
+                        method, service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
+    }
+
+    /** @return the annotation if it asks for something that matters at every call; otherwise null */
+    private static dev.rpcx.@Nullable Method marked(Method method) {
+        dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+        return marked == null || !marked.idempotent() && marked.hedgeMillis() == 0 ? null : marked;
+    }
+
+    /** Throws if a time is negative, which no method can have, neither a client's nor a service's. */
+    public static void checkTimes(Method method) {
+        dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
+        if (marked != null) {
+            checkTime(method, "timeoutMillis", marked.timeoutMillis());
+            checkTime(method, "hedgeMillis", marked.hedgeMillis());
+        }
+    }
+
+    private static void checkTime(Method method, String name, long millis) {
+        if (millis < 0) {
+            throw new IllegalArgumentException(method + ": " + name + " " + millis + " (expected: 0 or more)");
+        }
+    }
+
+    /**
+     * Throws if the type of the result is not accessible: the proxy of a public interface is a class in a package of
+     * its own, and casts to that type.
+     */
+    private static void checkResult(Class<?> type, Method method) {
+        Class<?> result = method.getReturnType();
+        while (result.isArray()) {
+            result = result.getComponentType();
+        }
+        int open = Modifier.PUBLIC | Modifier.PROTECTED;
+        if (Modifier.isPublic(type.getModifiers()) && !result.isPrimitive() && (result.getModifiers() & open) == 0) {
+            throw new IllegalArgumentException(method + ": " + result.getName()
+                    + " is not public, and the interface is: its proxy has no access (expected: a public type, or an"
+                    + " interface that is not)");
+        }
+    }
+
+    private static void checkHedge(Method method, dev.rpcx.@Nullable Method marked, long timeoutNanos) {
+        if (marked == null || marked.hedgeMillis() == 0) {
+            return;
+        }
+        ClientMethod.Kind kind = kind(method);
+        boolean answered = kind == ClientMethod.Kind.BLOCKING || kind == ClientMethod.Kind.ASYNC;
+        if (!marked.idempotent() || !answered || Streams.itemsTaken(method) != null) {
+            throw new IllegalArgumentException(method + ": hedgeMillis " + marked.hedgeMillis()
+                    + " (expected: 0, or more for an idempotent method with a result and without streams)");
+        }
+        if (TimeUnit.MILLISECONDS.toNanos(marked.hedgeMillis()) >= timeoutNanos) {
+            throw new IllegalArgumentException(method + ": hedgeMillis " + marked.hedgeMillis()
+                    + " (expected: less than the call's time, " + Duration.ofNanos(timeoutNanos) + ")");
+        }
+    }
+
+    private Remote classic(
+            Method method,
+            String service,
+            String name,
+            Codecs codecs,
+            long timeoutNanos,
+            List<Interceptor> interceptors) {
+        ClassicMethod remote =
+                new ClassicMethod(method, kind(method), Names.checked(service), name, codecs, timeoutNanos, route);
+        return intercepted(method, service, name, interceptors, call -> remote.call(call.arguments()));
+    }
+
+    private static Remote intercepted(
+            Method method, String service, String name, List<Interceptor> interceptors, Interceptor.Next end) {
+        Interceptor.Next chain = Chain.of(interceptors, end);
+        ClientMethod.Kind kind = kind(method);
+        boolean isAsync = kind == ClientMethod.Kind.ASYNC;
+        boolean hasResult = method.getReturnType() != void.class;
+        // a future or a publisher is returned at once, and so is never null
+        boolean takesNull =
+                kind == ClientMethod.Kind.BLOCKING && !method.getReturnType().isPrimitive();
+        Class<?> expected = MethodType.methodType(method.getReturnType()).wrap().returnType();
+        return arguments -> {
+            try {
+                Object result = chain.proceed(new CallInvocation(
+                        service, name, arguments == null ? new Object[0] : arguments, Metadata.EMPTY, null));
+                if (hasResult && (result == null ? !takesNull : !expected.isInstance(result))) {
+                    throw failed(
+                            "it answers " + service + "/" + name + " with "
+                                    + (result == null
+                                            ? "null"
+                                            : result.getClass().getName()) + " (expected: "
+                                    + method.getGenericReturnType().getTypeName() + ")",
+                            null);
+                }
+                if (result instanceof CallFuture<?> call) {
+                    call.handedOut();
+                }
+                return result;
+            } catch (Throwable e) {
+                // Errors too: an Error belongs to this call, and whoever waits for a future looks for the failure there
+                Throwable told = told(method, e);
+                if (!isAsync) {
+                    throw told;
+                }
+                CallFuture<Object> failed = new CallFuture<>();
+                failed.fail(told);
+                return failed;
+            }
+        };
+    }
+
+    /**
+     * What an interceptor has thrown, as the caller of the method may catch it: a checked exception that the method
+     * does not declare becomes an RPCXException.
+     */
+    private static Throwable told(Method method, Throwable thrown) {
+        if (thrown instanceof RuntimeException || thrown instanceof Error) {
+            return thrown;
+        }
+        for (Class<?> declared : method.getExceptionTypes()) {
+            if (declared.isInstance(thrown)) {
+                return thrown;
+            }
+        }
+        return failed(ThrowableText.words(thrown), thrown);
+    }
+
+    private static RPCXException failed(String how, @Nullable Throwable cause) {
+        return new RPCXException(
+                RPCXException.Code.CANCELLED,
+                "an interceptor of this client has failed: " + how,
+                RPCXException.Executed.MAYBE,
+                cause);
+    }
+
+    public static RPCXClient marked(Class<?> type) {
+        RPCXClient marked =
+                Given.notNull(type, "type", "an interface with @RPCXClient").getAnnotation(RPCXClient.class);
+        if (!type.isInterface() || type.isAnnotation() || marked == null) {
+            throw new IllegalArgumentException(type.getName() + " (expected: an interface with @RPCXClient)");
+        }
+        if (type.isSealed()) {
+            throw new IllegalArgumentException(type.getName()
+                    + ": @RPCXClient on a sealed interface, which only its own cases implement"
+                    + " (expected: one that is not sealed)");
+        }
+        return marked;
+    }
+
+    private static ClientMethod.Kind kind(Method method) {
+        Class<?> result = method.getReturnType();
+        if (method.isAnnotationPresent(OneWay.class)) {
+            if (result != void.class) {
+                throw new IllegalArgumentException(method + ": @OneWay with a result (expected: void)");
+            }
+            return ClientMethod.Kind.ONE_WAY;
+        }
+        if (Streams.returnsStream(method)) {
+            return ClientMethod.Kind.STREAM;
+        }
+        if (!CompletionStage.class.isAssignableFrom(result)) {
+            return ClientMethod.Kind.BLOCKING;
+        }
+        if (!result.isAssignableFrom(RPCXFuture.class)) {
+            throw new IllegalArgumentException(
+                    method + ": " + result.getName() + " (expected: CompletionStage, CompletableFuture or RPCXFuture)");
+        }
+        return ClientMethod.Kind.ASYNC;
+    }
+
+    @Override
+    public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
+        Remote remote = known.get(method);
+        if (remote == null) {
+            remote = learn(method);
+        }
+        return remote == null ? local(proxy, method, arguments) : remote.call(arguments);
+    }
+
+    private @Nullable Remote learn(Method method) {
+        Remote remote = methods.get(method);
+        Map<Method, Remote> before = known;
+        if (remote != null && before.size() < methods.size()) {
+            Map<Method, Remote> more = new IdentityHashMap<>(before);
+            more.put(method, remote);
+            known = more;
+        }
+        return remote;
+    }
+
+    /**
+     * The code of a default method that {@link InvocationHandler#invokeDefault} cannot call, since its interface is not
+     * public.
+     */
+    private MethodHandle ofInterface(Method method) throws IllegalAccessException {
+        MethodHandle found = defaults.get(method);
+        if (found == null) {
+            Class<?> owner = method.getDeclaringClass();
+            ClientProxy.class.getModule().addReads(owner.getModule());
+            found = MethodHandles.privateLookupIn(owner, MethodHandles.lookup()).unreflectSpecial(method, owner);
+            defaults.put(method, found);
+        }
+        return found;
+    }
+
+    /**
+     * Calls a method that never leaves the process: a default method of the interface, or a method of {@code Object}.
+     */
+    private @Nullable Object local(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
+        if (method.isDefault()) {
+            if (Modifier.isPublic(method.getDeclaringClass().getModifiers())) {
+                // the interface's module need not be open for invokeDefault()
+                return InvocationHandler.invokeDefault(proxy, method, arguments);
+            }
+            return ofInterface(method).bindTo(proxy).invokeWithArguments(arguments == null ? NO_ARGUMENTS : arguments);
+        }
+        return switch (method.getName()) {
+            case "equals" -> arguments != null && proxy == arguments[0];
+            case "hashCode" -> System.identityHashCode(proxy);
+            default -> type.getSimpleName() + " at " + route;
+        };
+    }
+}

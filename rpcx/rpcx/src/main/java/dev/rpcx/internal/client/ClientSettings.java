@@ -1,0 +1,56 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.Choice;
+import dev.rpcx.Interceptor;
+import dev.rpcx.internal.io.Platform;
+import dev.rpcx.internal.io.TlsEngine;
+import dev.rpcx.testing.Faults;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Settings of a client. The builder checks the range of each; this class checks which ones exclude each other.
+ *
+ * @param callTimeout time of a call without streams whose method does not say otherwise
+ * @param connectTimeout time to connect, and as much again to be greeted
+ * @param keepAlive time within which a server that is gone without a word is noticed
+ * @param maxClose longest time that closing blocks
+ * @param connections number of connections that are kept to each address
+ * @param mostConnections maximum number of connections to each address
+ * @param eventLoops number of event loops that serve this client alone; null for those that clients share
+ * @param inProcess whether the client calls the in-process servers of its process
+ * @param classic whether the client speaks the classic wire
+ * @param choice how one of several instances is chosen
+ * @param failureShare share of a service's calls whose failure opens its circuit, or {@link #NO_BREAKER}
+ * @param tls TLS of the connections; null for plain connections
+ * @param faults faults that are added to the connections; null for none
+ * @param interceptors from the outermost to the innermost
+ * @param platform source of event loops, time and random numbers
+ */
+public record ClientSettings(
+        Duration callTimeout,
+        Duration connectTimeout,
+        Duration keepAlive,
+        Duration maxClose,
+        int connections,
+        int mostConnections,
+        @Nullable Integer eventLoops,
+        boolean inProcess,
+        boolean classic,
+        Choice choice,
+        double failureShare,
+        @Nullable TlsEngine tls,
+        @Nullable Faults faults,
+        List<Interceptor> interceptors,
+        Platform platform) {
+    /** Value of {@code failureShare} without a circuit breaker: no share of the calls reaches it. */
+    public static final double NO_BREAKER = 2;
+
+    public ClientSettings {
+        if (faults != null && classic) {
+            throw new IllegalArgumentException("faults on the classic wire (expected: the native one)");
+        }
+        interceptors = List.copyOf(interceptors);
+    }
+}

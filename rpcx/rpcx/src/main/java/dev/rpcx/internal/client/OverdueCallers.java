@@ -1,0 +1,100 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.internal.io.ThreadFactories;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Wakes the callers of one connection whose calls are long past their deadlines. The event loop ends such calls, but
+ * cannot if it is held up, or has failed after a call's end and before its caller was told.
+ *
+ * <p>Callers park without a timeout, as a timer for each call took 6 % of the call's processor time. While any of them
+ * waits, a thread that is no event loop's looks at all of them once a second. It is one daemon thread for all clients
+ * of the process, and ends when nobody waits.
+ */
+final class OverdueCallers implements Runnable {
+    private static final long LOOK_MILLIS = 1_000;
+    private static final long IDLE_SECONDS = 10;
+    private static final ScheduledThreadPoolExecutor TIMER = timer();
+    private static final VarHandle LOOKING;
+
+    static {
+        try {
+            LOOKING = MethodHandles.lookup().findVarHandle(OverdueCallers.class, "looking", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final ClientConnection connection;
+
+    /**
+     * A look is scheduled. Cleared before the last look at who waits; callers read it after they have taken a slot. So
+     * either the caller sees that it is cleared, or the last look sees the caller.
+     */
+    private volatile boolean looking;
+
+    OverdueCallers(ClientConnection connection) {
+        this.connection = connection;
+    }
+
+    private static ScheduledThreadPoolExecutor timer() {
+        ScheduledThreadPoolExecutor made =
+                new ScheduledThreadPoolExecutor(1, task -> ThreadFactories.platform(task, "rpcx-overdue", null));
+        made.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
+        made.allowCoreThreadTimeOut(true);
+        return made;
+    }
+
+    /**
+     * Called by a caller that has a slot and is about to park.
+     *
+     * @return whether the caller is looked after; otherwise it has to park with a timeout
+     */
+    boolean lookAfterCallers() {
+        return looking || !LOOKING.compareAndSet(this, false, true) || lookLater();
+    }
+
+    private boolean lookLater() {
+        boolean isDue = false;
+        try {
+            TIMER.schedule(this, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            isDue = true;
+        } catch (OutOfMemoryError none) {
+            // no memory, or no thread: the caller that asked parks with a timeout
+        } finally {
+            if (!isDue) {
+                looking = false;
+                // other callers may have seen that a look was scheduled, and wait without a timeout
+                connection.slots.wakeCallers();
+            }
+        }
+        return isDue;
+    }
+
+    @Override
+    public void run() {
+        boolean isDue = false;
+        try {
+            long latest = connection.nanoTime() - ClientCall.MARGIN_NANOS;
+            if (!connection.slots.wakeOverdue(latest)) {
+                looking = false;
+                // a caller that has taken a slot since then either sees this store or is seen by the look below
+                if (!connection.slots.wakeOverdue(latest) || !LOOKING.compareAndSet(this, false, true)) {
+                    isDue = true;
+                    return;
+                }
+            }
+            isDue = lookLater();
+        } finally {
+            if (!isDue) {
+                // No look is scheduled: the callers that wait are woken. When they park again they schedule a look, or
+                // park with a timeout.
+                looking = false;
+                connection.slots.wakeCallers();
+            }
+        }
+    }
+}

@@ -1,0 +1,648 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.VisibleText;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.Wire;
+import io.netty.util.concurrent.Ticker;
+import java.lang.ref.WeakReference;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** Where the calls of a proxy go: one address, or one of several instances, which is chosen for each call. */
+public abstract class Route {
+    private final ClientCore client;
+    private final RetryBudget budget = new RetryBudget();
+
+    /**
+     * Refusal budgets by {@link ClientMethod#index}, one for each method of the client's interfaces that an instance
+     * has refused.
+     */
+    private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
+
+    private final @Nullable CircuitBreaker breaker;
+
+    /** Number of calls that no thread blocks for and that have no connection yet. */
+    private final AtomicInteger waiting = new AtomicInteger();
+
+    /** Latest failure to connect, with the text that calls are told of it. */
+    private volatile @Nullable FailureLine failureLine;
+
+    public Route(ClientCore client) {
+        this.client = client;
+        this.breaker = client.newBreaker();
+    }
+
+    /** Clock by which deadlines of calls are measured. */
+    final Ticker ticker() {
+        return client.platform().ticker();
+    }
+
+    public final RetryBudget budget() {
+        return budget;
+    }
+
+    /**
+     * Budget for further attempts of calls that one instance has refused. It is separate from the budget of all other
+     * retries, and each method has its own: calls of a method that no instance has take nothing from calls of a method
+     * that some instances have.
+     *
+     * @param method {@link ClientMethod#index} of the method
+     */
+    final RefusalBudget refusals(int method) {
+        return refusals.computeIfAbsent(method, first -> new RefusalBudget(ticker()));
+    }
+
+    /** Logs the failure of a one-way call, without its text, since a peer may have a part in that. Any thread. */
+    final void oneWayFailed(Object method, Throwable thrown) {
+        client.oneWayFailed("a one-way call of " + method + " at " + this, thrown);
+    }
+
+    /** Schedules a task that can be cancelled. Returns null if the client is closed, and the task will not run. */
+    final @Nullable Future<?> timer(Runnable task, long nanos) {
+        return client.timer(task, nanos);
+    }
+
+    /**
+     * Charge for what a call keeps of its request while it waits for a connection; nothing is charged yet. Whatever
+     * releases the charge has to have this object before anything is charged: if the caller's stack ends in between, no
+     * charge is left that nobody releases.
+     */
+    final WaitingBytes waitingBytes() {
+        return new WaitingBytes(this);
+    }
+
+    /** Bytes that are charged for a waiting call: 0 at first, then their number, and {@link #ENDED} once released. */
+    static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
+        private static final int ENDED = -1;
+
+        private final Route route;
+        private final Account account;
+
+        WaitingBytes(Route route) {
+            this.route = route;
+            this.account = route.client.waiting;
+        }
+
+        /**
+         * Charges {@code bytes} until {@code giveBack}. Leaves nothing charged if {@code giveBack} has been called
+         * already.
+         *
+         * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if the waiting requests of this client hold too
+         *     much
+         */
+        void hold(int bytes) {
+            if (!account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
+                throw RPCXException.refused(
+                        RPCXException.Code.OVERLOADED,
+                        route + ": too many bytes of requests wait for a connection"
+                                + " (expected: fewer large ones at once)");
+            }
+            if (!compareAndSet(0, bytes)) {
+                account.release(Resource.REQUEST_BYTES, bytes);
+            }
+        }
+
+        @Override
+        public void accept(@Nullable Object value, @Nullable Throwable thrown) {
+            giveBack();
+        }
+
+        /** Releases the charge. A second call does nothing. */
+        void giveBack() {
+            int held = getAndSet(ENDED);
+            if (held > 0) {
+                account.release(Resource.REQUEST_BYTES, held);
+            }
+        }
+    }
+
+    /** Makes the end of the client wait for the end of this call, which has been accepted. */
+    final void awaitOnClose(CallFuture<?> call) {
+        client.awaitOnClose(call);
+    }
+
+    /** Notes that a call begins, as {@link #calledAgain} does, and adds the call's part of a retry to the budget. */
+    final long called() {
+        long permit = calledAgain();
+        budget.called();
+        return permit;
+    }
+
+    /**
+     * Notes that a call begins that has been made once already.
+     *
+     * @return permit of the circuit, which has to be passed to {@link #recordOutcome} with how the call ends, and to
+     *     {@link #releasePermit} in any case: see {@link CircuitBreaker#permit}
+     */
+    public final long calledAgain() {
+        if (breaker == null) {
+            return CircuitBreaker.PERMITTED;
+        }
+        long permit = breaker.permit();
+        if (permit == CircuitBreaker.REFUSED) {
+            throw RPCXException.refused(
+                    RPCXException.Code.UNAVAILABLE,
+                    this + ": the circuit is open, since most of the latest calls have failed");
+        }
+        return permit;
+    }
+
+    /**
+     * Records how a call has ended, or that it could not be sent: for its last attempt alone, since the caller is told
+     * of no other. A trial that sends a stream is also recorded as answered when the server first gives credit.
+     */
+    public final void recordOutcome(Health.Outcome outcome, long permit) {
+        if (breaker != null) {
+            breaker.ended(outcome, permit);
+        }
+    }
+
+    /**
+     * Whether a call may find an instance other than the one that has refused it, which may no longer belong to the
+     * service.
+     *
+     * @param used instance that has refused the call; null if that is not known
+     */
+    public abstract boolean hasOthers(@Nullable ClientAddress used);
+
+    /**
+     * Called when the call that got this permit has ended, in whatever way. If the call was a trial of the circuit and
+     * its outcome has not been recorded, since it never left, the trial says nothing, and the next call is the trial.
+     * Does nothing otherwise.
+     */
+    final void releasePermit(long permit) {
+        if (permit != CircuitBreaker.PERMITTED) {
+            recordOutcome(Health.Outcome.UNKNOWN, permit);
+        }
+    }
+
+    /**
+     * Whether an instance other than {@code asked} is connected now, and is healthy or free for a trial. May look at
+     * all instances.
+     */
+    boolean hasFreeBeside(ClientAddress asked) {
+        return false;
+    }
+
+    /**
+     * Existing connection that is not full, of an instance that is not among {@code asked}, and is healthy or free for
+     * a trial; null if there is none. Takes the trial.
+     */
+    public abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
+
+    /** As {@link #ready(int)}, but of an instance other than {@code than} if there is one. */
+    final @Nullable ClientConnection readyElsewhere(int key, @Nullable ClientAddress than) {
+        ClientConnection other = than == null ? null : readyBeside(List.of(than));
+        return other == null ? ready(key) : other;
+    }
+
+    /**
+     * An existing connection for a call, or null. Runs for every call, so it allocates nothing.
+     *
+     * @param key number of the argument that decides which instance is called, by {@code RouteKey}; 0 for none
+     */
+    public abstract @Nullable ClientConnection ready(int key);
+
+    /** A connection that is established or being attempted. It ends with an exception when no connection can be had. */
+    public abstract PendingConnection<ClientConnection> connect(int key);
+
+    public abstract PendingConnection<ClassicClientConnection> connectClassic();
+
+    /** Waits for a connection, at most until the deadline. Refuses on an event loop, which would wait for itself. */
+    public final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
+        refuseBlocking();
+        ClientConnection ready = ready(key);
+        while (ready == null) {
+            ClientConnection connected = awaitOne(key, deadlineNanos, times, permit);
+            ready = taken(key, connected);
+        }
+        return ready;
+    }
+
+    /**
+     * Connection for a call that has waited for {@code connected}. Other calls that waited too may have filled that
+     * one. Then the call gets another connection, or a full one, which refuses the call; or null, if one more
+     * connection is being attempted.
+     */
+    private @Nullable ClientConnection taken(int key, ClientConnection connected) {
+        return connected.isFull() ? ready(key) : connected;
+    }
+
+    private ClientConnection awaitOne(int key, long deadlineNanos, AnswerTimes times, long permit) {
+        PendingConnection<ClientConnection> pending = connect(key);
+        Blocked<ClientConnection> caller = new Blocked<>();
+        if (!pending.add(caller)) {
+            pending.whenComplete(caller::ended);
+        }
+        long left = deadlineNanos - ticker().nanoTime();
+        try {
+            return caller.get(Math.max(0, left), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException e) {
+            ClientConnection instead = pending.instead();
+            if (instead != null) {
+                return instead;
+            }
+            RPCXException unreachable = unreachable(e.getCause());
+            recordOutcome(Health.Outcome.of(unreachable), permit);
+            throw unreachable;
+        } catch (TimeoutException e) {
+            leave(pending, caller);
+            RPCXException late = late();
+            recordOutcome(Health.Outcome.of(late, times, left, 0), permit);
+            throw late;
+        } catch (InterruptedException e) {
+            leave(pending, caller);
+            Thread.currentThread().interrupt();
+            throw interrupted();
+        }
+    }
+
+    /** A thread that waits for a connection. */
+    private static final class Blocked<C> extends CompletableFuture<C> implements PendingConnection.Waiter<C> {
+        @Override
+        public void ended(@Nullable C connected, @Nullable Throwable failure) {
+            if (connected != null) {
+                complete(connected);
+            } else {
+                completeExceptionally(Objects.requireNonNull(failure));
+            }
+        }
+    }
+
+    /** Removes a call that waits no longer. The call may have been told meanwhile. */
+    private static <C> void leave(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
+        if (pending.remove(call)) {
+            pending.abandon();
+        }
+    }
+
+    /**
+     * Waits for a connection on behalf of a call that no thread blocks for: {@code then} is told of a connection, or at
+     * the deadline at the latest that there is none, unless the call is given up before. As many calls may wait as a
+     * connection has slots at most.
+     *
+     * @return the wait; null if {@code then} has been told already
+     */
+    public final @Nullable Wait await(
+            int key, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClientConnection> then) {
+        Source<ClientConnection> source = new Source<>() {
+            @Override
+            public PendingConnection<ClientConnection> connect() {
+                return Route.this.connect(key);
+            }
+
+            @Override
+            public @Nullable ClientConnection taken(ClientConnection connected) {
+                return Route.this.taken(key, connected);
+            }
+        };
+        return await(source, deadlineNanos, times, permit, then);
+    }
+
+    /** The same on the classic wire. */
+    final @Nullable Wait awaitClassic(
+            long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClassicClientConnection> then) {
+        return await(this::connectClassic, deadlineNanos, times, permit, then);
+    }
+
+    /** Where calls get their connections. */
+    @FunctionalInterface
+    private interface Source<C> {
+        /** A connection that is established or being attempted. */
+        PendingConnection<C> connect();
+
+        /** Connection for a call that has been told of {@code connected}; null if the call waits for one more. */
+        default @Nullable C taken(C connected) {
+            return connected;
+        }
+    }
+
+    private <C> @Nullable Wait await(
+            Source<C> source, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<C> then) {
+        // the call is counted as waiting only after this, so that whatever fails before leaves nothing counted
+        PendingConnection<C> pending = source.connect();
+        Waiting<C> call = new Waiting<>(source, pending, deadlineNanos, times, permit, then);
+        call.waitFor(pending);
+        if (call.isOver()) {
+            return null;
+        }
+        if (!call.takePlace()) {
+            call.refuse();
+            return null;
+        }
+        // the timer also ends a call that could not be told for want of memory
+        call.startTimer();
+        return call;
+    }
+
+    /** Number of calls that no thread blocks for and that wait for a connection: for tests. */
+    public final int waitingCalls() {
+        return waiting.get();
+    }
+
+    /** A call's wait for a connection. */
+    public interface Wait {
+        /**
+         * Ends the wait. From any thread.
+         *
+         * @return false if the call has been told how its wait has ended, or is about to be; true if it never will be
+         */
+        boolean giveUp();
+
+        /** Whether the call has been told how its wait has ended. From any thread. */
+        boolean isOver();
+    }
+
+    /** A call that waits for a connection, until there is one, the call's time is over or the call is given up. */
+    private final class Waiting<C> implements PendingConnection.Waiter<C>, Wait, Runnable {
+        private final Source<C> source;
+        private final long deadlineNanos;
+        private final long givenNanos;
+        private final AnswerTimes times;
+        private final long permit;
+        private volatile PendingConnection<C> pending;
+
+        // guarded by this
+        /**
+         * Receiver of the result. Null once the wait is over, so that this object then keeps nothing of the call alive.
+         */
+        private @Nullable ConnectionCallback<C> then;
+
+        private @Nullable Future<?> timer;
+        private boolean isOver;
+
+        /** Whether the call is counted by {@link #waiting}. */
+        private boolean hasPlace;
+
+        Waiting(
+                Source<C> source,
+                PendingConnection<C> pending,
+                long deadlineNanos,
+                AnswerTimes times,
+                long permit,
+                ConnectionCallback<C> then) {
+            this.source = source;
+            this.pending = pending;
+            this.deadlineNanos = deadlineNanos;
+            this.givenNanos = deadlineNanos - ticker().nanoTime();
+            this.times = times;
+            this.permit = permit;
+            this.then = then;
+        }
+
+        /** Waits for {@code next}, unless that has ended already or the call is over. */
+        void waitFor(PendingConnection<C> next) {
+            pending = next;
+            if (!next.add(this)) {
+                next.whenComplete(this::ended);
+            } else if (isOver() && next.remove(this)) {
+                next.abandon();
+            }
+        }
+
+        /**
+         * Counts the call as waiting, unless it has been told meanwhile. No method is called between the change of the
+         * count and the store of {@code hasPlace}, here as in {@link #leavePlace}.
+         *
+         * @return false if too many calls wait
+         */
+        synchronized boolean takePlace() {
+            if (isOver) {
+                return true;
+            }
+            int all = waiting.incrementAndGet();
+            hasPlace = true;
+            return all <= Wire.MAX_SLOTS;
+        }
+
+        /** Refuses the call, since too many calls wait. */
+        void refuse() {
+            RPCXException refused = RPCXException.refused(
+                    RPCXException.Code.OVERLOADED,
+                    Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
+            leave(pending, this);
+            // this ends the wait also if the call is about to wait for another connection
+            end(null, refused);
+        }
+
+        @Override
+        public synchronized boolean isOver() {
+            return isOver;
+        }
+
+        private synchronized void leavePlace() {
+            if (hasPlace) {
+                waiting.decrementAndGet();
+                hasPlace = false;
+            }
+        }
+
+        /** Sets the timer that ends the wait at the deadline. The call may have been told meanwhile. */
+        void startTimer() {
+            Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));
+            if (started == null) {
+                // without a timer nobody would end the call in its time
+                if (pending.remove(this)) {
+                    pending.abandon();
+                    ended(null, new IllegalStateException("the client is closed"));
+                }
+                return;
+            }
+            boolean isLate;
+            synchronized (this) {
+                isLate = isOver;
+                timer = started;
+            }
+            if (isLate) {
+                started.cancel(false);
+            }
+        }
+
+        /** Ends the wait when the call's time is over, also of a call that a thread had begun to tell and could not. */
+        @Override
+        public void run() {
+            RPCXException late = late();
+            leave(pending, this);
+            endFailed(late);
+            leavePlace();
+        }
+
+        /**
+         * The wait is marked as over first: a thread that is about to wait for another connection for the call sees it.
+         */
+        @Override
+        public boolean giveUp() {
+            boolean isFirst = over() != null;
+            leave(pending, this);
+            return isFirst;
+        }
+
+        /**
+         * The error for the call is made before the wait is over: if there is no memory for it, the timer tells later.
+         */
+        @Override
+        public void ended(@Nullable C connected, @Nullable Throwable failure) {
+            C found = connected == null ? pending.instead() : connected;
+            if (found == null) {
+                endFailed(unreachable(failure));
+                return;
+            }
+            C taken = source.taken(found);
+            if (taken == null) {
+                waitFor(source.connect());
+            } else {
+                end(taken, null);
+            }
+        }
+
+        /** Ends the wait with a failure, which may count against the service if it is the first to end the wait. */
+        private void endFailed(RPCXException failure) {
+            ConnectionCallback<C> told = over();
+            if (told == null) {
+                return;
+            }
+            try {
+                recordOutcome(Health.Outcome.of(failure, times, givenNanos, 0), permit);
+            } finally {
+                told.ended(null, failure);
+            }
+        }
+
+        private void end(@Nullable C connected, @Nullable RPCXException failure) {
+            ConnectionCallback<C> told = over();
+            if (told != null) {
+                told.ended(connected, failure);
+            }
+        }
+
+        /** @return the receiver, to the first caller that ends the wait; null to the others */
+        private @Nullable ConnectionCallback<C> over() {
+            Future<?> started;
+            ConnectionCallback<C> told;
+            synchronized (this) {
+                isOver = true;
+                started = timer;
+                told = then;
+                then = null;
+            }
+            leavePlace();
+            if (started != null) {
+                started.cancel(false);
+            }
+            return told;
+        }
+    }
+
+    /** Told once how the wait for a connection has ended: with a connection or with an error. */
+    public interface ConnectionCallback<C> {
+        void ended(@Nullable C connected, @Nullable RPCXException failure);
+    }
+
+    /** Refuses a blocking call by a thread that has been interrupted, which would not wait for the reply. */
+    static void refuseInterrupted() {
+        if (Thread.currentThread().isInterrupted()) {
+            throw interrupted();
+        }
+    }
+
+    /**
+     * Blocks until the call is over. The event loop of a call ends it when its time is over; if the loop does not,
+     * since it is held up, the caller gives the call up a while later.
+     */
+    public final <T> T await(CallFuture<T> call, long deadlineNanos) {
+        try {
+            long left = deadlineNanos - ticker().nanoTime() + ClientCall.MARGIN_NANOS;
+            return call.get(Math.max(0, left), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof RPCXException known ? known : new IllegalStateException(e.getCause());
+        } catch (TimeoutException e) {
+            call.cancel(true);
+            throw LocalFailure.asPublicException(ClientCall.unheardError());
+        } catch (InterruptedException e) {
+            call.cancel(true);
+            Thread.currentThread().interrupt();
+            throw ClientCall.interrupted();
+        }
+    }
+
+    static RPCXException interrupted() {
+        return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller was interrupted");
+    }
+
+    static void refuseBlocking() {
+        LoopThread.refuseOnLoop(
+                "a blocking call", "an asynchronous call, or a handler or callback that runs elsewhere");
+    }
+
+    private RPCXException late() {
+        return RPCXException.refused(RPCXException.Code.DEADLINE_EXCEEDED, this + ": not connected in time");
+    }
+
+    private RPCXException unreachable(@Nullable Throwable cause) {
+        FailureLine said = cause == null ? null : line(cause);
+        String why = said == null ? "no connection" : said.line;
+        if (client.isClosed()) {
+            // a caller has no use for how the connections and connection attempts have ended
+            why = "the client is closed";
+        }
+        if (LocalFailure.isNoRoom(cause)) {
+            // this says nothing of the service: this side has no memory for what the service sends
+            return LocalFailure.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
+        }
+        return new RPCXException(
+                RPCXException.Code.UNAVAILABLE,
+                this + ": " + why,
+                RPCXException.Executed.NOT_EXECUTED,
+                said != null && said.isVisible ? cause : null);
+    }
+
+    /**
+     * Text of a failure as one visible line, since it goes to logs and a peer may have written it. The line is made
+     * once for all calls that wait for the same connection attempt, which hear of its failure in one pass of the event
+     * loop.
+     */
+    private FailureLine line(Throwable cause) {
+        FailureLine before = failureLine;
+        if (before != null && before.refersTo(cause)) {
+            return before;
+        }
+        FailureLine made = new FailureLine(cause);
+        failureLine = made;
+        return made;
+    }
+
+    /** A failure, by a weak reference, and its text as one line. */
+    private static final class FailureLine extends WeakReference<Throwable> {
+        private final String line;
+
+        /** Whether the whole text of the failure is visible; only then do errors have the failure as their cause. */
+        private final boolean isVisible;
+
+        FailureLine(Throwable failure) {
+            super(failure);
+            this.line = VisibleText.line(ThrowableText.message(failure), ThrowableText.MAX_WHY);
+            this.isVisible = VisibleText.isOf(failure);
+        }
+    }
+
+    /**
+     * Name of the route in the errors of calls. Each error copies it, so it is short however many instances there are.
+     */
+    @Override
+    public abstract String toString();
+}

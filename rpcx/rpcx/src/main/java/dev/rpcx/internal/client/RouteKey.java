@@ -1,0 +1,77 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.RouteBy;
+import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.Codecs;
+import dev.rpcx.internal.schema.MessageType;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parameter that decides which instance a call goes to, and a number for its argument that is the same in every
+ * process. The number is not {@code hashCode()}, which differs from process to process for an enum, an array and
+ * whatever contains one.
+ */
+final class RouteKey {
+    /** Types whose {@code hashCode()} is specified by their documentation, and needs no encoding. */
+    private static final Set<Class<?>> STABLE =
+            Set.of(String.class, int.class, long.class, short.class, Integer.class, Long.class, Short.class);
+
+    private final int parameter;
+
+    /** Codec whose bytes are hashed; null for a type whose own hash code is the same in every process. */
+    private final @Nullable Codec<Object> codec;
+
+    private RouteKey(int parameter, @Nullable Codec<Object> codec) {
+        this.parameter = parameter;
+        this.codec = codec;
+    }
+
+    /** @return null if no parameter of the method is marked */
+    static @Nullable RouteKey of(Method method, Codecs codecs) {
+        int found = -1;
+        for (int i = 0; i < method.getParameterCount(); i++) {
+            if (method.getParameters()[i].isAnnotationPresent(RouteBy.class)) {
+                if (found >= 0) {
+                    throw new IllegalArgumentException(method + ": @RouteBy twice (expected: once)");
+                }
+                found = i;
+            }
+        }
+        if (found < 0) {
+            return null;
+        }
+        if (STABLE.contains(method.getParameterTypes()[found])) {
+            return new RouteKey(found, null);
+        }
+        Type type = method.getGenericParameterTypes()[found];
+        if (MessageType.mayHaveNoOrder(codecs.schema().value(type, method))) {
+            throw new IllegalArgumentException(
+                    method + ": @RouteBy on a type with a Set, a Map or a Collection in it, whose order may differ from"
+                            + " process to process (expected: a type without, such as a List)");
+        }
+        return new RouteKey(found, codecs.value(type, method));
+    }
+
+    /** Number for the argument of a call. Never 0, which stands for a method without such a parameter. */
+    int of(Object[] arguments) {
+        Object argument = arguments[parameter];
+        int hash = argument == null ? 0 : codec == null ? argument.hashCode() : hash(codec, argument);
+        return hash == 0 ? 1 : hash;
+    }
+
+    /** FNV-1a hash of the bytes that would be sent. */
+    private static int hash(Codec<Object> codec, Object argument) {
+        ByteBuf bytes = Unpooled.buffer();
+        codec.write(argument, bytes);
+        int hash = 0x811C9DC5;
+        while (bytes.isReadable()) {
+            hash = (hash ^ bytes.readUnsignedByte()) * 0x01000193;
+        }
+        return hash;
+    }
+}

@@ -1,0 +1,201 @@
+package dev.rpcx.internal.discovery;
+
+import dev.rpcx.Endpoint;
+import dev.rpcx.VisibleText;
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.io.DnsNames;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
+import io.netty.handler.codec.DecoderException;
+import io.netty.handler.codec.dns.DefaultDnsQuestion;
+import io.netty.handler.codec.dns.DefaultDnsRecordDecoder;
+import io.netty.handler.codec.dns.DnsRawRecord;
+import io.netty.handler.codec.dns.DnsRecord;
+import io.netty.handler.codec.dns.DnsRecordType;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.Future;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** A question to DNS, and how its answer is read. It is a value: clients that ask equal questions share one watch. */
+public sealed interface DnsQuestion {
+    /** Asks, and passes instances or a failure to {@code told}, on the event loop of the resolver. Does not block. */
+    void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
+
+    /**
+     * Resolver that answers this question.
+     *
+     * @param nameServers name servers to ask; empty for those of the system
+     */
+    DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers);
+
+    /** Reads the instances from an answer. */
+    interface Reading<T> {
+        List<Endpoint> of(T answer) throws UnknownHostException;
+    }
+
+    /** Passes on what has been found, or whatever reading it throws, since the bytes of an answer may be anybody's. */
+    private static <T> void tell(
+            @Nullable T answer,
+            @Nullable Throwable failure,
+            Reading<T> reading,
+            BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+        List<Endpoint> found = null;
+        Throwable why = failure;
+        if (answer != null && failure == null) {
+            try {
+                found = reading.of(answer);
+            } catch (Throwable e) {
+                why = e;
+            }
+        }
+        told.accept(found, why);
+    }
+
+    /** Question for the addresses of a host, all at one port and of one family. Hosts file and search list apply. */
+    record Addresses(String host, int port) implements DnsQuestion {
+        public Addresses {
+            host = new Endpoint(host, port).host().toLowerCase(Locale.ROOT);
+        }
+
+        @Override
+        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+            names.addresses(host, (answer, failure) -> tell(answer, failure, this::endpoints, told));
+        }
+
+        @Override
+        public DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers) {
+            return DnsNames.ofAll(loop, nameServers);
+        }
+
+        private List<Endpoint> endpoints(List<InetAddress> addresses) {
+            return addresses.stream()
+                    .map(address -> new Endpoint(address.getHostAddress(), port))
+                    .distinct()
+                    .toList();
+        }
+    }
+
+    /**
+     * Question for the targets of an SRV record. Of the targets that can be called, those of the lowest priority value
+     * count. Their weights are scaled together if one is above {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another
+     * is not: a weight of 0 is then the smallest share there is. Source: RFC 2782.
+     */
+    record Services(String name) implements DnsQuestion {
+        private static final int MAX_LABEL_BYTES = 63;
+        private static final int MAX_NAME_BYTES = 253;
+
+        /** Length of priority, weight and port. */
+        private static final int FIXED_BYTES = 6;
+
+        public Services {
+            Given.notNull(name, "name", "as _greeter._tcp.example.org");
+            String whole = (name.endsWith(".") ? name.substring(0, name.length() - 1) : name).toLowerCase(Locale.ROOT);
+            boolean good = StandardCharsets.US_ASCII.newEncoder().canEncode(whole) && whole.length() <= MAX_NAME_BYTES;
+            for (String label : whole.split("\\.", -1)) {
+                good &= !label.isEmpty() && label.length() <= MAX_LABEL_BYTES;
+            }
+            if (!good) {
+                throw new IllegalArgumentException("name: " + name + " (expected: as _greeter._tcp.example.org)");
+            }
+            name = whole;
+        }
+
+        @Override
+        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+            // the dot of the root makes the name absolute, so no search list is tried
+            names.any()
+                    .resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
+                    .addListener((Future<List<DnsRecord>> answer) ->
+                            tell(answer.getNow(), answer.cause(), Services::released, told));
+        }
+
+        @Override
+        public DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers) {
+            return DnsNames.ofRecords(loop, nameServers);
+        }
+
+        private static List<Endpoint> released(List<DnsRecord> records) throws UnknownHostException {
+            try {
+                return lowest(records);
+            } finally {
+                records.forEach(ReferenceCountUtil::release);
+            }
+        }
+
+        /** @throws UnknownHostException if a record cannot be read, since its bytes may be anybody's */
+        public static List<Endpoint> lowest(List<DnsRecord> records) throws UnknownHostException {
+            List<Endpoint> found = new ArrayList<>();
+            List<Integer> weights = new ArrayList<>();
+            int lowest = Integer.MAX_VALUE;
+            for (DnsRecord each : records) {
+                if (!(each instanceof DnsRawRecord raw)
+                        || !DnsRecordType.SRV.equals(raw.type())
+                        || raw.content().readableBytes() <= FIXED_BYTES) {
+                    continue;
+                }
+                ByteBuf in = raw.content();
+                int priority = in.readUnsignedShort();
+                int weight = in.readUnsignedShort();
+                int port = in.readUnsignedShort();
+                String host = host(in);
+                if (port == 0 || host.isEmpty() || priority > lowest) {
+                    continue;
+                }
+                if (priority < lowest) {
+                    lowest = priority;
+                    found.clear();
+                    weights.clear();
+                }
+                found.add(endpoint(host, port));
+                weights.add(weight);
+            }
+            return weighed(found, weights);
+        }
+
+        private static Endpoint endpoint(String host, int port) throws UnknownHostException {
+            try {
+                return new Endpoint(host, port);
+            } catch (IllegalArgumentException e) {
+                throw unreadable(e);
+            }
+        }
+
+        /**
+         * Failure for a record that cannot be read. Its text is made visible, since it may contain the record's bytes.
+         */
+        private static UnknownHostException unreadable(RuntimeException why) {
+            return new UnknownHostException("an SRV record that cannot be read: "
+                    + VisibleText.line(ThrowableText.message(why), ThrowableText.MAX_WHY));
+        }
+
+        private static List<Endpoint> weighed(List<Endpoint> found, List<Integer> weights) {
+            int largest = weights.stream().mapToInt(weight -> weight).max().orElse(0);
+            boolean isScaled = largest > Endpoint.MAX_WEIGHT || largest > 0 && weights.contains(0);
+            List<Endpoint> weighed = new ArrayList<>();
+            for (int i = 0; i < found.size(); i++) {
+                int weight = isScaled ? weights.get(i) * Endpoint.MAX_WEIGHT / largest : weights.get(i);
+                weighed.add(new Endpoint(found.get(i).host(), found.get(i).port(), Math.max(1, weight)));
+            }
+            return weighed;
+        }
+
+        private static String host(ByteBuf in) throws UnknownHostException {
+            String target;
+            try {
+                target = DefaultDnsRecordDecoder.decodeName(in);
+            } catch (DecoderException | IndexOutOfBoundsException e) {
+                throw unreadable(e);
+            }
+            return target.endsWith(".") ? target.substring(0, target.length() - 1) : target;
+        }
+    }
+}

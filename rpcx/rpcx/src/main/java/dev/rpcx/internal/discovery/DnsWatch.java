@@ -1,0 +1,161 @@
+package dev.rpcx.internal.discovery;
+
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import dev.rpcx.internal.io.DnsNames;
+import dev.rpcx.internal.io.SharedLoops;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Asks one question again and again, on one of the event loops that clients share, and calls its listener there.
+ *
+ * <p>One task repeats as long as the watch is open, and asks anew also if the question before never ends. So whatever
+ * fails in one question, for want of memory say, costs that question and no other.
+ */
+final class DnsWatch implements Endpoints.Watch {
+    private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
+
+    /**
+     * Time after which a question without an answer counts as lost: its resolver has given up long before, or has
+     * failed over it.
+     */
+    private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+    /** Longest wait for the next question after one that failed, and while nothing has been found yet. */
+    private static final long SOON_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    private final EndpointsDns asked;
+    private final Endpoints.Listener listener;
+    private final EventLoop loop;
+    private final DnsNames names;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile @Nullable Future<?> looks;
+
+    // event loop only
+    /** Number of the latest question. The answer to an earlier one is out of date. */
+    private long number;
+
+    private boolean isAsking;
+    private long askedNanos;
+
+    /** Number of looks from one question to the next if the first is answered. */
+    private final long looksApart;
+
+    /** Number of looks since the last question. */
+    private long looksSince;
+
+    /** Whether nothing has been found yet, or the last question has failed. */
+    private boolean isSearching = true;
+
+    private boolean hasFound;
+
+    DnsWatch(EndpointsDns asked, Endpoints.Listener listener) {
+        this(asked, listener, SharedLoops.SOCKETS.borrow().group.next());
+    }
+
+    /**
+     * @param loop event loop of {@link SharedLoops#SOCKETS}, which have been borrowed for this watch, and are given
+     *     back here if the resolver cannot be made
+     */
+    DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
+        this.asked = asked;
+        this.listener = listener;
+        this.loop = loop;
+        this.looksApart = 1 + (asked.refresh().toNanos() - 1) / SOON_NANOS;
+        try {
+            names = asked.question().names(loop, asked.nameServers());
+        } catch (Throwable e) {
+            SharedLoops.SOCKETS.giveBack();
+            throw e;
+        }
+    }
+
+    DnsWatch start() {
+        try {
+            looks = loop.scheduleWithFixedDelay(
+                    this::look, 0, asked.refresh().toNanos() / looksApart, TimeUnit.NANOSECONDS);
+        } catch (Throwable e) {
+            close();
+            throw e;
+        }
+        return this;
+    }
+
+    /** Asks when it is time, or ends the task. Throws nothing, since the task would then not run again. */
+    private void look() {
+        try {
+            looksSince++;
+            if (closed.get()) {
+                end();
+            } else if (isAsking
+                    ? loop.ticker().nanoTime() - askedNanos >= LOST_NANOS
+                    : isSearching || looksSince >= looksApart) {
+                ask();
+            }
+        } catch (Throwable e) {
+            report(e);
+        }
+    }
+
+    private void ask() {
+        long own = ++number;
+        askedNanos = loop.ticker().nanoTime();
+        looksSince = 0;
+        isAsking = true;
+        try {
+            asked.question().ask(names, (found, failure) -> told(own, found, failure));
+        } catch (Throwable e) {
+            told(own, null, e);
+        }
+    }
+
+    private void told(long question, @Nullable List<Endpoint> found, @Nullable Throwable failure) {
+        if (question != number || !isAsking) {
+            return;
+        }
+        // set before the listener is called, which may throw
+        isAsking = false;
+        hasFound |= found != null && !found.isEmpty();
+        isSearching = found == null || !hasFound;
+        if (closed.get()) {
+            return;
+        }
+        if (found != null) {
+            listener.found(found);
+        } else {
+            listener.failed(failure == null ? new IllegalStateException("no answer") : failure);
+        }
+    }
+
+    private static void report(Throwable thrown) {
+        try {
+            LOGGER.log(System.Logger.Level.WARNING, "a name is asked for again in its time", thrown);
+        } catch (Throwable unspeakable) {
+            // the log fails too, which is the lesser evil
+        }
+    }
+
+    private void end() {
+        Future<?> last = looks;
+        if (last != null) {
+            last.cancel(false);
+        }
+        names.close();
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            try {
+                loop.execute(this::end);
+            } finally {
+                SharedLoops.SOCKETS.giveBack();
+            }
+        }
+    }
+}

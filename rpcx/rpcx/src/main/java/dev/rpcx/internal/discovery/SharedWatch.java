@@ -1,0 +1,252 @@
+package dev.rpcx.internal.discovery;
+
+import dev.rpcx.Endpoint;
+import dev.rpcx.Endpoints;
+import dev.rpcx.internal.Given;
+import dev.rpcx.internal.ThreadTools;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One watch for all clients of the process whose endpoints are equal. It lasts from the listener of the first client to
+ * the end of the last one, so a registry costs one thread or one connection, however many clients there are.
+ * Thread-safe.
+ *
+ * <p>No user code runs under a lock that more than one watch or one listener needs. Endpoints that block while they are
+ * watched, hashed or compared, or that use clients themselves, hold up only those who watch the same endpoints.
+ */
+public final class SharedWatch implements Endpoints.Listener {
+    private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
+
+    /** Lock for {@code underWay} and {@code users}. A thread that holds it takes no other lock. */
+    private static final Object ALL = new Object();
+
+    /**
+     * Watches with users, few enough to be searched one by one. Each change makes another list, so that a list can be
+     * searched without the lock.
+     */
+    private static List<SharedWatch> underWay = List.of();
+
+    private final Endpoints endpoints;
+    private final int hash;
+
+    /** Number of listeners that have joined and not ended. Guarded by {@link #ALL}. */
+    private int users = 1;
+
+    /** Lock that is held while the watch begins, which runs the user's code. */
+    private final Object beginning = new Object();
+
+    private volatile Endpoints.@Nullable Watch watch;
+
+    // guarded by this
+    private final List<ListenerEntry> listeners = new ArrayList<>();
+    private News news = new News(0, 0, null, null);
+
+    /**
+     * What the registry has said last.
+     *
+     * @param number number of this news, counted from 1
+     * @param foundAs number of the news that brought the list
+     * @param found latest list; null if there is none yet
+     * @param failure failure that came as {@code number}; null if the registry has answered since the last failure
+     */
+    private record News(
+            long number,
+            long foundAs,
+            @Nullable List<Endpoint> found,
+            @Nullable Throwable failure) {}
+
+    /**
+     * One listener. It hears one piece of news at a time, in order, and does not hear news that is out of date by then.
+     */
+    private static final class ListenerEntry {
+        private final Endpoints.Listener listener;
+
+        /** Number of the news that the listener has heard last. Guarded by {@code this}. */
+        private long heard;
+
+        private volatile boolean isOver;
+
+        ListenerEntry(Endpoints.Listener listener) {
+            this.listener = listener;
+        }
+
+        /** Passes news to the listener. A listener that throws must not keep the news from the others. */
+        synchronized void tell(News news) {
+            long before = heard;
+            heard = Math.max(before, news.number);
+            try {
+                List<Endpoint> found = news.found;
+                if (found != null && news.foundAs > before && !isOver) {
+                    listener.found(found);
+                }
+                Throwable failure = news.failure;
+                if (failure != null && news.number > before && !isOver) {
+                    listener.failed(failure);
+                }
+            } catch (Throwable e) {
+                tellOfFailure(e);
+            }
+        }
+
+        private static void tellOfFailure(Throwable failure) {
+            try {
+                LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
+            } catch (Throwable e) {
+                // a failure of the application's logging must not reach the other listeners
+                ThreadTools.report(e);
+            }
+        }
+    }
+
+    private SharedWatch(Endpoints endpoints, int hash) {
+        this.endpoints = endpoints;
+        this.hash = hash;
+    }
+
+    /** As {@link Endpoints#watch}; a later listener hears at once what the others have heard last. */
+    public static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
+        if (endpoints instanceof EndpointsFixed) {
+            // a fixed list asks no registry, so there is nothing to share
+            return endpoints.watch(listener);
+        }
+        SharedWatch shared = join(endpoints);
+        ListenerEntry entry = new ListenerEntry(listener);
+        AtomicBoolean closed = new AtomicBoolean();
+        Endpoints.Watch own = () -> {
+            if (closed.compareAndSet(false, true)) {
+                shared.end(entry);
+            }
+        };
+        try {
+            shared.add(entry);
+            shared.begin();
+            return own;
+        } catch (Throwable e) {
+            own.close();
+            throw e;
+        }
+    }
+
+    /** The watch of equal endpoints, or a new one, with one more user. */
+    private static SharedWatch join(Endpoints endpoints) {
+        int hash = endpoints.hashCode();
+        while (true) {
+            List<SharedWatch> seen = underWay();
+            SharedWatch equal = equal(seen, endpoints, hash);
+            synchronized (ALL) {
+                if (equal != null && equal.users > 0) {
+                    equal.users++;
+                    return equal;
+                }
+                // otherwise watches have come or gone meanwhile, and the search begins anew
+                if (equal == null && underWay == seen) {
+                    SharedWatch made = new SharedWatch(endpoints, hash);
+                    List<SharedWatch> more = new ArrayList<>(seen);
+                    more.add(made);
+                    underWay = more;
+                    return made;
+                }
+            }
+        }
+    }
+
+    private static @Nullable SharedWatch equal(List<SharedWatch> seen, Endpoints endpoints, int hash) {
+        for (SharedWatch each : seen) {
+            if (each.hash == hash && endpoints.equals(each.endpoints)) {
+                return each;
+            }
+        }
+        return null;
+    }
+
+    private static List<SharedWatch> underWay() {
+        synchronized (ALL) {
+            return underWay;
+        }
+    }
+
+    /** Number of watches with users in this process. */
+    public static int count() {
+        return underWay().size();
+    }
+
+    private void add(ListenerEntry entry) {
+        News last;
+        synchronized (this) {
+            listeners.add(entry);
+            last = news;
+        }
+        entry.tell(last);
+    }
+
+    /**
+     * Begins the watch, if it has not begun. Each user calls this: if the watch failed for one, it may begin for the
+     * next.
+     */
+    private void begin() {
+        synchronized (beginning) {
+            if (watch == null) {
+                watch = Given.notNull(
+                        endpoints.watch(this),
+                        "watch of " + endpoints.getClass().getName(),
+                        "what ends it");
+            }
+        }
+    }
+
+    private void end(ListenerEntry entry) {
+        boolean isLast;
+        synchronized (ALL) {
+            isLast = users == 1;
+            if (isLast) {
+                // the list changes first: a watch in the list has users, also if there is no memory for another list
+                List<SharedWatch> fewer = new ArrayList<>(underWay);
+                fewer.remove(this);
+                underWay = fewer;
+            }
+            users--;
+        }
+        entry.isOver = true;
+        synchronized (this) {
+            listeners.remove(entry);
+        }
+        // no watch is about to begin if this was the last user, since whoever begins a watch is a user
+        Endpoints.Watch over = watch;
+        if (isLast && over != null) {
+            over.close();
+        }
+    }
+
+    @Override
+    public void found(List<Endpoint> all) {
+        List<Endpoint> copy = Given.noneNull(all, "found", "instances, or an empty list");
+        News now;
+        List<ListenerEntry> entries;
+        synchronized (this) {
+            long number = news.number + 1;
+            // an empty answer changes nothing, also for listeners that come later
+            now = copy.isEmpty()
+                    ? new News(number, news.foundAs, news.found, null)
+                    : new News(number, number, copy, null);
+            news = now;
+            entries = List.copyOf(listeners);
+        }
+        entries.forEach(each -> each.tell(now));
+    }
+
+    @Override
+    public void failed(Throwable why) {
+        Given.notNull(why, "failed", "why the registry could not be asked");
+        News now;
+        List<ListenerEntry> entries;
+        synchronized (this) {
+            now = new News(news.number + 1, news.foundAs, news.found, why);
+            news = now;
+            entries = List.copyOf(listeners);
+        }
+        entries.forEach(each -> each.tell(now));
+    }
+}

@@ -1,0 +1,232 @@
+package dev.rpcx.internal.io;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.IoEvent;
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.IoOps;
+import io.netty.channel.IoRegistration;
+import io.netty.channel.epoll.EpollIoHandle;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollIoOps;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.unix.FileDescriptor;
+import io.netty.util.concurrent.ThreadAwareExecutor;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Epoll handler for one event loop, which learns of every socket that is about to be closed. Whether the peer, an error
+ * or the end of the loop closes a socket, the socket is first taken off the event loop. If a {@link WriteTurn} or a
+ * {@link ReadTurn} has a thread at the socket, the close waits for that thread: the number of a closed descriptor is
+ * soon that of another connection.
+ *
+ * <p>This class and the turns rely on how Netty works inside, which its next version may change:
+ * {@code NettyVersionsTest} names the versions for which this holds.
+ */
+final class CloseWatch implements IoHandler {
+    /** Lets threads other than the event loop use a socket. */
+    interface SocketUser {
+        /**
+         * Called when the socket is about to be closed: when this method returns, no thread is at the socket, and none
+         * comes later. On the event loop.
+         */
+        void socketCloses();
+    }
+
+    private final IoHandler epoll;
+
+    /** Sockets of the event loop, by descriptor. Event loop only. */
+    private final Map<FileDescriptor, Registration> registrations = new HashMap<>();
+
+    private CloseWatch(IoHandler epoll) {
+        this.epoll = epoll;
+    }
+
+    static IoHandlerFactory factory() {
+        IoHandlerFactory plain = EpollIoHandler.newFactory();
+        return new IoHandlerFactory() {
+            @Override
+            public IoHandler newHandler(ThreadAwareExecutor executor) {
+                return new CloseWatch(plain.newHandler(executor));
+            }
+        };
+    }
+
+    /**
+     * Finds a socket that threads other than the event loop may write to or read from. On the event loop.
+     *
+     * @param connection the channel's handler that reads and writes the bytes of the socket
+     * @return null if other threads may not use it: TLS, or any other handler between connection and socket, would see
+     *     nothing of the bytes
+     */
+    static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
+        CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
+        return watch != null
+                        && channel instanceof EpollSocketChannel epoll
+                        && channel.pipeline().first() == connection
+                ? watch.registrations.get(epoll.fd())
+                : null;
+    }
+
+    @Override
+    public void initialize() {
+        if (Thread.currentThread() instanceof LoopThread loop) {
+            loop.watch = this;
+        }
+        epoll.initialize();
+    }
+
+    @Override
+    public int run(IoHandlerContext context) {
+        return epoll.run(context);
+    }
+
+    @Override
+    public void prepareToDestroy() {
+        epoll.prepareToDestroy();
+    }
+
+    @Override
+    public void destroy() {
+        // called once more: an event loop that is ended while it runs a task skips prepareToDestroy, and its sockets
+        // would stay open
+        epoll.prepareToDestroy();
+        epoll.destroy();
+    }
+
+    @Override
+    public IoRegistration register(IoHandle handle) throws Exception {
+        Registration registration = new Registration((EpollIoHandle) handle);
+        registration.inEpoll = epoll.register(registration);
+        registrations.put(registration.fd(), registration);
+        return registration;
+    }
+
+    @Override
+    public void wakeup() {
+        epoll.wakeup();
+    }
+
+    @Override
+    public boolean isCompatible(Class<? extends IoHandle> type) {
+        return epoll.isCompatible(type);
+    }
+
+    /**
+     * Registration of a socket, which stands between epoll and the socket's channel. Only epoll closes it, and
+     * {@code close} has the signature that epoll's interface gives it.
+     */
+    @SuppressWarnings("try")
+    final class Registration implements IoRegistration, EpollIoHandle {
+        private static final EpollIoOps READING = EpollIoOps.EPOLLIN.with(EpollIoOps.EPOLLRDHUP);
+
+        private final EpollIoHandle channel;
+        private @Nullable IoRegistration inEpoll;
+
+        /** Called before the socket closes, as {@link #reading} is; null if no other thread writes. */
+        @Nullable
+        SocketUser writing;
+
+        @Nullable
+        SocketUser reading;
+
+        /** Events that the channel has asked for. */
+        private EpollIoOps ops = EpollIoOps.NONE;
+
+        /**
+         * Turn to which the socket is lent; null if it is not lent. Meanwhile the channel gets no events of what
+         * arrives.
+         */
+        private @Nullable ReadTurn lentTo;
+
+        Registration(EpollIoHandle channel) {
+            this.channel = channel;
+        }
+
+        private IoRegistration inEpoll() {
+            return Objects.requireNonNull(inEpoll);
+        }
+
+        /** Lends the socket. On the event loop, as all methods that follow. */
+        void pause(ReadTurn turn) {
+            lentTo = turn;
+            inEpoll().submit(heard());
+        }
+
+        void resume() {
+            lentTo = null;
+            inEpoll().submit(heard());
+        }
+
+        /**
+         * Events that epoll is asked for. There is always one: without any, Netty would take the socket off epoll, and
+         * not find it there again. Epoll reports errors in any case.
+         */
+        private EpollIoOps heard() {
+            return lentTo == null ? ops : ops.without(READING).with(EpollIoOps.EPOLLERR);
+        }
+
+        @Override
+        public void handle(IoRegistration registration, IoEvent event) {
+            ReadTurn turn = lentTo;
+            // an error is reported in any case: the channel hears of it again when the socket is back
+            if (turn == null || turn.takeForLoop()) {
+                channel.handle(this, event);
+            }
+        }
+
+        @Override
+        public FileDescriptor fd() {
+            return channel.fd();
+        }
+
+        @Override
+        public void registered() {
+            channel.registered();
+        }
+
+        @Override
+        public void unregistered() {
+            channel.unregistered();
+        }
+
+        @Override
+        public void close() throws Exception {
+            channel.close();
+        }
+
+        @Override
+        public <T> T attachment() {
+            return inEpoll().attachment();
+        }
+
+        @Override
+        public long submit(IoOps wanted) {
+            ops = (EpollIoOps) wanted;
+            return inEpoll().submit(heard());
+        }
+
+        @Override
+        public boolean isValid() {
+            return inEpoll().isValid();
+        }
+
+        @Override
+        public boolean cancel() {
+            registrations.remove(channel.fd(), this);
+            if (writing != null) {
+                writing.socketCloses();
+            }
+            if (reading != null) {
+                reading.socketCloses();
+            }
+            return inEpoll().cancel();
+        }
+    }
+}

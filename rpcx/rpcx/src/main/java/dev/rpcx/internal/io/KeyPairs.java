@@ -1,0 +1,83 @@
+package dev.rpcx.internal.io;
+
+import io.netty.handler.ssl.SslContext;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.PrivateKey;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.SignatureException;
+import java.security.cert.CertificateException;
+import java.security.cert.X509Certificate;
+import java.security.spec.InvalidKeySpecException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks whether a private key belongs to a certificate. Without the check a server accepts a pair that does not match,
+ * and then every handshake fails.
+ */
+public final class KeyPairs {
+    private static final byte[] PROBE = "rpcx: does this key fit".getBytes(StandardCharsets.US_ASCII);
+
+    private KeyPairs() {}
+
+    /**
+     * Signs with the key, and verifies with the first certificate.
+     *
+     * @param chain certificates in PEM, the server's or client's own first
+     * @param key private key in PEM, unencrypted PKCS#8
+     * @return true also where the certificate's kind of key cannot be checked in this way
+     */
+    public static boolean fit(byte[] chain, byte[] key) throws GeneralSecurityException, IOException {
+        PublicKey known = Pem.certificate(chain).getPublicKey();
+        PrivateKey secret = Pem.key(key);
+        String algorithm = signatureOf(known.getAlgorithm());
+        if (algorithm == null) {
+            return true;
+        }
+        if (!secret.getAlgorithm().equals(known.getAlgorithm())) {
+            return false;
+        }
+        Signature signing = Signature.getInstance(algorithm);
+        signing.initSign(secret);
+        signing.update(PROBE);
+        byte[] signed = signing.sign();
+        Signature verifying = Signature.getInstance(algorithm);
+        verifying.initVerify(known);
+        verifying.update(PROBE);
+        try {
+            return verifying.verify(signed);
+        } catch (SignatureException otherLength) {
+            return false;
+        }
+    }
+
+    private static @Nullable String signatureOf(String keys) {
+        return switch (keys) {
+            case "RSA" -> "SHA256withRSA";
+            case "EC" -> "SHA256withECDSA";
+            case "EdDSA" -> "EdDSA";
+            default -> null;
+        };
+    }
+
+    /**
+     * Reads the files with Netty's own methods, which also make the TLS context: the pair that is checked is the pair
+     * used.
+     */
+    private abstract static class Pem extends SslContext {
+        static X509Certificate certificate(byte[] chain) throws CertificateException {
+            return toX509Certificates(new ByteArrayInputStream(chain))[0];
+        }
+
+        static PrivateKey key(byte[] pem) throws GeneralSecurityException, IOException {
+            PrivateKey key = toPrivateKey(new ByteArrayInputStream(pem), null);
+            if (key == null) {
+                throw new InvalidKeySpecException("no private key");
+            }
+            return key;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+package dev.rpcx.internal.io;
+
+import dev.rpcx.internal.ThreadTools;
+import io.netty.util.concurrent.EventExecutor;
+import java.util.AbstractQueue;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Task queue of one event loop. A task that is given to a loop near the loop's end is either run or refused, and its
+ * giver is told of the refusal. Netty's own queue silently loses a task that comes between the loop's last poll and its
+ * end: with it, a handler that ended while its server stopped would be counted for ever.
+ *
+ * <p>Netty calls {@link #remove} to take back a task that it has given to a loop that takes no more tasks. Thread-safe,
+ * with one polling thread.
+ */
+final class LoopTasks extends AbstractQueue<Runnable> {
+    /** Longest wait for the end of a loop that takes no more tasks, and only runs those that it has. */
+    private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /**
+     * Stack frames that a thread must have left to give a loop its first task. That thread then starts the loop's
+     * thread, which takes fewer frames than these, though larger ones.
+     */
+    private static final int START_FRAMES = 500;
+
+    /**
+     * A thread whose stack overflows within {@code offer} leaves this kind of queue as it was, or with its task in it.
+     * Netty's usual queue would be left with a reserved cell that has no task, and the loop would wait for that task
+     * for ever.
+     */
+    private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    /** Tasks that the loop has not run before its end. Guarded by {@code this}. */
+    private final List<Runnable> unrunTasks = new ArrayList<>();
+
+    private @Nullable EventExecutor loop;
+
+    /**
+     * True once the loop polls. A thread that does not see the write yet reserves stack without need, and nothing else.
+     */
+    private boolean isPolled;
+
+    /** Names the loop of these tasks. Called before the first task comes. */
+    void of(EventExecutor of) {
+        loop = of;
+    }
+
+    /**
+     * The thread that gives a loop its first task starts the loop's thread. Where its stack overflows meanwhile, Netty
+     * takes the loop for started although it never runs. So a thread with too little stack fails before that.
+     */
+    @Override
+    public boolean offer(Runnable task) {
+        if (!isPolled) {
+            ThreadTools.reserveStack(START_FRAMES);
+        }
+        return tasks.offer(task);
+    }
+
+    @Override
+    public @Nullable Runnable poll() {
+        if (!isPolled) {
+            isPolled = true;
+        }
+        Runnable task = tasks.poll();
+        EventExecutor of = loop;
+        if (of == null || !of.isTerminated()) {
+            return task;
+        }
+        // the loop has ended: Netty throws away what it polls from here on
+        synchronized (this) {
+            if (task != null) {
+                unrunTasks.add(task);
+            }
+            keepUnrun();
+        }
+        ended.countDown();
+        return null;
+    }
+
+    /** Keeps the tasks of a loop that polls no more. The caller holds the lock {@code this}. */
+    private void keepUnrun() {
+        for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+            unrunTasks.add(task);
+        }
+    }
+
+    /**
+     * Takes back a task that was given to a loop that takes no more tasks, if the task came too late to be run.
+     *
+     * @return true if the task will not be run; false if it has been run, or if the loop has not ended in time
+     */
+    @Override
+    public boolean remove(Object task) {
+        if (!hasEnded()) {
+            return false;
+        }
+        synchronized (this) {
+            keepUnrun();
+            return unrunTasks.remove(task);
+        }
+    }
+
+    /**
+     * Waits until the loop has run its last task: only then is it known whether it has run that of the caller.
+     *
+     * @return false if the loop has not ended within {@code MAX_END_NANOS}
+     */
+    private boolean hasEnded() {
+        boolean isInterrupted = false;
+        boolean hasEnded = false;
+        long begin = System.nanoTime();
+        long leftNanos = MAX_END_NANOS;
+        while (!hasEnded && leftNanos > 0) {
+            try {
+                hasEnded = ended.await(leftNanos, TimeUnit.NANOSECONDS);
+            } catch (InterruptedException e) {
+                isInterrupted = true;
+            }
+            leftNanos = MAX_END_NANOS - (System.nanoTime() - begin);
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return hasEnded;
+    }
+
+    @Override
+    public @Nullable Runnable peek() {
+        return tasks.peek();
+    }
+
+    @Override
+    public boolean isEmpty() {
+        return tasks.isEmpty();
+    }
+
+    @Override
+    public int size() {
+        return tasks.size();
+    }
+
+    @Override
+    public Iterator<Runnable> iterator() {
+        throw new UnsupportedOperationException("the tasks of a loop");
+    }
+}

@@ -1,0 +1,283 @@
+package dev.rpcx.internal.io;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SingleThreadIoEventLoop;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollChannelOption;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.local.LocalAddress;
+import io.netty.channel.local.LocalChannel;
+import io.netty.channel.local.LocalIoHandler;
+import io.netty.channel.local.LocalServerChannel;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.util.NetUtil;
+import io.netty.util.concurrent.RejectedExecutionHandlers;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Event loops of a server, of one client or of the clients that share them, and the channels on which they listen and
+ * connect: sockets, through epoll on Linux and through Java NIO elsewhere; or in-process channels, whose ports are
+ * numbers of this process only. A thread starts when it is first needed.
+ */
+public class Loops {
+    /** Name of the threads of clients, before their number. */
+    public static final String CLIENT = "rpcx-client";
+
+    /**
+     * Allocator of the buffers for bytes that go to sockets and come from them. Netty's own choice, the adaptive
+     * allocator, frees a chunk of direct memory while a loop runs, which on newer JVMs stops that loop until all
+     * threads have answered: with results of 200 kB for ten connections of one address, the PINGs of others took 0.9 to
+     * 7.3 s and the heap ran out. With the pooled allocator, which keeps its chunks, the PINGs took 13 to 466 ms.
+     */
+    private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
+
+    private static final boolean EPOLL = Epoll.isAvailable();
+
+    private static final int SMALL_PAGE_BYTES = 4096;
+
+    static {
+        tellOfFirstChunk();
+    }
+
+    /**
+     * Allocates a first chunk on the thread that builds a client or a server. Netty reports each chunk to the JDK's
+     * Flight Recorder, and the first report initializes the recorder, which takes some 300 ms, and a second on a busy
+     * machine. An event loop that did so would check no deadline meanwhile. The chunk is a small one on the heap, and
+     * garbage afterwards.
+     */
+    private static void tellOfFirstChunk() {
+        new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
+                .heapBuffer(1)
+                .release();
+    }
+
+    /** First port that is tried for an in-process server that asks for no particular port. */
+    private static final int FIRST_FREE_PORT = 49_152;
+
+    private static final int MAX_PORT = 65_535;
+
+    public final EventLoopGroup group;
+    private final boolean inProcess;
+    private final DnsAddresses names;
+
+    public Loops(int count, String name, boolean inProcess) {
+        this(group(count, name, inProcess), inProcess);
+    }
+
+    public Loops(EventLoopGroup group, boolean inProcess) {
+        this(group, inProcess, List.of());
+    }
+
+    private Loops(EventLoopGroup group, boolean inProcess, List<InetSocketAddress> nameServers) {
+        this.group = group;
+        this.inProcess = inProcess;
+        names = new DnsAddresses(nameServers);
+    }
+
+    /** Makes loops for sockets that ask these name servers in place of the system's. */
+    public static Loops withNameServers(List<InetSocketAddress> nameServers, int count, String name) {
+        return new Loops(group(count, name, false), false, nameServers);
+    }
+
+    private static EventLoopGroup group(int count, String name, boolean inProcess) {
+        AtomicInteger made = new AtomicInteger();
+        IoHandlerFactory io =
+                inProcess ? LocalIoHandler.newFactory() : EPOLL ? CloseWatch.factory() : NioIoHandler.newFactory();
+        ThreadFactory threads = task -> ThreadFactories.loop(task, name + "-" + made.incrementAndGet());
+        return new MultiThreadIoEventLoopGroup(count, threads, io) {
+            @Override
+            protected IoEventLoop newChild(Executor executor, IoHandlerFactory ioHandlerFactory, Object... args) {
+                return new Loop(this, executor, ioHandlerFactory);
+            }
+        };
+    }
+
+    /**
+     * Event loop that loses no task at its end. It looks at its sockets after a millisecond of tasks at the latest.
+     * Netty looks after a second otherwise, and tasks may go on without end: each task of a stream's publisher gives
+     * the loop the next one.
+     */
+    private static final class Loop extends SingleThreadIoEventLoop {
+        private static final long TASKS_MILLIS = 1;
+        private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+        Loop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory io) {
+            super(parent, executor, io, Integer.MAX_VALUE, RejectedExecutionHandlers.reject(), TASKS_MILLIS);
+        }
+
+        /**
+         * Keeps the loop running, whatever is thrown, until it is shut down. Where memory has run out, Netty fails
+         * while it logs what a task or a connection has thrown, and the loop would end in silence: its connections
+         * would neither be read nor closed, and none of their deadlines would be checked.
+         */
+        @Override
+        protected void run() {
+            while (!runToEnd()) {
+                try {
+                    // sockets and tasks that are left are reported again by the next run
+                    LockSupport.parkNanos(PAUSE_NANOS);
+                } catch (Throwable stillNoMemory) {
+                    // such as no memory to load the class that is called
+                }
+            }
+        }
+
+        /** @return true if the loop has been shut down; false if something was thrown that cannot be reported */
+        private boolean runToEnd() {
+            try {
+                super.run();
+                return true;
+            } catch (Throwable notTold) {
+                return false;
+            }
+        }
+
+        /**
+         * Tells the callers that are left, after a pause. Netty calls this method after each look at sockets and tasks,
+         * also where there are no tasks.
+         */
+        @Override
+        protected void afterRunningAllTasks() {
+            if (Thread.currentThread() instanceof LoopThread loop && loop.hasUntold()) {
+                LockSupport.parkNanos(PAUSE_NANOS);
+                loop.tellUntold();
+            }
+        }
+
+        /** True also while callers are left to be told: the loop does not wait for sockets then. */
+        @Override
+        protected boolean hasTasks() {
+            return super.hasTasks() || Thread.currentThread() instanceof LoopThread loop && loop.hasUntold();
+        }
+
+        @Override
+        protected Queue<Runnable> newTaskQueue(int maxTasks) {
+            LoopTasks tasks = new LoopTasks();
+            tasks.of(this);
+            return tasks;
+        }
+    }
+
+    /**
+     * Bound on the unsent bytes of a socket: Linux takes more bytes for the socket only while fewer than these are
+     * unsent. Without the bound it takes some megabytes, and takes more again only when a third of those have gone.
+     * With it, a peer that reads slowly is seen to read, and a PING or PONG waits behind little. Source: tcp(7),
+     * TCP_NOTSENT_LOWAT.
+     */
+    private static final long UNSENT_BYTES = 1 << 17;
+
+    public Bootstrap client() {
+        Bootstrap bootstrap = new Bootstrap().group(group);
+        if (inProcess) {
+            return bootstrap.channel(LocalChannel.class);
+        }
+        if (EPOLL) {
+            bootstrap.option(EpollChannelOption.TCP_NOTSENT_LOWAT, UNSENT_BYTES);
+        }
+        return bootstrap
+                .channel(EPOLL ? EpollSocketChannel.class : NioSocketChannel.class)
+                .resolver(names)
+                .option(ChannelOption.ALLOCATOR, BUFFERS)
+                .option(ChannelOption.TCP_NODELAY, true);
+    }
+
+    /**
+     * Returns the address to connect to; a host name is not looked up here. For an in-process channel the port alone
+     * counts: whatever the host is called, it is this process.
+     */
+    public SocketAddress remote(String host, int port) {
+        if (inProcess) {
+            return new LocalAddress("rpcx-" + port);
+        }
+        boolean literal = NetUtil.createInetAddressFromIpAddressString(host) != null;
+        return literal ? new InetSocketAddress(host, port) : InetSocketAddress.createUnresolved(host, port);
+    }
+
+    /** Returns the address to listen on; blocks while a host name is looked up. */
+    private SocketAddress local(String host, int port) {
+        return inProcess ? new LocalAddress("rpcx-" + port) : new InetSocketAddress(host, port);
+    }
+
+    public ServerBootstrap server() {
+        ServerBootstrap bootstrap = new ServerBootstrap().group(group);
+        if (inProcess) {
+            return bootstrap.channel(LocalServerChannel.class);
+        }
+        if (EPOLL) {
+            bootstrap.childOption(EpollChannelOption.TCP_NOTSENT_LOWAT, UNSENT_BYTES);
+        }
+        return bootstrap
+                .channel(EPOLL ? EpollServerSocketChannel.class : NioServerSocketChannel.class)
+                .option(ChannelOption.SO_BACKLOG, 1024)
+                .option(ChannelOption.SO_REUSEADDR, true)
+                .childOption(ChannelOption.ALLOCATOR, BUFFERS)
+                .childOption(ChannelOption.TCP_NODELAY, true);
+    }
+
+    /** Listens; blocks until the bind has succeeded or failed. Port 0 stands for any free port. */
+    public ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
+        if (!inProcess || port != 0) {
+            return bootstrap.bind(local(host, port)).awaitUninterruptibly();
+        }
+        int free = FIRST_FREE_PORT;
+        ChannelFuture bound = bootstrap.bind(local(host, free)).awaitUninterruptibly();
+        while (!bound.isSuccess() && free < MAX_PORT) {
+            free++;
+            bound = bootstrap.bind(local(host, free)).awaitUninterruptibly();
+        }
+        return bound;
+    }
+
+    /** @param bound local address of the channel that {@link #bind} has opened */
+    public int port(SocketAddress bound) {
+        return bound instanceof InetSocketAddress socket
+                ? socket.getPort()
+                : Integer.parseInt(((LocalAddress) bound).id().substring("rpcx-".length()));
+    }
+
+    /** Begins the shutdown and returns at once; the threads end soon afterwards. */
+    public void end() {
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+    }
+
+    /**
+     * Ends the threads, and returns when they have ended, or after {@code maxNanos}: a thread that runs user code ends
+     * only after that code has returned. Must not be called on one of these threads.
+     */
+    public void close(long maxNanos) {
+        end();
+        boolean interrupted = false;
+        long begin = System.nanoTime();
+        for (long left = maxNanos; left > 0 && !group.isTerminated(); left = maxNanos - (System.nanoTime() - begin)) {
+            try {
+                group.awaitTermination(Math.min(left, TimeUnit.SECONDS.toNanos(1)), TimeUnit.NANOSECONDS);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,49 @@
+package dev.rpcx.internal.io;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelException;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.epoll.EpollChannelOption;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.socket.nio.NioChannelOption;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import java.util.concurrent.TimeUnit;
+import jdk.net.ExtendedSocketOptions;
+
+/**
+ * Has the kernel detect a peer whose host is gone, for the classic wire, which has no ping: a silent connection is
+ * probed twice in the keepalive time. Bytes that the peer does not acknowledge, or has no room for, end the connection
+ * after a time of their own. A process that stands still on a host that works is not detected in this way. The times of
+ * the probes are in whole seconds; every time is one second at least. With epoll all of these times are set; elsewhere
+ * only those of the probes, as far as the system lets them be set.
+ */
+public final class TcpKeepAlive {
+    private static final int PROBES = 2;
+
+    private TcpKeepAlive() {}
+
+    /**
+     * Switches probing on for a connection.
+     *
+     * @param unreadNanos longest time for which bytes may stay unacknowledged, or unsent because the peer does not read
+     */
+    public static void on(Channel channel, long keepAliveNanos, long unreadNanos) {
+        int seconds = (int) Math.max(1, TimeUnit.NANOSECONDS.toSeconds(keepAliveNanos / (PROBES + 1)));
+        try {
+            channel.config().setOption(ChannelOption.SO_KEEPALIVE, true);
+            if (channel instanceof EpollSocketChannel) {
+                channel.config().setOption(EpollChannelOption.TCP_KEEPIDLE, seconds);
+                channel.config().setOption(EpollChannelOption.TCP_KEEPINTVL, seconds);
+                channel.config().setOption(EpollChannelOption.TCP_KEEPCNT, PROBES);
+                channel.config().setOption(EpollChannelOption.TCP_USER_TIMEOUT, (int)
+                        Math.max(1000, TimeUnit.NANOSECONDS.toMillis(unreadNanos)));
+            } else if (channel instanceof NioSocketChannel) {
+                channel.config().setOption(NioChannelOption.of(ExtendedSocketOptions.TCP_KEEPIDLE), seconds);
+                channel.config().setOption(NioChannelOption.of(ExtendedSocketOptions.TCP_KEEPINTERVAL), seconds);
+                channel.config().setOption(NioChannelOption.of(ExtendedSocketOptions.TCP_KEEPCOUNT), PROBES);
+            }
+        } catch (ChannelException ended) {
+            // the peer has ended the connection already: the socket is closed, and there is nothing to probe
+        }
+    }
+}

@@ -1,0 +1,99 @@
+package dev.rpcx.internal.io;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.ThreadFactory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes threads that inherit nothing from the thread that makes them: no value of an {@link InheritableThreadLocal}, no
+ * context class loader and no priority. The thread that makes one serves a request as a rule, whose values, such as its
+ * user, must not pass to the requests that the new thread serves later.
+ */
+public final class ThreadFactories {
+    /** Class of its own, so that platform threads can be made also where the initialization of this class fails. */
+    private static final class Virtual {
+        /** Factory of virtual threads; null before JDK 21. */
+        private static final @Nullable ThreadFactory FACTORY = virtual();
+    }
+
+    private ThreadFactories() {}
+
+    /** Makes a daemon platform thread. @param loader its context class loader */
+    public static Thread platform(Runnable task, String name, @Nullable ClassLoader loader) {
+        Thread made = new Thread(null, task, name, 0, false);
+        made.setDaemon(true);
+        made.setPriority(Thread.NORM_PRIORITY);
+        made.setContextClassLoader(loader);
+        return made;
+    }
+
+    public static boolean hasVirtual() {
+        return Virtual.FACTORY != null;
+    }
+
+    /**
+     * Makes a virtual thread.
+     *
+     * @param loader its context class loader
+     * @throws UnsupportedOperationException this JDK has no virtual threads, see {@link #hasVirtual}
+     */
+    public static Thread virtual(Runnable task, @Nullable ClassLoader loader) {
+        ThreadFactory factory = Virtual.FACTORY;
+        if (factory == null) {
+            throw new UnsupportedOperationException("virtual threads (expected: JDK 21 or later)");
+        }
+        Thread made = factory.newThread(task);
+        made.setContextClassLoader(loader);
+        return made;
+    }
+
+    /**
+     * Makes a thread of an event loop. The constructor of Netty's thread class always inherits the values of its
+     * caller, so a platform thread without such values calls it. The context class loader is that of
+     * {@code ThreadFactories}.
+     */
+    static LoopThread loop(Runnable task, String name) {
+        FutureTask<LoopThread> made = new FutureTask<>(() -> new LoopThread(task, name));
+        platform(made, name, ThreadFactories.class.getClassLoader()).start();
+        boolean isInterrupted = false;
+        try {
+            while (true) {
+                try {
+                    return made.get();
+                } catch (InterruptedException e) {
+                    isInterrupted = true;
+                }
+            }
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw new IllegalStateException("no thread for an event loop", e.getCause());
+        } finally {
+            if (isInterrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private static @Nullable ThreadFactory virtual() {
+        if (Runtime.version().feature() < 21) {
+            return null;
+        }
+        try {
+            Class<?> builder = Class.forName("java.lang.Thread$Builder$OfVirtual");
+            MethodHandles.Lookup lookup = MethodHandles.publicLookup();
+            MethodHandle ofVirtual = lookup.findStatic(Thread.class, "ofVirtual", MethodType.methodType(builder));
+            MethodHandle inherit = lookup.findVirtual(
+                    builder, "inheritInheritableThreadLocals", MethodType.methodType(builder, boolean.class));
+            MethodHandle factory = lookup.findVirtual(builder, "factory", MethodType.methodType(ThreadFactory.class));
+            return (ThreadFactory) factory.invoke(inherit.invoke(ofVirtual.invoke(), false));
+        } catch (Throwable e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+}

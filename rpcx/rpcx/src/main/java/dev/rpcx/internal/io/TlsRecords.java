@@ -1,0 +1,429 @@
+package dev.rpcx.internal.io;
+
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Claim;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.ledger.UnchargedAllowance;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandler;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.ssl.NotSslRecordException;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Two handlers around the TLS engine of a connection, at a client and at a server. The handler before the engine hands
+ * over whole records, one by one, and keeps the beginning of a record whose end has not come. A kept beginning of more
+ * than {@code UnchargedAllowance.SMALL_BYTES} is charged before it is kept, as the beginning of a frame is, and the
+ * record has as long to become whole as a frame has. The handler behind the engine, {@link #opened}, sees whether a
+ * record has brought data, and ends the connection at the end of the peer's TLS stream.
+ *
+ * <p>The engine may keep a record that brings no data: the beginning of a message that goes on over several records, or
+ * all that comes behind a close_notify. So such records are charged too, until data shows that the engine has kept
+ * nothing. All records of a handshake count as records without data. Such records cost their sender next to nothing,
+ * but they cost the receiver: the engine copies the part of a message that it has for each further record of the
+ * message, and makes new keys for a KeyUpdate of 27 bytes. So records without data are counted, and too many of them
+ * end the connection.
+ *
+ * <p>A header with a length that no record can have ends the connection as soon as the header is there. Event loop
+ * only.
+ */
+public final class TlsRecords extends ChannelInboundHandlerAdapter {
+    /**
+     * Largest weight of the records without data that a client may send in an hour after its handshake. The weight of a
+     * record is the number of KeyUpdates that it has room for, one that only the next record ends among them; a record
+     * of {@link #JDK_KEY_UPDATE_BYTES} has weight 1. An honest client needs one KeyUpdate for each 2^24 records. But
+     * once the JDK's engine has received 2^37 bytes, it sends a KeyUpdate for each record that comes while its own
+     * KeyUpdate is not answered (JDK-8329548); so the limit leaves room for the records that a socket holds.
+     */
+    public static final int MAX_SILENT_OF_CLIENT = 1024;
+
+    /** The same limit for a server, which may send tickets for later connections, with certificates in them. */
+    public static final int MAX_SILENT_OF_SERVER = 4096;
+
+    /**
+     * Number of records that any handshake may have. A handshake may have one more record for each
+     * {@link #HANDSHAKE_RECORD_BYTES} bytes. Clients with six certificates of RSA 4096 send 9 KiB in 5 records
+     * (OpenSSL 3.0, Go 1.26), or in 23 records of the smallest size.
+     */
+    public static final int MIN_HANDSHAKE_RECORDS = 64;
+
+    /** Smallest maximum record size that a side may ask for. Source: RFC 6066, section 4. */
+    public static final int HANDSHAKE_RECORD_BYTES = 512;
+
+    private static final int KEY_UPDATE_BYTES = 5;
+
+    /**
+     * Size of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. Padding cannot be
+     * told from content before decryption: a peer that fills records of just this size with KeyUpdates may send four
+     * times as many.
+     */
+    public static final int JDK_KEY_UPDATE_BYTES = 43;
+
+    private static final long SILENT_NANOS = TimeUnit.HOURS.toNanos(1);
+    private static final int HEADER_BYTES = 5;
+
+    /** Bytes of a record beside its content: header, type and tag. */
+    private static final int SEALED_BYTES = HEADER_BYTES + 1 + 16;
+
+    /** Largest length in the header of a record. Source: RFC 8446, section 5.2. */
+    private static final int MAX_LENGTH = (1 << 14) + 256;
+
+    /** Smallest content type, change_cipher_spec; the largest is application_data. Source: RFC 8446, section 5.1. */
+    private static final int MIN_TYPE = 20;
+
+    private static final int MAX_TYPE = 23;
+
+    /** Major version in the records of all versions from SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
+    private static final int MAJOR_VERSION = 3;
+
+    private final Channel channel;
+    private final ReadingClock readingClock;
+
+    /** Claim for the bytes that {@link #partialRecord} may grow to, and for those that the engine may have kept. */
+    private final Claim claim;
+
+    private final Charge timers;
+    private final long recordNanos;
+    private final int maxSilent;
+    private ByteBuf partialRecord = Unpooled.EMPTY_BUFFER;
+    private @Nullable ChannelHandlerContext context;
+
+    /** Bytes of the records since the last record that brought data. */
+    private long silentBytes;
+
+    /**
+     * During the handshake, the number of its records. Afterwards, the total weight of the records without data since
+     * {@link #silentSinceNanos}.
+     */
+    private int silentRecords;
+
+    private long silentSinceNanos;
+    private boolean isHandshaken;
+
+    /** True if the record that was last handed to the engine has brought data. */
+    private boolean hasOpened;
+
+    /** Start of the record of which a part is kept, by {@link #readingClock}. */
+    private long sinceNanos;
+
+    /** True if a part of a record has come since the last {@code tellPart}. */
+    private boolean hasPart;
+
+    private @Nullable ScheduledFuture<?> timer;
+    private boolean isOver;
+
+    /**
+     * @param recordNanos longest time in which a record of which more than {@code UnchargedAllowance.SMALL_BYTES} have
+     *     come becomes whole; time in which this side does not read is not counted
+     * @param maxSilent the limit for the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
+     */
+    public TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
+        this.channel = channel;
+        this.readingClock = ReadingClock.of(channel);
+        this.recordNanos = recordNanos;
+        this.maxSilent = maxSilent;
+        this.claim = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::closeForRoom);
+        this.timers = account.charge(Resource.TIMERS);
+    }
+
+    /** Called when the handshake is done: from then on records are expected to bring data. */
+    void handshaken() {
+        isHandshaken = true;
+        silentBytes = 0;
+        silentRecords = 0;
+        silentSinceNanos = nanoTime();
+    }
+
+    /** Makes the handler that stands behind the engine in the pipeline. */
+    ChannelInboundHandler opened() {
+        return new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object message) {
+                hasOpened = true;
+                ctx.fireChannelRead(message);
+            }
+
+            @Override
+            public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+                if (event instanceof SslCloseCompletionEvent end && end.isSuccess()) {
+                    endOfStream(ctx);
+                } else {
+                    ctx.fireUserEventTriggered(event);
+                }
+            }
+        };
+    }
+
+    /**
+     * Called when the peer has sent close_notify, behind which nothing can come (RFC 8446, section 6.1). The handlers
+     * behind this one see the same end as without TLS at the end of the TCP stream, which need not follow here. They
+     * are told before the channel is closed, since a peer that does not read delays the engine's own close_notify, and
+     * with it the close.
+     */
+    private static void endOfStream(ChannelHandlerContext ctx) {
+        ctx.fireChannelInactive();
+        ctx.close();
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        context = ctx;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        try {
+            while (in.isReadable() && !isOver) {
+                if (partialRecord.isReadable()) {
+                    complete(ctx, in);
+                } else {
+                    passOne(ctx, in);
+                }
+            }
+        } finally {
+            in.release();
+        }
+    }
+
+    /**
+     * Passes on the record at the beginning of {@code in}, or keeps all of {@code in} where the record is not whole.
+     */
+    private void passOne(ChannelHandlerContext ctx, ByteBuf in) {
+        int bytes = in.readableBytes();
+        int length = bytes < HEADER_BYTES ? Integer.MAX_VALUE : length(in, in.readerIndex());
+        if (length < 0) {
+            notARecord(ctx);
+        } else if (length <= bytes) {
+            pass(ctx, in.readRetainedSlice(length));
+        } else {
+            keep(in, bytes);
+        }
+    }
+
+    /** Takes as many bytes as the record that has begun still needs, and not one more. */
+    private void complete(ChannelHandlerContext ctx, ByteBuf in) {
+        if (partialRecord.readableBytes() < HEADER_BYTES) {
+            keep(in, Math.min(HEADER_BYTES - partialRecord.readableBytes(), in.readableBytes()));
+            if (partialRecord.readableBytes() == HEADER_BYTES && length(partialRecord, 0) < 0) {
+                notARecord(ctx);
+            }
+            return;
+        }
+        int wanted = length(partialRecord, 0) - partialRecord.readableBytes();
+        keep(in, Math.min(wanted, in.readableBytes()));
+        if (!isOver && partialRecord.readableBytes() == length(partialRecord, 0)) {
+            ByteBuf record = partialRecord;
+            partialRecord = Unpooled.EMPTY_BUFFER;
+            pass(ctx, record);
+        }
+    }
+
+    /**
+     * Tells the handlers behind why the connection ends, and closes it: most often the peer does not speak TLS, which
+     * the user has to learn.
+     */
+    private void notARecord(ChannelHandlerContext ctx) {
+        ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
+        close();
+    }
+
+    private void pass(ChannelHandlerContext ctx, ByteBuf record) {
+        int bytes = record.readableBytes();
+        if (!isHandshaken) {
+            silentBytes += bytes;
+            silentRecords++;
+            if (silentRecords > MIN_HANDSHAKE_RECORDS + silentBytes / HANDSHAKE_RECORD_BYTES) {
+                record.release();
+                close();
+            } else {
+                ctx.fireChannelRead(record);
+            }
+            return;
+        }
+        hasOpened = false;
+        ctx.fireChannelRead(record);
+        if (hasOpened) {
+            silentBytes = 0;
+        } else {
+            silent(bytes);
+        }
+    }
+
+    private void silent(int bytes) {
+        silentBytes += bytes;
+        int weight = bytes == JDK_KEY_UPDATE_BYTES ? 1 : weight(bytes - SEALED_BYTES);
+        silentRecords += weight;
+        if (silentRecords > maxSilent) {
+            long now = nanoTime();
+            if (weight > maxSilent || now - silentSinceNanos < SILENT_NANOS) {
+                close();
+            } else {
+                silentSinceNanos = now;
+                silentRecords = weight;
+            }
+        }
+    }
+
+    /** @return most KeyUpdates that can begin in a record with this many bytes of content; 1 at least */
+    private static int weight(int content) {
+        return Math.max(1, (content + KEY_UPDATE_BYTES - 1) / KEY_UPDATE_BYTES);
+    }
+
+    /**
+     * Checks the version too, since otherwise the TLS engine would write all bytes that have come into the text of an
+     * exception.
+     *
+     * @return length of the record whose header is at {@code at}, header included; -1 if it is no header of a record
+     */
+    private static int length(ByteBuf in, int at) {
+        int type = in.getUnsignedByte(at);
+        if (in.getUnsignedByte(at + 1) != MAJOR_VERSION) {
+            return -1;
+        }
+        int length = in.getUnsignedShort(at + HEADER_BYTES - 2);
+        return type < MIN_TYPE || type > MAX_TYPE || length > MAX_LENGTH ? -1 : HEADER_BYTES + length;
+    }
+
+    private void keep(ByteBuf in, int bytes) {
+        int before = partialRecord.readableBytes();
+        int kept = before + bytes;
+        int room = before >= HEADER_BYTES ? length(partialRecord, 0) : 0;
+        if (before == 0 && bytes >= HEADER_BYTES) {
+            room = length(in, in.readerIndex());
+        }
+        hasPart = true;
+        if (before == 0) {
+            sinceNanos = readingClock.at(nanoTime());
+        }
+        if (kept > UnchargedAllowance.SMALL_BYTES) {
+            if (before <= UnchargedAllowance.SMALL_BYTES) {
+                claim.renew(nanoTime());
+            }
+            if (!charge(room)) {
+                return;
+            }
+            watch(recordNanos);
+        } else {
+            room = Math.max(kept, Math.min(UnchargedAllowance.SMALL_BYTES, 2 * kept));
+        }
+        if (kept > partialRecord.capacity()) {
+            ByteBuf larger = Unpooled.buffer(Math.max(room, kept), HEADER_BYTES + MAX_LENGTH);
+            partialRecord = larger.writeBytes(partialRecord);
+        }
+        partialRecord.writeBytes(in, bytes);
+    }
+
+    /** @return false if there is no room; the connection has been closed then */
+    private boolean charge(int recordBytes) {
+        long silent = silentBytes > UnchargedAllowance.SMALL_BYTES ? silentBytes : 0;
+        if (claim.set(silent + recordBytes, nanoTime())) {
+            return true;
+        }
+        closeForRoom();
+        return false;
+    }
+
+    /** Ends the connection for want of room. The handlers behind are told first that it is no fault of the peer. */
+    private void closeForRoom() {
+        if (context != null) {
+            context.fireUserEventTriggered(SocketQueue.NO_ROOM);
+        }
+        close();
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        if (!isOver) {
+            boolean isCut = partialRecord.readableBytes() > UnchargedAllowance.SMALL_BYTES;
+            if (isCut || silentBytes > UnchargedAllowance.SMALL_BYTES) {
+                charge(isCut ? length(partialRecord, 0) : 0);
+            } else {
+                claim.release();
+            }
+            tellPart(ctx);
+        }
+        ctx.fireChannelReadComplete();
+    }
+
+    /**
+     * Tells the handlers behind, which get whole records only, that a part of a record has come, and so that the peer
+     * is alive. They are told only within the time that a record has: otherwise a peer that sends a byte now and then
+     * would count as alive for ever.
+     */
+    private void tellPart(ChannelHandlerContext ctx) {
+        boolean isTold = hasPart
+                && partialRecord.isReadable()
+                && readingClock.remaining(sinceNanos + recordNanos, nanoTime()) > 0;
+        hasPart = false;
+        if (isTold) {
+            ctx.fireUserEventTriggered(SocketQueue.PART);
+        }
+    }
+
+    private long nanoTime() {
+        return channel.eventLoop().ticker().nanoTime();
+    }
+
+    /** One timer serves all records: most records find it already set, for an earlier time. */
+    private void watch(long nanos) {
+        if (timer == null) {
+            timer = channel.eventLoop().schedule(this::look, nanos, TimeUnit.NANOSECONDS);
+            timers.add(1);
+        }
+    }
+
+    private void look() {
+        timer = null;
+        timers.release();
+        if (partialRecord.readableBytes() <= UnchargedAllowance.SMALL_BYTES) {
+            return;
+        }
+        long left = readingClock.remaining(sinceNanos + recordNanos, nanoTime());
+        if (left > 0) {
+            watch(left);
+        } else {
+            close();
+        }
+    }
+
+    /**
+     * Closes without an ERROR, since none can be sent within a record. The close does not pass through the engine,
+     * which would wait until its own close_notify has left.
+     */
+    private void close() {
+        over();
+        if (context != null) {
+            context.close();
+        }
+    }
+
+    private void over() {
+        isOver = true;
+        partialRecord = Unpooled.EMPTY_BUFFER;
+        claim.close();
+        if (timer != null) {
+            timer.cancel(false);
+            timer = null;
+            timers.release();
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        over();
+        ctx.fireChannelInactive();
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        over();
+    }
+}

@@ -1,0 +1,626 @@
+package dev.rpcx.internal.ledger;
+
+import dev.rpcx.codec.HeapArray;
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * All charges of one server or client: it counts what is held of each {@link Resource}, in all, by peer address and by
+ * connection. Whatever is held is charged to an {@link Account} by way of a {@link Charge}, and released by way of the
+ * same charge; so what a peer can make this side hold has a bound, and a test can see that nothing is left.
+ * Thread-safe.
+ *
+ * <p><b>Fair share.</b> A fixed part for each peer would have to be tiny to be safe and would waste the rest. Instead
+ * the free amount decides: a connection may hold as much as is still free then, and all connections of one address
+ * together twice as much. So a single connection can hold a half of the whole, a single address two thirds, and each
+ * further greedy one a part of what is left: something is always left, and a peer that holds little gets it while a
+ * peer that holds much is refused. A peer that fills a pool loses what it holds when it stands still; its connection
+ * sees to that. What cannot be refused without ending a connection is shared otherwise: see {@link Claims}. Source:
+ * Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 and
+ * 2. The number of connections has fixed limits, since an administrator sets them by number.
+ *
+ * <p>All IPv6 addresses of one /64 count as one address: a single host has that many to choose from (RFC 6177).
+ */
+public final class Ledger {
+    /** The connections of one address may together hold this many times what is free. */
+    private static final int ADDRESS_SHARE = 2;
+
+    /**
+     * Each pool of messages has room for at least this many messages of the largest size, also where the heap is small.
+     */
+    private static final int MIN_MESSAGES = 4;
+
+    /**
+     * Bytes of heap for each place for a call. A place takes at most 2 KiB that nothing else is charged for: its
+     * objects, its buffer of the first size, and what {@link UnchargedAllowance} lets a call hold that is counted
+     * nowhere. So all places together take a 32nd of the heap.
+     */
+    private static final int HEAP_OF_CALL = 64 * 1024;
+
+    /** Ratio of a connection's limit for objects to its limit for the bytes of messages. */
+    private static final int MAX_OBJECTS_PER_BYTE = 4;
+
+    /** Smallest limit of places for calls, and of streams, also where the heap is tiny. */
+    private static final int MIN_CALLS = 2 * 1024;
+
+    /**
+     * Ratio of a client's limit for replies to that of a server. It makes half of the heap, of which one connection
+     * gets a half.
+     */
+    private static final int CLIENT_REPLIES = 4;
+
+    /**
+     * One connection may keep what all may keep, divided by this. On a heap of 3 GiB that is enough for 64 callers of
+     * 100 kB.
+     */
+    private static final int KEPT_PART = 8;
+
+    /** Smallest limit, in bytes, for what a connection keeps, also where the heap is small. */
+    private static final long MIN_KEPT_BYTES = 4L * 1024 * 1024;
+
+    private static final int IPV6_PREFIX_BYTES = 8;
+
+    /**
+     * Each call that leaves a charge gives back at most this many charges that others have left for futures that nobody
+     * can reach any more.
+     */
+    private static final int COLLECTED_AT_ONCE = 2;
+
+    /**
+     * Largest number of charges for unreachable futures that are given back before another charge is refused: some 100
+     * µs of an event loop.
+     */
+    private static final int COLLECTED_WHEN_REFUSED = 256;
+
+    private static final int NO_INDEX = -1;
+
+    private static final int KINDS = Resource.values().length;
+
+    /** Ledgers of all servers and clients that are reachable. For tests. */
+    private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
+    /**
+     * Ledgers that were made since {@link #letGo}, held so that none is collected with what it holds. For tests; null
+     * elsewhere.
+     */
+    private static volatile @Nullable Set<Ledger> made;
+
+    private final String owner;
+
+    /** What calls may hold without being charged for it. */
+    private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
+
+    private final long[] most = new long[KINDS];
+    private final long[] mostOfConnection = new long[KINDS];
+    private final long[] mostOfAddress = new long[KINDS];
+    private final int mostConnectionsOfAddress;
+    private final AtomicLong[] held = new AtomicLong[KINDS];
+    private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
+    private final AddressGroups groups = new AddressGroups();
+
+    /** Number of connections without an address that have been opened so far. */
+    private final AtomicInteger opened = new AtomicInteger();
+
+    private final Set<Account> open = ConcurrentHashMap.newKeySet();
+    private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
+    private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
+
+    /** Charges for futures that have not ended. */
+    private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
+
+    /**
+     * Queue into which the garbage collector puts those of {@link #lingeringCharges} whose futures nobody can reach any
+     * more.
+     */
+    private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
+
+    /**
+     * @param owner name of the server or client, for messages
+     * @param most limit of each kind, in all; a kind that is not named has no limit
+     * @param mostOfConnection limit of each kind for one connection, however much is free
+     */
+    public Ledger(
+            String owner,
+            Map<Resource, Long> most,
+            Map<Resource, Long> mostOfConnection,
+            int mostConnectionsOfAddress) {
+        this.owner = owner;
+        this.mostConnectionsOfAddress = mostConnectionsOfAddress;
+        Arrays.fill(this.most, Long.MAX_VALUE);
+        Arrays.fill(this.mostOfConnection, Long.MAX_VALUE);
+        Arrays.fill(this.mostOfAddress, Long.MAX_VALUE);
+        most.forEach((kind, limit) -> this.most[kind.ordinal()] = limit);
+        mostOfConnection.forEach((kind, limit) -> this.mostOfConnection[kind.ordinal()] = limit);
+        for (int i = 0; i < KINDS; i++) {
+            held[i] = new AtomicLong();
+        }
+        for (Resource kind : Resource.values()) {
+            watched.put(kind, new CopyOnWriteArrayList<>());
+            if (kind.isClaimed()) {
+                claims.put(kind, new Claims(this.most[kind.ordinal()], held[kind.ordinal()]));
+            }
+        }
+    }
+
+    /**
+     * Creates the ledger of a server. Its limits are shares of the heap. All of them together, with what connections
+     * and calls hold that is not charged, come to four fifths of the heap, and to more with TLS; docs/security.md has
+     * the sum.
+     *
+     * @param maxRunning largest number of handlers that run at once
+     * @param maxCalls largest number of calls of one connection. All connections of an address together have
+     *     {@code maxConnectionsOfAddress} times as many, including calls of connections that are gone
+     * @param maxMessageBytes largest size of a message; each pool of messages has room for some of them, however small
+     *     the heap is
+     */
+    public static Ledger ofServer(
+            String owner,
+            int maxConnections,
+            int maxConnectionsOfAddress,
+            int maxCalls,
+            int maxRunning,
+            int maxMessageBytes) {
+        Map<Resource, Long> most = ofHeap(maxMessageBytes);
+        most.put(Resource.CONNECTIONS, (long) maxConnections);
+        Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
+        // a buffer that has grown may be twice as large as what has been written to it, and a server charges all of it
+        mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        Ledger made = new Ledger(owner, most, mostOfConnection, maxConnectionsOfAddress);
+        made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
+        // each handler that runs has a place, so no more run than there are places, whatever maxRunning says
+        long running = Math.min(maxRunning, made.most(Resource.CALLS));
+        made.uncharged = UnchargedAllowance.of(Runtime.getRuntime().maxMemory(), running);
+        return live(made);
+    }
+
+    /**
+     * Creates the ledger of a client. A client chooses its peers, so the number of its connections has no limit.
+     *
+     * @param maxMessageBytes largest message that a peer may send
+     */
+    public static Ledger ofClient(String owner, int maxMessageBytes) {
+        Map<Resource, Long> most = ofHeap(maxMessageBytes);
+        Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
+        // replies come because they were asked for, and are lost when they are refused: they have more room than what a
+        // server gives to strangers
+        most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
+        mostOfConnection.remove(Resource.REPLY_BYTES);
+        // frames of replies that have begun to arrive have more room too: where there is none a connection ends, and
+        // its calls end as OVERLOADED
+        most.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
+        // as at a server, all of a buffer that has grown is charged; and nobody but the client's own callers fills it
+        most.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        return live(new Ledger(owner, most, mostOfConnection, Integer.MAX_VALUE));
+    }
+
+    private static Ledger live(Ledger ledger) {
+        HeapArray.prepare();
+        LIVE.add(ledger);
+        Set<Ledger> kept = made;
+        if (kept != null) {
+            kept.add(ledger);
+        }
+        return ledger;
+    }
+
+    /**
+     * Holds every ledger that is made from here on until {@link #letGo}. For tests, since nobody holds their servers at
+     * the end.
+     */
+    public static synchronized void keepAll() {
+        if (made == null) {
+            made = ConcurrentHashMap.newKeySet();
+        }
+    }
+
+    /** Lets go of the ledgers that were made until now, which have been looked at. For tests. */
+    public static void letGo() {
+        Set<Ledger> kept = made;
+        if (kept != null) {
+            kept.clear();
+        }
+    }
+
+    private static Map<Resource, Long> ofHeap(int maxMessageBytes) {
+        long heap = Runtime.getRuntime().maxMemory();
+        long some = (long) MIN_MESSAGES * maxMessageBytes;
+        Map<Resource, Long> most = new EnumMap<>(Resource.class);
+        most.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.OBJECT_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
+        most.put(Resource.UNREAD_REPLY_BYTES, most.get(Resource.REPLY_BYTES) / 4 * 3);
+        most.put(Resource.QUEUE_BYTES, heap / 8);
+        most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
+        most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
+        most.put(Resource.KEPT_BYTES, keptOf(heap));
+        most.put(Resource.TABLE_BYTES, heap / 128);
+        most.put(Resource.FRAME_BYTES, heap / 32);
+        most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
+        most.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
+        return most;
+    }
+
+    private static Map<Resource, Long> ofConnection(int maxMessageBytes) {
+        long bytes = Math.max(64L * 1024 * 1024, 2L * maxMessageBytes);
+        Map<Resource, Long> most = new EnumMap<>(Resource.class);
+        most.put(Resource.REQUEST_BYTES, bytes);
+        most.put(Resource.OBJECT_BYTES, MAX_OBJECTS_PER_BYTE * bytes);
+        most.put(Resource.REPLY_BYTES, bytes);
+        most.put(Resource.ITEM_BYTES_IN, bytes);
+        most.put(Resource.ITEM_BYTES_OUT, bytes);
+        long kept = keptOf(Runtime.getRuntime().maxMemory());
+        most.put(Resource.KEPT_BYTES, Math.max(MIN_KEPT_BYTES, kept / KEPT_PART));
+        return most;
+    }
+
+    private static long keptOf(long heap) {
+        return heap / 128 * 3;
+    }
+
+    /**
+     * Opens an account for a new connection, which is counted until {@link Account#close}.
+     *
+     * @param remote the peer's address; a connection belongs to no address if this is null or not an Internet address
+     * @return null if there is a connection too many
+     */
+    public @Nullable Account open(@Nullable SocketAddress remote) {
+        Object key = key(remote);
+        Address address = key == null
+                ? null
+                : addresses.compute(key, (k, found) -> {
+                    Address is = found == null ? new Address(k) : found;
+                    is.connections.incrementAndGet();
+                    return is;
+                });
+        boolean fits = address == null || address.connections.get() <= mostConnectionsOfAddress;
+        AtomicLong all = held[Resource.CONNECTIONS.ordinal()];
+        if (fits && all.incrementAndGet() > most[Resource.CONNECTIONS.ordinal()]) {
+            all.decrementAndGet();
+            fits = false;
+        }
+        if (!fits) {
+            if (address != null) {
+                removeConnection(address);
+            }
+            return null;
+        }
+        boolean isOpen = false;
+        try {
+            Account account = address == null
+                    ? new Account(this, null, opened.getAndIncrement())
+                    : new Account(this, address, numberIn(address));
+            open.add(account);
+            isOpen = true;
+            return account;
+        } finally {
+            if (!isOpen) {
+                all.decrementAndGet();
+                if (address != null) {
+                    removeConnection(address);
+                }
+            }
+        }
+    }
+
+    /**
+     * Returns the number of a new connection of an address. The address gets its index in {@link AddressGroups} with
+     * its first connection.
+     */
+    private int numberIn(Address address) {
+        synchronized (groups) {
+            if (address.groupIndex == NO_INDEX) {
+                address.groupIndex = groups.take();
+            }
+            return address.opened++;
+        }
+    }
+
+    public AddressGroups groups() {
+        return groups;
+    }
+
+    private static @Nullable Object key(@Nullable SocketAddress remote) {
+        if (!(remote instanceof InetSocketAddress peer)) {
+            return null;
+        }
+        InetAddress address = peer.getAddress();
+        if (address instanceof Inet6Address) {
+            return java.nio.ByteBuffer.wrap(Arrays.copyOf(address.getAddress(), IPV6_PREFIX_BYTES));
+        }
+        return address;
+    }
+
+    void closed(Account account) {
+        if (open.remove(account)) {
+            held[Resource.CONNECTIONS.ordinal()].decrementAndGet();
+            Address address = account.address;
+            if (address != null) {
+                removeConnection(address);
+            }
+        }
+    }
+
+    private void removeConnection(Address address) {
+        addresses.computeIfPresent(address.key, (key, found) -> {
+            found.connections.decrementAndGet();
+            return forgettable(found);
+        });
+    }
+
+    private @Nullable Address forgettable(Address address) {
+        if (address.connections.get() != 0 || !address.holdsNothing()) {
+            return address;
+        }
+        if (address.groupIndex != NO_INDEX) {
+            groups.give(address.groupIndex);
+            address.groupIndex = NO_INDEX;
+        }
+        return null;
+    }
+
+    /** @return false if that would be too much; nothing is changed then */
+    boolean tryCharge(Account account, Resource kind, long amount) {
+        return tryChargeNow(account, kind, amount)
+                || endCollected(COLLECTED_WHEN_REFUSED) && tryChargeNow(account, kind, amount);
+    }
+
+    private boolean tryChargeNow(Account account, Resource kind, long amount) {
+        int i = kind.ordinal();
+        long all = held[i].addAndGet(amount);
+        long own = account.held.addAndGet(i, amount);
+        Address address = account.address;
+        long ofAddress = address == null ? 0 : address.held.addAndGet(i, amount);
+        long free = most[i] - all;
+        boolean fits = most[i] == Long.MAX_VALUE
+                || (kind.isClaimed()
+                        ? free + claims(kind).releasingBytes() >= 0
+                        : own <= free && ofAddress / ADDRESS_SHARE <= free);
+        if (fits && own <= mostOfConnection[i] && ofAddress <= mostOfAddress[i]) {
+            return true;
+        }
+        release(account, kind, amount);
+        return false;
+    }
+
+    void release(Account account, Resource kind, long amount) {
+        int i = kind.ordinal();
+        held[i].addAndGet(-amount);
+        account.held.addAndGet(i, -amount);
+        Address address = account.address;
+        if (address != null && address.held.addAndGet(i, -amount) == 0 && address.connections.get() == 0) {
+            addresses.computeIfPresent(address.key, (key, found) -> forgettable(found));
+        }
+    }
+
+    /**
+     * Takes over what an account has been charged for objects that stay when a call has been given up. The charge stays
+     * until {@code holder} ends it, or until nobody can reach {@code holder} any more.
+     */
+    LingeringCharge leave(Account account, Object holder, long objectBytes, int places) {
+        // more such charges are given back than this call leaves, so they do not wait until somebody is refused
+        endCollected(COLLECTED_AT_ONCE);
+        LingeringCharge left = new LingeringCharge(this, account, holder, collected, objectBytes, places);
+        lingeringCharges.add(left);
+        return left;
+    }
+
+    void over(LingeringCharge left) {
+        lingeringCharges.remove(left);
+    }
+
+    /** Number of charges for futures that have not ended, as far as is known. For tests. */
+    public int lingeringCharges() {
+        return lingeringCharges.size();
+    }
+
+    /**
+     * Gives back the charges whose futures nobody can reach any more, as the garbage collector has found.
+     *
+     * @param most largest number that is given back at once, since the caller may be an event loop
+     * @return whether there was any
+     */
+    private boolean endCollected(int most) {
+        for (int i = 0; i < most; i++) {
+            Reference<?> found = collected.poll();
+            if (found == null) {
+                return i > 0;
+            }
+            ((LingeringCharge) found).end();
+        }
+        return true;
+    }
+
+    Claims claims(Resource kind) {
+        return Objects.requireNonNull(claims.get(kind), "no claims are made on this");
+    }
+
+    /** Returns how much of {@code kind} is held in all: what is charged, and what is only watched. */
+    public long held(Resource kind) {
+        long sum = held[kind.ordinal()].get();
+        for (LongSupplier count : watched(kind)) {
+            sum += count.getAsLong();
+        }
+        return sum;
+    }
+
+    boolean isHalfTaken(Resource kind) {
+        int i = kind.ordinal();
+        return held[i].get() > most[i] / 2;
+    }
+
+    /** Number of addresses that have a connection, or for which something is still held. For tests. */
+    int addresses() {
+        return addresses.size();
+    }
+
+    public UnchargedAllowance uncharged() {
+        return uncharged;
+    }
+
+    public long most(Resource kind) {
+        return most[kind.ordinal()];
+    }
+
+    /** Largest amount of {@code kind} that one connection can hold while nobody else holds any. */
+    public long mostOfConnection(Resource kind) {
+        int i = kind.ordinal();
+        // a connection may hold no more than it leaves free
+        return Math.min(most[i] / 2, mostOfConnection[i]);
+    }
+
+    /**
+     * Adds a count that somebody else keeps to what this ledger holds. Racy reads are fine, since the count is looked
+     * at when all is quiet.
+     */
+    public void watch(Resource kind, LongSupplier count) {
+        watched(kind).add(count);
+    }
+
+    private List<LongSupplier> watched(Resource kind) {
+        return Objects.requireNonNull(watched.get(kind));
+    }
+
+    /**
+     * Returns all amounts that are not zero, one a line; empty if all are zero. What a connection in good order holds
+     * at rest is left out while it is open. For tests, and for whoever looks for what has not been released; the
+     * picture is true in a moment of quiet.
+     */
+    public String audit() {
+        endCollected(Integer.MAX_VALUE);
+        long[] atRest = new long[KINDS];
+        StringBuilder text = new StringBuilder();
+        for (Account account : open) {
+            for (Resource kind : Resource.values()) {
+                if (kind.isHeldAtRest()) {
+                    atRest[kind.ordinal()] += account.held(kind);
+                }
+            }
+            long underWay = account.callCount();
+            if (underWay != 0) {
+                text.append(owner)
+                        .append(": a connection has ")
+                        .append(underWay)
+                        .append(" calls under way\n");
+            }
+        }
+        atRest[Resource.CONNECTIONS.ordinal()] = open.size();
+        for (Resource kind : Resource.values()) {
+            long over = held(kind) - atRest[kind.ordinal()];
+            if (over != 0) {
+                text.append(owner)
+                        .append(": ")
+                        .append(over)
+                        .append(' ')
+                        .append(kind)
+                        .append('\n');
+            }
+        }
+        for (Address address : addresses.values()) {
+            if (address.connections.get() == 0) {
+                text.append(owner).append(": ").append(address).append(" without a connection\n");
+            }
+        }
+        return text.toString();
+    }
+
+    /** What {@link #audit} says of every ledger of the process. */
+    public static String auditAll() {
+        Ledger[] all;
+        synchronized (LIVE) {
+            all = LIVE.toArray(new Ledger[0]);
+        }
+        StringBuilder text = new StringBuilder();
+        for (Ledger ledger : all) {
+            text.append(ledger.audit());
+        }
+        return text.toString();
+    }
+
+    /**
+     * Makes {@link #auditAll} pass over the ledgers of which it has something to report now. For tests, so that a fault
+     * is reported once.
+     */
+    public static void forgetHeld() {
+        synchronized (LIVE) {
+            LIVE.removeIf(ledger -> !ledger.audit().isEmpty());
+        }
+    }
+
+    /** Makes {@link #auditAll} pass over this ledger. For a simulation whose server has lost its power. */
+    public void forget() {
+        LIVE.remove(this);
+    }
+
+    @Override
+    public String toString() {
+        return owner;
+    }
+
+    /** What the connections of one address hold together, including those that are gone and still hold something. */
+    public static final class Address {
+        private final Object key;
+        private final AtomicLongArray held = new AtomicLongArray(KINDS);
+
+        /** Counted handlers that go on when their connections are gone. */
+        public final OrphanedWork handlers = new OrphanedWork();
+
+        /** Threads of the pool that handlers have when their connections are gone, and what waits for such a thread. */
+        public final OrphanedWork handlerThreads = new OrphanedWork();
+
+        /**
+         * Threads that bring streams and calls what they wait for when their connections are gone, and what waits for
+         * such a thread.
+         */
+        public final OrphanedWork signalThreads = new OrphanedWork();
+
+        /** Number of connections that are open. Changed while the map's entry is locked. */
+        private final AtomicInteger connections = new AtomicInteger();
+
+        /**
+         * Index of the address in {@link AddressGroups}, from before its first account exists until the address is
+         * forgotten.
+         */
+        int groupIndex = NO_INDEX;
+
+        /** Number of connections that have been opened so far. Guarded by {@code groups}. */
+        private int opened;
+
+        public Address(Object key) {
+            this.key = key;
+        }
+
+        private boolean holdsNothing() {
+            for (int i = 0; i < KINDS; i++) {
+                if (held.get(i) != 0) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
+        @Override
+        public String toString() {
+            return key + " " + held;
+        }
+    }
+}

@@ -1,0 +1,144 @@
+package dev.rpcx.internal.schema;
+
+import dev.rpcx.internal.schema.FieldType.Holder;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Says how the bytes of a request, a reply or a stream's item are framed, by a kind for each of its fields 1 to 6. A
+ * call between two sides whose kinds differ is refused when it is made, and {@link Compatibility} reports a break when
+ * one side changes a kind: both checks use this class. Source: rpcx/spec/wire.md, "Methods".
+ */
+public final class Framing {
+    /** Number of fields that have a kind: the fields 1 to 6. */
+    public static final int FIELDS = 6;
+
+    /** Bits that one kind takes. */
+    public static final int BITS = 4;
+
+    /** Kind of a message that is the whole body; it stands where the kind of field 1 would be. */
+    public static final int WHOLE = 15;
+
+    /** Kind of a number that has no field. */
+    private static final int NO_FIELD = 0;
+
+    /** Kind of a field that holds a message, such as a message that is nullable or an {@link java.util.Optional}. */
+    private static final int MESSAGE = 5;
+
+    private static final int PACKED = 6;
+    private static final int REPEATED = 7;
+
+    /**
+     * Added to the kind of a value whose absence is null: a side without this bit would read the absence as 0 or the
+     * empty text.
+     */
+    private static final int CAN_BE_NULL = 8;
+
+    private Framing() {}
+
+    /** Returns the kinds of all fields that have one, with the kind of field 1 in the lowest bits. */
+    public static int of(MessageType type) {
+        if (type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS) {
+            return WHOLE;
+        }
+        int kinds = 0;
+        for (FieldType field : type.fields()) {
+            kinds |= at(field.number(), kind(field.holder(), field.shape()));
+        }
+        return kinds;
+    }
+
+    /**
+     * Says whether all fields of both messages are framed alike, including fields above number 6, which have no kind
+     * that could be compared with a peer's.
+     */
+    public static boolean isAlike(MessageType one, MessageType other) {
+        return of(one) == of(other) && kinds(one).equals(kinds(other));
+    }
+
+    private static Map<Integer, Integer> kinds(MessageType type) {
+        Map<Integer, Integer> kinds = new HashMap<>();
+        type.fields().forEach(field -> kinds.put(field.number(), kind(field.holder(), field.shape())));
+        return kinds;
+    }
+
+    /** Returns the kinds of a request or reply whose lines a lock has. */
+    static int of(Lock.Entry sent, Lock lock) {
+        int kinds = 0;
+        for (Lock.Line line : sent.lines().values()) {
+            if (!line.removed()) {
+                kinds |= line.number() == 0 ? WHOLE : at(line.number(), kind(line.type(), lock));
+            }
+        }
+        return kinds;
+    }
+
+    private static int at(int number, int kind) {
+        return number > FIELDS ? 0 : kind << (number - 1) * BITS;
+    }
+
+    /** Returns the kind of the field with this number; {@link #NO_FIELD} if there is no such field. */
+    static int kind(int kinds, int number) {
+        return number < 1 || number > FIELDS ? NO_FIELD : kinds >>> (number - 1) * BITS & (1 << BITS) - 1;
+    }
+
+    /**
+     * Says whether two kinds of one field differ so that the two sides cannot call each other. A field that only one
+     * side has was added or removed, and does not count.
+     */
+    public static boolean differ(int one, int other) {
+        return one != other && one != NO_FIELD && other != NO_FIELD;
+    }
+
+    /**
+     * Says whether a request, reply or item is a message of its own for one side, and is made of fields for the other
+     * side.
+     */
+    public static boolean isWholeForOne(int one, int other) {
+        boolean isWhole = kind(one, 1) == WHOLE;
+        return isWhole != (kind(other, 1) == WHOLE) && (isWhole ? other : one) != NO_FIELD;
+    }
+
+    private static int kind(Holder holder, Shape shape) {
+        return switch (holder) {
+            case LIST, SET -> shape.wireType() == 2 ? REPEATED : PACKED;
+            case MAP -> REPEATED;
+            case PLAIN, NULLABLE, OPTIONAL -> {
+                int kind = switch (shape.wireType()) {
+                    case 0 -> 1;
+                    case 5 -> 2;
+                    case 1 -> 3;
+                    default -> shape instanceof Scalar ? 4 : MESSAGE;
+                };
+                yield holder != Holder.PLAIN && !Schema.hasNull(shape) ? kind | CAN_BE_NULL : kind;
+            }
+        };
+    }
+
+    private static int kind(String lineType, Lock lock) {
+        LineType type = LineType.parse(lineType);
+        Holder holder = switch (type.label()) {
+            case ONE -> Holder.PLAIN;
+            case OPTIONAL -> Holder.NULLABLE;
+            case LIST, REPEATED -> Holder.LIST;
+            case SET -> Holder.SET;
+            case MAP -> Holder.MAP;
+        };
+        return kind(holder, like(type.element(), lock));
+    }
+
+    /**
+     * Returns a shape that has the kind of the type with this name in a lock. All enums have one kind, and so do all
+     * messages.
+     */
+    private static Shape like(String name, Lock lock) {
+        for (Scalar scalar : Scalar.values()) {
+            if (scalar.name().toLowerCase(Locale.ROOT).equals(name)) {
+                return scalar;
+            }
+        }
+        Lock.Entry entry = lock.entries().get(name);
+        return entry != null && entry.kind().equals("enum") ? Scalar.INT : WellKnown.INSTANT;
+    }
+}

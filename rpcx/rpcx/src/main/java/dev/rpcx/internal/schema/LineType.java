@@ -1,0 +1,137 @@
+package dev.rpcx.internal.schema;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Type of a member as a line of a lock writes it behind the number and the name, such as {@code stream list string}.
+ *
+ * @param isStream whether one call may send many messages with this field
+ * @param element type of the value or of the elements; for a map, the key's type, a space and the value's type
+ */
+record LineType(boolean isStream, Label label, String element) {
+    private static final String STREAM = "stream ";
+
+    /**
+     * Beginnings of the names that sets and maps have within other containers. A set compares the values of its first
+     * type argument, and so does a map.
+     */
+    private static final List<String> COMPARING = List.of(Set.class.getName() + "<", Map.class.getName() + "<");
+
+    /** Way in which a field holds its values. */
+    enum Label {
+        OPTIONAL,
+        LIST,
+        SET,
+        /** A list or a set, in a lock that was written before lists and sets had words of their own. */
+        REPEATED,
+        MAP,
+        /** A single value, which has no word before it. */
+        ONE;
+
+        private String prefix() {
+            return this == ONE ? "" : name().toLowerCase(Locale.ROOT) + " ";
+        }
+
+        private boolean isRepeated() {
+            return this == LIST || this == SET || this == REPEATED;
+        }
+
+        /** Says whether values have the same bytes under both labels, except for values that are null. */
+        boolean hasBytesOf(Label other) {
+            return isRepeated() == other.isRepeated() && (this == MAP) == (other == MAP);
+        }
+    }
+
+    static LineType parse(String text) {
+        boolean isStream = text.startsWith(STREAM);
+        String rest = isStream ? text.substring(STREAM.length()) : text;
+        for (Label label : Label.values()) {
+            if (rest.startsWith(label.prefix())) {
+                return new LineType(
+                        isStream, label, rest.substring(label.prefix().length()));
+            }
+        }
+        throw new IllegalStateException("every text begins with the prefix of ONE, which is empty");
+    }
+
+    static LineType of(FieldType field) {
+        Shape key = field.key();
+        String element = LockLines.text(field.shape());
+        return switch (field.holder()) {
+            case PLAIN -> new LineType(false, Label.ONE, element);
+            case NULLABLE, OPTIONAL -> new LineType(false, Label.OPTIONAL, element);
+            case LIST -> new LineType(false, Label.LIST, element);
+            case SET -> new LineType(false, Label.SET, element);
+            case MAP -> new LineType(false, Label.MAP, (key == null ? "" : LockLines.text(key)) + " " + element);
+        };
+    }
+
+    /** Returns this type as the type of each item of a stream. */
+    LineType ofStream() {
+        return new LineType(true, label, element);
+    }
+
+    /** Returns the names of the types in the element, including the types within the names of containers. */
+    List<String> names() {
+        return names(element);
+    }
+
+    /**
+     * Returns the names of the types that are compared: the types of a map's keys and of a set's elements, two of which
+     * count as one if they are equal.
+     */
+    List<String> compared() {
+        List<String> compared = new ArrayList<>();
+        if (label == Label.SET) {
+            compared.addAll(names(element));
+        } else if (label == Label.MAP) {
+            compared.addAll(names(element.substring(0, Math.max(0, element.indexOf(' ')))));
+        }
+        for (String container : COMPARING) {
+            for (int at = element.indexOf(container); at >= 0; at = element.indexOf(container, at + 1)) {
+                compared.addAll(names(first(element.substring(at + container.length()))));
+            }
+        }
+        return compared;
+    }
+
+    /**
+     * Returns the names of the types that are compared. If this type is {@code REPEATED}, which may be a list or a set,
+     * then {@code other}, the type that another lock has at the same number, decides which of the two it is.
+     */
+    List<String> comparedAs(LineType other) {
+        return label == Label.REPEATED && other.label == Label.SET ? names() : compared();
+    }
+
+    /** Returns the type with which the text begins, including its type arguments. */
+    private static String first(String text) {
+        int depth = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (depth == 0 && (c == ',' || c == '>' || c == ' ')) {
+                return text.substring(0, i);
+            }
+            depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+        }
+        return text;
+    }
+
+    private static List<String> names(String text) {
+        List<String> names = new ArrayList<>();
+        for (int i = 0; i < text.length(); i++) {
+            if (i == 0 || "<, ".indexOf(text.charAt(i - 1)) >= 0) {
+                names.add(first(text.substring(i)));
+            }
+        }
+        return names;
+    }
+
+    /** Returns the type as it stands in a lock. */
+    String text() {
+        return (isStream ? STREAM : "") + label.prefix() + element;
+    }
+}

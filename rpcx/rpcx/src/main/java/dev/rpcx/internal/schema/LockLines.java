@@ -1,0 +1,63 @@
+package dev.rpcx.internal.schema;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Makes the lines that a type, a request or a reply has in a lock, by number. */
+final class LockLines {
+    private LockLines() {}
+
+    static Map<Integer, Lock.Line> of(EnumType type) {
+        Map<Integer, Lock.Line> lines = new TreeMap<>();
+        Enum<?>[] constants = type.constants();
+        for (int i = 0; i < constants.length; i++) {
+            int number = type.numbers().get(i);
+            String kind = constants[i] == type.unknown() ? "unknown" : "constant";
+            lines.put(number, new Lock.Line(number, constants[i].name(), kind, false));
+        }
+        return lines;
+    }
+
+    static Map<Integer, Lock.Line> of(MessageType type) {
+        Map<Integer, Lock.Line> lines = new TreeMap<>();
+        Object unknown = type.unknownCase();
+        if (unknown != null) {
+            lines.put(0, new Lock.Line(0, unknown.getClass().getSimpleName(), "unknown", false));
+        }
+        for (FieldType field : type.fields()) {
+            lines.put(
+                    field.number(),
+                    new Lock.Line(
+                            field.number(), field.name(), LineType.of(field).text(), false));
+        }
+        return lines;
+    }
+
+    /**
+     * Returns the lines of a request or reply. A user's message that is the whole request or reply is a single line
+     * with the number 0. The lines of a stream's items say that they belong to a stream.
+     */
+    static Map<Integer, Lock.Line> of(Lock.Sent sent) {
+        MessageType type = sent.type();
+        Map<Integer, Lock.Line> lines =
+                type.kind() == MessageType.Kind.PARAMETERS || type.kind() == MessageType.Kind.WRAPPER
+                        ? of(type)
+                        : new TreeMap<>(Map.of(0, new Lock.Line(0, "is", type.javaName(), false)));
+        if (sent.isStream()) {
+            lines.replaceAll((number, line) -> new Lock.Line(
+                    number, line.name(), LineType.parse(line.type()).ofStream().text(), line.removed()));
+        }
+        return lines;
+    }
+
+    static String text(Shape shape) {
+        if (shape instanceof Scalar scalar) {
+            return scalar.name().toLowerCase(Locale.ROOT);
+        }
+        if (shape instanceof EnumType type) {
+            return type.javaClass().getName();
+        }
+        return shape instanceof MessageType type ? type.javaName() : shape.protoName();
+    }
+}

@@ -1,0 +1,148 @@
+package dev.rpcx.internal.schema;
+
+import dev.rpcx.schema.Field;
+import dev.rpcx.schema.SchemaException;
+import java.lang.reflect.AnnotatedElement;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Assigns the numbers of one type's members, all of them from a single source. */
+final class Numbers {
+    private static final String REMOVED = ", which was removed";
+
+    private final String where;
+    private final Lock.@Nullable Entry locked;
+    private final NumberSource source;
+    private final Map<Integer, String> taken = new HashMap<>();
+    private final boolean extending;
+    private int next;
+
+    /**
+     * @param otherwise source of the numbers if there is neither an annotation nor a lock
+     * @param extending whether a member that is not in the lock gets the next free number instead of being refused
+     */
+    Numbers(
+            String where,
+            Lock.@Nullable Entry locked,
+            NumberSource otherwise,
+            Collection<? extends AnnotatedElement> members,
+            boolean extending) {
+        this.where = where;
+        this.extending = extending;
+        this.locked = locked;
+        long annotated =
+                members.stream().filter(m -> m.isAnnotationPresent(Field.class)).count();
+        if (annotated > 0) {
+            source = NumberSource.ANNOTATION;
+        } else {
+            source = locked != null ? NumberSource.LOCK : otherwise;
+        }
+        if (locked != null) {
+            next = locked.lines().values().stream()
+                            .mapToInt(Lock.Line::number)
+                            .max()
+                            .orElse(0)
+                    + 1;
+            locked.lines().values().stream()
+                    .filter(Lock.Line::removed)
+                    .forEach(line -> taken.put(line.number(), line.name() + REMOVED));
+        }
+    }
+
+    NumberSource source() {
+        return source;
+    }
+
+    /**
+     * Reserves a number that no member may have.
+     *
+     * @param by what the number is reserved for, named in errors
+     */
+    void reserve(int number, String by) {
+        taken.put(number, by);
+    }
+
+    int of(AnnotatedElement member, String name, int position) {
+        int number = switch (source) {
+            case ANNOTATION -> annotated(member, name);
+            case LOCK -> locked(name);
+            case ORDER, FIXED -> position;
+        };
+        String other = taken.putIfAbsent(number, name);
+        if (other != null && !isGivenAgain(number, name)) {
+            throw new SchemaException(where + "." + name + ": number " + number + " is taken by " + other);
+        }
+        return number;
+    }
+
+    /**
+     * Says whether the lock marks the member as removed, and {@code @Field} gives it the same number again; if so, the
+     * number is taken by the member from now on. If the type comes from a library in an older version than the one for
+     * which the lock was written, the old member and this one are the same. If not, the lock's own check reports it.
+     */
+    private boolean isGivenAgain(int number, String name) {
+        Lock.Line line = source != NumberSource.ANNOTATION || locked == null
+                ? null
+                : locked.lines().get(name);
+        return line != null
+                && line.removed()
+                && line.number() == number
+                && taken.replace(number, line.name() + REMOVED, name);
+    }
+
+    private int annotated(AnnotatedElement member, String name) {
+        Field field = member.getAnnotation(Field.class);
+        if (field == null) {
+            throw new SchemaException(
+                    where + "." + name + ": no @Field, while others of " + where + " have one (expected: all or none)");
+        }
+        return field.value();
+    }
+
+    private int locked(String name) {
+        Lock.Line line = locked == null ? null : locked.lines().get(name);
+        if (line == null && extending) {
+            if (next >= 19_000 && next <= 19_999) {
+                next = 20_000;
+            }
+            return next++;
+        }
+        if (line == null) {
+            throw new SchemaException(
+                    where + "." + name + ": not in " + Lock.RESOURCE + ", which has " + where + ": run `rpcx lock`");
+        }
+        if (line.removed()) {
+            throw new SchemaException(where + "." + name + ": was removed, and number " + line.number()
+                    + " is reserved in " + Lock.RESOURCE + ": give the new component another name, or where it is the"
+                    + " old one, take \"removed\" from its line by hand");
+        }
+        return line.number();
+    }
+
+    /** Refuses a member with this number if the lock has a member of this name at another number. */
+    void refuseOtherNumber(String name, int number) {
+        Lock.Line line = locked == null ? null : locked.lines().get(name);
+        if (line != null && line.number() != number) {
+            throw new SchemaException(where + "." + name + ": has number " + number + ", and number " + line.number()
+                    + " in " + Lock.RESOURCE + " (expected: the number that it had)");
+        }
+    }
+
+    /**
+     * Returns the removed members, whose numbers are never given again. A member that has its old number again is not
+     * among them.
+     */
+    List<MessageType.Reserved> reserved() {
+        List<MessageType.Reserved> reserved = new ArrayList<>();
+        if (locked != null) {
+            locked.lines().values().stream()
+                    .filter(line -> line.removed() && !line.name().equals(taken.get(line.number())))
+                    .forEach(line -> reserved.add(new MessageType.Reserved(line.number(), line.name())));
+        }
+        return reserved;
+    }
+}

@@ -1,0 +1,389 @@
+package dev.rpcx.internal.schema;
+
+import com.google.protobuf.DescriptorProtos.DescriptorProto;
+import com.google.protobuf.DescriptorProtos.EnumDescriptorProto;
+import com.google.protobuf.DescriptorProtos.EnumValueDescriptorProto;
+import com.google.protobuf.DescriptorProtos.FieldDescriptorProto;
+import com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Label;
+import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
+import com.google.protobuf.DescriptorProtos.MessageOptions;
+import com.google.protobuf.DescriptorProtos.MethodDescriptorProto;
+import com.google.protobuf.DescriptorProtos.OneofDescriptorProto;
+import com.google.protobuf.DescriptorProtos.ServiceDescriptorProto;
+import dev.rpcx.internal.schema.FieldType.Holder;
+import dev.rpcx.schema.SchemaException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Services and their messages as one {@code .proto} file, for callers in other languages: as a descriptor, and as text
+ * that is made from this descriptor. Where a decimal, a local date or a local date-time occurs, the file needs
+ * {@code rpcx/types.proto}, which the jar carries. Not thread-safe.
+ */
+public final class ProtoFile {
+    /** Path under which other files import the types that Java has and Protobuf has not. */
+    public static final String TYPES = "rpcx/types.proto";
+
+    private static final String EMPTY = "google.protobuf.Empty";
+
+    private final String protoPackage;
+    private final FileDescriptorProto.Builder file;
+    private final Map<Shape, String> names = new LinkedHashMap<>();
+    private final Set<String> taken = new HashSet<>();
+
+    /**
+     * One published method.
+     *
+     * @param streamsIn whether the client sends many requests
+     * @param streamsOut whether the server sends many replies
+     */
+    public record Rpc(String name, MessageType request, MessageType reply, boolean streamsIn, boolean streamsOut) {}
+
+    /**
+     * Creates a file without services and messages.
+     *
+     * @param protoPackage package of the file, such as {@code com.acme.greeter}; empty for none
+     * @throws SchemaException if it is not made of names with dots between, where each name has ASCII letters, digits
+     *     and underscores and begins with a letter
+     */
+    public ProtoFile(String protoPackage) {
+        if (!protoPackage.matches("([A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)*)?")) {
+            throw new SchemaException(
+                    "package " + protoPackage + " (expected: names of ASCII letters, digits and _, with dots between)");
+        }
+        this.protoPackage = protoPackage;
+        String path = protoPackage.isEmpty() ? "export" : protoPackage.replace('.', '/');
+        file = FileDescriptorProto.newBuilder().setName(path + ".proto").setSyntax("proto3");
+        file.getOptionsBuilder().setJavaMultipleFiles(true);
+        if (!protoPackage.isEmpty()) {
+            file.setPackage(protoPackage);
+        }
+    }
+
+    /**
+     * Adds a service with all messages that its methods need. Protobuf has a single name space, so the names of methods
+     * begin with a capital letter.
+     *
+     * @throws SchemaException if two methods, or two fields of a message, have the same name in a {@code .proto}
+     */
+    public ProtoFile service(String name, List<Rpc> rpcs) {
+        String serviceName = unique(identifier(name), "Service");
+        ServiceDescriptorProto.Builder service =
+                ServiceDescriptorProto.newBuilder().setName(serviceName);
+        // the user's own types are added first, since the names of generated messages give way to theirs
+        for (Rpc rpc : rpcs) {
+            for (MessageType message : List.of(rpc.request(), rpc.reply())) {
+                if (isOfUser(message)) {
+                    message(message, message.protoName());
+                }
+                message.fields().forEach(field -> typeOf(field.shape()));
+            }
+        }
+        Map<String, String> methods = new HashMap<>();
+        for (Rpc rpc : rpcs) {
+            String capital = identifier(rpc.name());
+            String other = methods.put(capital, rpc.name());
+            if (other != null) {
+                throw new SchemaException(name + ": the methods " + other + " and " + rpc.name()
+                        + " have the same name in a .proto: rename one");
+            }
+            service.addMethod(MethodDescriptorProto.newBuilder()
+                    .setName(capital)
+                    .setInputType(reference(rpc.request(), serviceName, capital + "Request"))
+                    .setOutputType(reference(rpc.reply(), serviceName, capital + "Reply"))
+                    .setClientStreaming(rpc.streamsIn())
+                    .setServerStreaming(rpc.streamsOut()));
+        }
+        file.addService(service);
+        return this;
+    }
+
+    /** Adds one message with all that it needs, and returns its name. */
+    public String message(MessageType type) {
+        return message(type, type.protoName());
+    }
+
+    private static boolean isOfUser(MessageType type) {
+        return type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS;
+    }
+
+    private String reference(MessageType type, String serviceName, String name) {
+        if (isOfUser(type)) {
+            return qualified(message(type, type.protoName()));
+        }
+        if (type.fields().isEmpty()) {
+            importFile("google/protobuf/empty.proto");
+            return '.' + EMPTY;
+        }
+        return qualified(message(type, taken.contains(name) ? serviceName + name : name));
+    }
+
+    private String qualified(String name) {
+        return protoPackage.isEmpty() ? '.' + name : '.' + protoPackage + '.' + name;
+    }
+
+    private void importFile(String path) {
+        if (!file.getDependencyList().contains(path)) {
+            file.addDependency(path);
+        }
+    }
+
+    /**
+     * Returns the name that is wanted, or another one if it is taken, and takes it: the messages, enums, enum values
+     * and services of a package all have different names.
+     */
+    private String unique(String wanted, String suffix) {
+        String name = ascii(wanted);
+        String free = name;
+        for (int i = 1; !taken.add(free); i++) {
+            free = name + suffix + (i == 1 ? "" : i);
+        }
+        return free;
+    }
+
+    /** Returns the name in letters, digits and underscores, which are what Protobuf allows; it begins with a letter. */
+    private static String ascii(String name) {
+        String ascii = name.replaceAll("[^A-Za-z0-9_]", "_");
+        return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
+    }
+
+    private static String identifier(String name) {
+        StringBuilder text = new StringBuilder();
+        boolean up = true;
+        for (int i = 0; i < name.length(); i++) {
+            char c = name.charAt(i);
+            if (c < 128 && (Character.isLetter(c) || Character.isDigit(c) && text.length() > 0)) {
+                text.append(up ? Character.toUpperCase(c) : c);
+                up = false;
+            } else {
+                up = true;
+            }
+        }
+        return text.length() == 0 ? "X" : text.toString();
+    }
+
+    private String message(MessageType type, String wanted) {
+        String known = names.get(type);
+        if (known != null) {
+            return known;
+        }
+        String name = unique(wanted, "Message");
+        names.put(type, name);
+        // the message is added before its parts are described, since they may contain it
+        int index = file.getMessageTypeCount();
+        file.addMessageType(DescriptorProto.newBuilder().setName(name));
+        file.setMessageType(index, describe(type, name));
+        return name;
+    }
+
+    private DescriptorProto describe(MessageType type, String name) {
+        DescriptorProto.Builder message = DescriptorProto.newBuilder().setName(name);
+        boolean oneof = type.kind() == MessageType.Kind.ONEOF;
+        if (oneof && !type.fields().isEmpty()) {
+            message.addOneofDecl(OneofDescriptorProto.newBuilder().setName("kind"));
+        }
+        List<FieldType> fields = new ArrayList<>(type.fields());
+        fields.sort(Comparator.comparingInt(FieldType::number));
+        Map<String, String> used = new HashMap<>();
+        for (FieldType field : fields) {
+            String fieldName = snake(field.name());
+            String other = used.put(fieldName.replace("_", ""), field.name());
+            if (other != null) {
+                throw new SchemaException(type.javaClass().getName() + ": " + other + " and " + field.name()
+                        + " have the same name in a .proto: rename one");
+            }
+            FieldDescriptorProto.Builder descriptor = FieldDescriptorProto.newBuilder()
+                    .setName(oneof && fieldName.equals("kind") ? "kind_" : fieldName)
+                    .setNumber(field.number())
+                    .setLabel(Label.LABEL_OPTIONAL);
+            if (field.holder() == Holder.MAP) {
+                mapEntry(message, descriptor, field, name);
+            } else {
+                setType(descriptor, field.shape());
+            }
+            switch (field.holder()) {
+                case LIST, SET, MAP -> descriptor.setLabel(Label.LABEL_REPEATED);
+                case NULLABLE, OPTIONAL -> {
+                    // a message can always be absent
+                    if (!(field.shape() instanceof MessageType) && !(field.shape() instanceof WellKnown)) {
+                        descriptor.setProto3Optional(true);
+                    }
+                }
+                case PLAIN -> {
+                    if (oneof) {
+                        descriptor.setOneofIndex(0);
+                    }
+                }
+            }
+            message.addField(descriptor);
+        }
+        // in a descriptor, an `optional` field has a oneof of its own, which stands behind all other oneofs
+        for (FieldDescriptorProto.Builder field : message.getFieldBuilderList()) {
+            if (field.getProto3Optional()) {
+                field.setOneofIndex(message.getOneofDeclCount());
+                message.addOneofDecl(OneofDescriptorProto.newBuilder().setName('_' + field.getName()));
+            }
+        }
+        Set<String> live = new HashSet<>();
+        message.getFieldList().forEach(field -> live.add(field.getName()));
+        for (MessageType.Reserved reserved : type.reserved()) {
+            // a lock has the number 0 for the unknown case of a sealed type; Protobuf has no field 0
+            if (reserved.number() > 0) {
+                message.addReservedRange(DescriptorProto.ReservedRange.newBuilder()
+                        .setStart(reserved.number())
+                        .setEnd(reserved.number() + 1));
+                String reservedName = snake(reserved.name());
+                if (live.add(reservedName)) {
+                    message.addReservedName(reservedName);
+                }
+            }
+        }
+        return message.build();
+    }
+
+    /**
+     * Describes a map as a repeated message of key and value. Where Protobuf's {@code map<>} does not take the type of
+     * the key, the text of the file has this message instead of {@code map<>}.
+     */
+    private void mapEntry(
+            DescriptorProto.Builder message, FieldDescriptorProto.Builder field, FieldType type, String messageName) {
+        Shape key = java.util.Objects.requireNonNull(type.key());
+        boolean real = key instanceof Scalar scalar
+                && switch (scalar) {
+                    case BOOL, BYTE, SHORT, CHAR, INT, LONG, STRING -> true;
+                    default -> false;
+                };
+        // protoc gives the message of an entry this name itself, and insists on it
+        String name = identifier(snake(type.name())) + "Entry";
+        DescriptorProto.Builder entry = DescriptorProto.newBuilder().setName(name);
+        FieldDescriptorProto.Builder keyField =
+                FieldDescriptorProto.newBuilder().setName("key").setNumber(1).setLabel(Label.LABEL_OPTIONAL);
+        FieldDescriptorProto.Builder valueField =
+                FieldDescriptorProto.newBuilder().setName("value").setNumber(2).setLabel(Label.LABEL_OPTIONAL);
+        setType(keyField, key);
+        setType(valueField, type.shape());
+        entry.addField(keyField).addField(valueField);
+        if (real) {
+            entry.setOptions(MessageOptions.newBuilder().setMapEntry(true));
+        } else {
+            // key and value are always written, as in a map
+            optionalScalar(entry);
+        }
+        message.addNestedType(entry);
+        field.setType(FieldDescriptorProto.Type.TYPE_MESSAGE).setTypeName(qualified(messageName) + '.' + name);
+    }
+
+    private static void optionalScalar(DescriptorProto.Builder entry) {
+        for (FieldDescriptorProto.Builder field : entry.getFieldBuilderList()) {
+            if (field.getType() != FieldDescriptorProto.Type.TYPE_MESSAGE) {
+                field.setProto3Optional(true).setOneofIndex(entry.getOneofDeclCount());
+                entry.addOneofDecl(OneofDescriptorProto.newBuilder().setName('_' + field.getName()));
+            }
+        }
+    }
+
+    private void setType(FieldDescriptorProto.Builder field, Shape shape) {
+        String name = typeOf(shape);
+        if (name != null) {
+            field.setTypeName(name)
+                    .setType(
+                            shape instanceof EnumType
+                                    ? FieldDescriptorProto.Type.TYPE_ENUM
+                                    : FieldDescriptorProto.Type.TYPE_MESSAGE);
+        } else {
+            field.setType(FieldDescriptorProto.Type.valueOf(
+                    "TYPE_" + shape.protoName().toUpperCase(Locale.ROOT)));
+        }
+    }
+
+    /** Returns the qualified name of a message or enum; null for a scalar. */
+    private @Nullable String typeOf(Shape shape) {
+        if (shape instanceof MessageType message) {
+            return qualified(message(message, message.protoName()));
+        }
+        if (shape instanceof EnumType type) {
+            return qualified(enumType(type));
+        }
+        if (shape instanceof WellKnown wellKnown) {
+            importFile(
+                    switch (wellKnown) {
+                        case INSTANT -> "google/protobuf/timestamp.proto";
+                        case DURATION -> "google/protobuf/duration.proto";
+                        case DECIMAL, LOCAL_DATE, LOCAL_DATE_TIME -> TYPES;
+                    });
+            return '.' + shape.protoName();
+        }
+        return null;
+    }
+
+    private String enumType(EnumType type) {
+        String known = names.get(type);
+        if (known != null) {
+            return known;
+        }
+        String name = unique(type.protoName(), "Enum");
+        names.put(type, name);
+        String prefix = snake(name).toUpperCase(Locale.ROOT) + '_';
+        Map<Integer, String> values = new java.util.TreeMap<>();
+        Enum<?>[] constants = type.constants();
+        for (int i = 0; i < constants.length; i++) {
+            String value = prefix + constants[i].name().toUpperCase(Locale.ROOT);
+            values.put(type.numbers().get(i), unique(value, "_"));
+        }
+        if (!values.containsKey(0)) {
+            values.put(0, unique(prefix + "UNSPECIFIED", "_"));
+        }
+        EnumDescriptorProto.Builder descriptor =
+                EnumDescriptorProto.newBuilder().setName(name);
+        values.forEach((number, value) -> descriptor.addValue(
+                EnumValueDescriptorProto.newBuilder().setName(value).setNumber(number)));
+        for (MessageType.Reserved reserved : type.reserved()) {
+            if (values.containsKey(reserved.number())) {
+                continue;
+            }
+            descriptor.addReservedRange(EnumDescriptorProto.EnumReservedRange.newBuilder()
+                    .setStart(reserved.number())
+                    .setEnd(reserved.number()));
+        }
+        file.addEnumType(descriptor);
+        return name;
+    }
+
+    /** Returns the name in snake case, such as {@code text_field} for {@code textField}. */
+    static String snake(String name) {
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < name.length(); i++) {
+            char c = name.charAt(i);
+            if (c >= 128 || !Character.isLetterOrDigit(c)) {
+                c = '_';
+            }
+            boolean starts = Character.isUpperCase(c)
+                    && i > 0
+                    && (!Character.isUpperCase(name.charAt(i - 1))
+                            || i + 1 < name.length() && Character.isLowerCase(name.charAt(i + 1)));
+            if (starts && text.charAt(text.length() - 1) != '_') {
+                text.append('_');
+            }
+            text.append(Character.toLowerCase(c));
+        }
+        return text.charAt(0) == '_' || Character.isDigit(text.charAt(0)) ? "f" + text : text.toString();
+    }
+
+    /** Returns the descriptor of the file, which the tools of protobuf-java read. */
+    public FileDescriptorProto descriptor() {
+        return file.build();
+    }
+
+    /** Returns the text of the file, which protoc reads. */
+    public String text() {
+        return new ProtoText(descriptor()).toString();
+    }
+}

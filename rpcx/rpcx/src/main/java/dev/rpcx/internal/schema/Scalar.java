@@ -1,0 +1,40 @@
+package dev.rpcx.internal.schema;
+
+/** Java types of which each value is a single Protobuf scalar. */
+public enum Scalar implements Shape {
+    BOOL("bool", 0),
+    BYTE("int32", 0),
+    SHORT("int32", 0),
+    /** A UTF-16 code unit, sent as its number. */
+    CHAR("uint32", 0),
+    INT("int32", 0),
+    LONG("int64", 0),
+    FLOAT("float", 5),
+    DOUBLE("double", 1),
+    STRING("string", 2),
+    BYTES("bytes", 2),
+    /**
+     * Two's complement with the most significant byte first, in as few bytes as hold the value, and in at least one.
+     */
+    BIG_INTEGER("bytes", 2),
+    /** Sixteen bytes with the most significant byte first. */
+    UUID("bytes", 2);
+
+    private final String protoName;
+    private final int wireType;
+
+    Scalar(String protoName, int wireType) {
+        this.protoName = protoName;
+        this.wireType = wireType;
+    }
+
+    @Override
+    public String protoName() {
+        return protoName;
+    }
+
+    @Override
+    public int wireType() {
+        return wireType;
+    }
+}

@@ -1,0 +1,762 @@
+package dev.rpcx.internal.schema;
+
+import dev.rpcx.internal.schema.FieldType.Holder;
+import dev.rpcx.schema.Field;
+import dev.rpcx.schema.SchemaException;
+import dev.rpcx.schema.Unknown;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.AnnotatedParameterizedType;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Member;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Parameter;
+import java.lang.reflect.ParameterizedType;
+import java.lang.reflect.RecordComponent;
+import java.lang.reflect.Type;
+import java.lang.reflect.TypeVariable;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Maps Java types to Protobuf messages. Each type is looked at once. A type that cannot be mapped is refused with a
+ * {@link SchemaException} that names the component. Thread-safe.
+ *
+ * <p>Rules. The parameters of a method are the fields 1 to n of one message, except that a single parameter that is
+ * itself a message (a record, a class, a sealed type) and cannot be null is that message. A result that is itself a
+ * message and cannot be null is that message too; any other result is field 1. A value with a Protobuf default (a
+ * number, a boolean, a string, bytes, an enum with a constant of number 0, such as one that stands for the unknown) is
+ * not sent when it is that default, and must not be null, unless it is boxed, {@code Optional} or annotated
+ * {@code Nullable}. A value without a Protobuf default (a message, a date, a decimal, a big integer, a UUID, an enum
+ * without a constant of number 0) is null when it is absent. A parameter that is a {@code Flow.Publisher} is a stream,
+ * and not a field.
+ *
+ * <p>The numbers come from {@link Field}, or from the {@link Lock}, or else from the order of declaration.
+ *
+ * <p>This class is longer than 400 lines because each kind of type, which may contain any other kind, is looked at
+ * here, so that all kinds meet in one table of shapes.
+ */
+public final class Schema {
+    private static final Map<Class<?>, Shape> SIMPLE = Map.ofEntries(
+            Map.entry(boolean.class, Scalar.BOOL),
+            Map.entry(byte.class, Scalar.BYTE),
+            Map.entry(short.class, Scalar.SHORT),
+            Map.entry(char.class, Scalar.CHAR),
+            Map.entry(int.class, Scalar.INT),
+            Map.entry(long.class, Scalar.LONG),
+            Map.entry(float.class, Scalar.FLOAT),
+            Map.entry(double.class, Scalar.DOUBLE),
+            Map.entry(String.class, Scalar.STRING),
+            Map.entry(byte[].class, Scalar.BYTES),
+            Map.entry(BigInteger.class, Scalar.BIG_INTEGER),
+            Map.entry(UUID.class, Scalar.UUID),
+            Map.entry(BigDecimal.class, WellKnown.DECIMAL),
+            Map.entry(Instant.class, WellKnown.INSTANT),
+            Map.entry(Duration.class, WellKnown.DURATION),
+            Map.entry(LocalDate.class, WellKnown.LOCAL_DATE),
+            Map.entry(LocalDateTime.class, WellKnown.LOCAL_DATE_TIME));
+
+    private static final Map<Class<?>, Scalar> BOXES = Map.of(
+            Boolean.class, Scalar.BOOL,
+            Byte.class, Scalar.BYTE,
+            Short.class, Scalar.SHORT,
+            Character.class, Scalar.CHAR,
+            Integer.class, Scalar.INT,
+            Long.class, Scalar.LONG,
+            Float.class, Scalar.FLOAT,
+            Double.class, Scalar.DOUBLE);
+
+    static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
+
+    /**
+     * Names of the types of results that are completed later. The last of them belongs to a layer above this package.
+     */
+    private static final Set<String> STAGES =
+            Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
+
+    private final Lock lock;
+    private final boolean extending;
+    private final Map<Use, Shape> shapes = new HashMap<>();
+    private final Map<String, Use> names = new HashMap<>();
+
+    /**
+     * Keys of {@link #shapes} that were added since the outermost type was begun. They are valid only if all of them
+     * become whole.
+     */
+    private final List<Use> unfinished = new ArrayList<>();
+
+    /**
+     * Creates a schema with the numbers of this lock. A component that the lock should have, and does not have, is
+     * refused.
+     */
+    public Schema(Lock lock) {
+        this(lock, false);
+    }
+
+    private Schema(Lock lock, boolean extending) {
+        this.lock = lock;
+        this.extending = extending;
+    }
+
+    /**
+     * Returns a schema that gives the next free number to what is not in the lock, where {@link #Schema(Lock)} would
+     * refuse it. It serves to write the next lock.
+     */
+    public static Schema extending(Lock lock) {
+        return new Schema(lock, true);
+    }
+
+    /** Returns the lock that gives the numbers of types without annotations. */
+    Lock lock() {
+        return lock;
+    }
+
+    /**
+     * Returns all messages and enums that have been met so far, including messages that were made up for containers.
+     */
+    public synchronized List<Shape> shapes() {
+        return List.copyOf(shapes.values());
+    }
+
+    /**
+     * Returns the message that a call of this method sends.
+     *
+     * @throws SchemaException if a parameter cannot be mapped, or has a number that is not allowed or is taken, or has
+     *     none while others have one
+     */
+    public synchronized MessageType parameters(Method method) {
+        Parameter[] parameters = method.getParameters();
+        String where = where(method);
+        for (Parameter parameter : parameters) {
+            Field field = parameter.getAnnotation(Field.class);
+            if (field != null && !isStream(parameter)) {
+                FieldType.checkNumber(parameter.getName(), field.value());
+            }
+        }
+        if (parameters.length == 1
+                && !isStream(parameters[0])
+                && !nullable(parameters[0], parameters[0].getAnnotatedType())) {
+            Use use = Use.of(parameters[0].getParameterizedType(), Map.of(), where);
+            if (isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
+                return message;
+            }
+        }
+        List<FieldType> fields = new ArrayList<>();
+        List<Integer> positions = new ArrayList<>();
+        Numbers numbers = new Numbers(where, null, NumberSource.FIXED, List.of(parameters), extending);
+        for (int i = 0; i < parameters.length; i++) {
+            Parameter parameter = parameters[i];
+            if (isStream(parameter)) {
+                continue;
+            }
+            positions.add(i);
+            String name = parameter.getName();
+            Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
+            int number = numbers.of(parameter, name, i + 1);
+            fields.add(field(
+                    name, number, use, nullable(parameter, parameter.getAnnotatedType()), where + "(" + name + ")"));
+        }
+        return new MessageType(
+                        capital(method.getName()) + "Request", MessageType.Kind.PARAMETERS, Object[].class, where)
+                .fields(fields, numbers.source())
+                .parameters(parameters.length, positions);
+    }
+
+    /**
+     * Says whether the parameter is a stream. A type variable whose bound is a stream is not one, since nothing says
+     * what its items are.
+     */
+    private static boolean isStream(Parameter parameter) {
+        return parameter.getType() == Flow.Publisher.class
+                && !(parameter.getParameterizedType() instanceof TypeVariable<?>);
+    }
+
+    /**
+     * Returns the message that a call of this method brings back: the message of the value with which a
+     * {@link CompletionStage} completes, or of each item of a stream.
+     *
+     * @throws SchemaException if the type cannot be mapped; if it is a future that is not a stage, since no one would
+     *     be told of its end; or if it is a stage of a class of its own, which no client can make
+     */
+    public synchronized MessageType result(Method method) {
+        String where = "result of " + where(method);
+        Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
+        boolean isStage = CompletionStage.class.isAssignableFrom(use.raw());
+        if (Future.class.isAssignableFrom(use.raw()) && !isStage) {
+            throw new SchemaException(where + ": " + use + " is a future that nobody is told the end of (expected:"
+                    + " CompletionStage, CompletableFuture or RPCXFuture)");
+        }
+        if (isStage && !STAGES.contains(use.raw().getName())) {
+            throw new SchemaException(
+                    where + ": " + use + " (expected: CompletionStage, CompletableFuture or RPCXFuture)");
+        }
+        boolean nullable = nullable(method, method.getAnnotatedReturnType());
+        boolean isStream = use.raw() == Flow.Publisher.class;
+        if (isStream || isStage) {
+            nullable |= method.getAnnotatedReturnType() instanceof AnnotatedParameterizedType of
+                    && nullable(of.getAnnotatedActualTypeArguments()[0]);
+            use = nullable ? use.args().get(0) : unboxed(use.args().get(0));
+        }
+        if (isStream) {
+            refuseVoid(use, where);
+        }
+        return message(use, nullable, capital(method.getName()) + "Reply", where);
+    }
+
+    /** Returns the message that carries one value of this type. */
+    public synchronized MessageType value(Type type) {
+        return value(type, type.getTypeName());
+    }
+
+    /**
+     * Returns the message that carries one value of a method: a parameter by itself, or an item of the stream that the
+     * method takes.
+     *
+     * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
+     */
+    public synchronized MessageType value(Type type, Method of) {
+        return value(type, where(of));
+    }
+
+    /**
+     * Returns the message that carries a parameter by itself, which can be null if the parameter's declaration says so.
+     * A message among other parameters is itself even if it can be null: on the native wire its bytes are the same in
+     * both cases, so no lock would report the change.
+     *
+     * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
+     */
+    public synchronized MessageType value(Parameter parameter) {
+        String where = where((Method) parameter.getDeclaringExecutable());
+        Use use = Use.of(parameter.getParameterizedType(), Map.of(), where);
+        refuseVoid(use, where);
+        boolean isAlone = parameter.getDeclaringExecutable().getParameterCount() == 1;
+        boolean nullable = (isAlone || !isMessage(use.raw())) && nullable(parameter, parameter.getAnnotatedType());
+        return message(use, nullable, use.simpleName() + "Value", where);
+    }
+
+    private MessageType value(Type type, String where) {
+        Use use = unboxed(Use.of(type, Map.of(), where));
+        refuseVoid(use, where);
+        return message(use, false, use.simpleName() + "Value", where);
+    }
+
+    /**
+     * Refuses {@code void} and {@code Void} where a value is needed. An item of a stream is never null, and these types
+     * have no other value.
+     */
+    private static void refuseVoid(Use use, String where) {
+        if (use.raw() == void.class || use.raw() == Void.class) {
+            throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: it has no value but null");
+        }
+    }
+
+    private static String where(Method method) {
+        return method.getDeclaringClass().getName() + "." + method.getName();
+    }
+
+    /**
+     * Returns the primitive type of a box, and any other type as it is, for uses in which Java allows no primitive
+     * type: a {@code CompletableFuture<Integer>} is the other side's {@code int}.
+     */
+    private static Use unboxed(Use use) {
+        Class<?> raw = MethodType.methodType(use.raw()).unwrap().returnType();
+        return raw == use.raw() || raw == void.class ? use : Use.of(raw, Map.of(), raw.getName());
+    }
+
+    private MessageType message(Use use, boolean nullable, String wrapperName, String where) {
+        if (use.raw() == void.class || use.raw() == Void.class) {
+            return new MessageType(wrapperName, MessageType.Kind.WRAPPER, Void.class, where);
+        }
+        if (!nullable && isMessage(use.raw()) && shape(use, where) instanceof MessageType message) {
+            return message;
+        }
+        return new MessageType(wrapperName, MessageType.Kind.WRAPPER, use.raw(), where)
+                .fields(List.of(field("value", 1, use, nullable, where)), NumberSource.FIXED);
+    }
+
+    private static boolean isMessage(Class<?> raw) {
+        return !SIMPLE.containsKey(raw)
+                && !BOXES.containsKey(raw)
+                && !raw.isEnum()
+                && raw != Optional.class
+                && !isContainer(raw);
+    }
+
+    private static boolean isContainer(Class<?> raw) {
+        return raw == List.class || raw == Collection.class || raw == Set.class || raw == Map.class;
+    }
+
+    private FieldType field(String name, int number, Use use, boolean nullable, String where) {
+        Class<?> raw = use.raw();
+        Scalar box = BOXES.get(raw);
+        if (box != null) {
+            return new FieldType(name, number, Holder.NULLABLE, box, null, raw);
+        }
+        if (raw == Optional.class) {
+            return new FieldType(name, number, Holder.OPTIONAL, element(use.only(where), where), null, raw);
+        }
+        if (isContainer(raw) && nullable) {
+            return new FieldType(name, number, Holder.PLAIN, wrapper(use, where), null, raw);
+        }
+        if (raw == List.class || raw == Collection.class) {
+            return new FieldType(name, number, Holder.LIST, element(use.only(where), where), null, raw);
+        }
+        if (raw == Set.class) {
+            return new FieldType(
+                    name, number, Holder.SET, refuseArrays(element(use.only(where), where), where), null, raw);
+        }
+        if (raw == Map.class) {
+            if (use.args().size() != 2) {
+                throw new SchemaException(where + ": a Map without its types (expected: Map<K, V>)");
+            }
+            Shape key = refuseArrays(element(use.args().get(0), where + ", key"), where + ", key");
+            return new FieldType(name, number, Holder.MAP, element(use.args().get(1), where + ", value"), key, raw);
+        }
+        Shape shape = shape(use, where);
+        Holder holder = nullable && !hasNull(shape) && !raw.isPrimitive() ? Holder.NULLABLE : Holder.PLAIN;
+        return new FieldType(name, number, holder, shape, null, raw);
+    }
+
+    /**
+     * Says whether an absent value of this shape is null even if its declaration does not say that it can be null. This
+     * is false for all enums, although an absent value is null for an enum without a constant of number 0.
+     */
+    public static boolean hasNull(Shape shape) {
+        return shape instanceof MessageType
+                || shape instanceof WellKnown
+                || shape == Scalar.UUID
+                || shape == Scalar.BIG_INTEGER;
+    }
+
+    private Shape element(Use use, String where) {
+        Scalar box = BOXES.get(use.raw());
+        if (box != null) {
+            return box;
+        }
+        if (use.raw() == Optional.class) {
+            throw new SchemaException(where + ": an Optional inside another container cannot be mapped");
+        }
+        return isContainer(use.raw()) ? wrapper(use, where) : shape(use, where);
+    }
+
+    /**
+     * Refuses arrays as elements of a set and as keys of a map. An array is equal only to itself, so a set of arrays
+     * would have doubles, and a map would find none of its keys.
+     */
+    private static Shape refuseArrays(Shape element, String where) {
+        if (element == Scalar.BYTES) {
+            throw new SchemaException(where + ": a byte[] is equal to no other (expected: a String, or a record with an"
+                    + " equals of its own, as what a Set holds or a Map is looked up by)");
+        }
+        return element;
+    }
+
+    /** Returns a message with a container as field 1, where Protobuf has room for one value only. */
+    private MessageType wrapper(Use use, String where) {
+        Shape known = shapes.get(use);
+        if (known instanceof MessageType message) {
+            return message;
+        }
+        MessageType message = new MessageType(name(use), MessageType.Kind.WRAPPER, use.raw(), use.key());
+        return addWhole(
+                use, message, () -> message.fields(List.of(field("items", 1, use, false, where)), NumberSource.FIXED));
+    }
+
+    /**
+     * Adds a message before its fields, so that a type may contain itself. If the fields of a message cannot be mapped,
+     * every message that was added after it is removed with it, since each of them may contain it. A message that was
+     * added before cannot contain it without being unfinished itself.
+     */
+    private MessageType addWhole(Use use, MessageType message, Runnable fields) {
+        int first = unfinished.size();
+        unfinished.add(use);
+        shapes.put(use, message);
+        boolean isWhole = false;
+        try {
+            fields.run();
+            isWhole = true;
+        } finally {
+            List<Use> since = unfinished.subList(first, unfinished.size());
+            if (!isWhole) {
+                since.forEach(shapes::remove);
+            }
+            if (!isWhole || first == 0) {
+                since.clear();
+            }
+        }
+        return message;
+    }
+
+    private Shape shape(Use use, String where) {
+        Class<?> raw = use.raw();
+        Shape simple = SIMPLE.get(raw);
+        if (simple != null) {
+            return simple;
+        }
+        Shape known = shapes.get(use);
+        if (known != null) {
+            return known;
+        }
+        if (raw.isEnum()) {
+            Shape type = enumType(use);
+            shapes.put(use, type);
+            return type;
+        }
+        String hint = refusal(raw);
+        if (hint != null) {
+            throw new SchemaException(where + ": " + use + " cannot be mapped to Protobuf: " + hint);
+        }
+        MessageType.Kind kind = raw.isRecord()
+                ? MessageType.Kind.RECORD
+                : raw.isSealed() && Modifier.isAbstract(raw.getModifiers())
+                        ? MessageType.Kind.ONEOF
+                        : MessageType.Kind.BEAN;
+        MessageType message = new MessageType(name(use), kind, raw, use.key());
+        return addWhole(use, message, () -> {
+            switch (kind) {
+                case RECORD -> record(message, use);
+                case ONEOF -> oneOf(message, use);
+                default -> bean(message, use);
+            }
+        });
+    }
+
+    private static @Nullable String refusal(Class<?> raw) {
+        if (raw.isArray()) {
+            return ARRAY;
+        }
+        if (Collection.class.isAssignableFrom(raw) || Map.class.isAssignableFrom(raw)) {
+            return "declare it as List, Set or Map";
+        }
+        String name = raw.getName();
+        if (name.startsWith("java.") || name.startsWith("javax.") || raw.isPrimitive()) {
+            return raw == Object.class
+                    ? "it may be anything (expected: a record or another type with known components)"
+                    : "expected a record, a class with accessors, an enum, a sealed interface, or one of the simple types";
+        }
+        if (!raw.isSealed() && Modifier.isAbstract(raw.getModifiers())) {
+            return "it is abstract and not sealed, so its implementations are not known";
+        }
+        return null;
+    }
+
+    private void record(MessageType message, Use use) {
+        Class<?> raw = use.raw();
+        RecordComponent[] components = raw.getRecordComponents();
+        Numbers numbers =
+                new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, List.of(components), extending);
+        List<FieldType> fields = new ArrayList<>();
+        List<Method> getters = new ArrayList<>();
+        Class<?>[] types = new Class<?>[components.length];
+        for (int i = 0; i < components.length; i++) {
+            RecordComponent component = components[i];
+            String where = raw.getName() + "." + component.getName();
+            types[i] = component.getType();
+            refuseStrayNumber(component);
+            getters.add(component.getAccessor());
+            Use type = Use.of(component.getGenericType(), use.bindings(), where);
+            FieldType field = field(
+                    component.getName(),
+                    numbers.of(component, component.getName(), i + 1),
+                    type,
+                    // the compiler gives an annotation that is not for components, such as Spring's, to the accessor
+                    // alone
+                    nullable(
+                            component,
+                            component.getAnnotatedType(),
+                            component.getAccessor(),
+                            component.getAccessor().getAnnotatedReturnType()),
+                    where);
+            fields.add(field);
+        }
+        try {
+            message.fields(fields, numbers.source())
+                    .members(getters, List.of(), raw.getDeclaredConstructor(types))
+                    .reserved(numbers.reserved());
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException(raw + " has no canonical constructor", e);
+        }
+    }
+
+    /**
+     * Refuses a number on a record's accessor that is not the component's number. The compiler gives the component's
+     * number to its accessor, unless the accessor is written out.
+     */
+    private static void refuseStrayNumber(RecordComponent component) {
+        Method accessor = component.getAccessor();
+        Field onAccessor = accessor.getAnnotation(Field.class);
+        if (onAccessor != null && !onAccessor.equals(component.getAnnotation(Field.class))) {
+            throw strayNumber(accessor, true);
+        }
+    }
+
+    /**
+     * Refuses numbers in a class and its superclasses that nothing reads.
+     *
+     * @param read fields and getters that have the numbers of the class's components
+     */
+    private static void refuseStrayNumbers(Class<?> raw, List<AnnotatedElement> read) {
+        for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
+            for (java.lang.reflect.Field field : c.getDeclaredFields()) {
+                if (field.isAnnotationPresent(Field.class) && !read.contains(field)) {
+                    throw strayNumber(field, false);
+                }
+            }
+            for (Method method : c.getDeclaredMethods()) {
+                // the compiler gives a bridge method the annotations of the method that it leads to
+                if (method.isAnnotationPresent(Field.class) && !method.isBridge() && !read.contains(method)) {
+                    throw strayNumber(method, true);
+                }
+            }
+        }
+    }
+
+    private static SchemaException strayNumber(Member member, boolean isMethod) {
+        return new SchemaException(
+                Accessors.strayNumber(member.getDeclaringClass().getName(), member.getName(), isMethod));
+    }
+
+    private void bean(MessageType message, Use use) {
+        Class<?> raw = use.raw();
+        Constructor<?> constructor;
+        try {
+            constructor = raw.getDeclaredConstructor();
+        } catch (NoSuchMethodException e) {
+            throw new SchemaException(raw.getName()
+                    + ": a class needs a constructor without parameters, getters and setters; or make it a record");
+        }
+        Map<String, BeanProperty> properties = new LinkedHashMap<>();
+        Set<String> names = new HashSet<>();
+        Map<TypeVariable<?>, Use> bindings = new HashMap<>(use.bindings());
+        for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
+            Map<String, BeanProperty> own = BeanProperty.of(c, raw, names, properties);
+            own.putAll(properties);
+            properties = own;
+            if (c.getGenericSuperclass() instanceof ParameterizedType parent) {
+                bindings.putAll(Use.of(parent, bindings, raw.getName()).bindings());
+            }
+        }
+        if (properties.isEmpty()) {
+            throw new SchemaException(raw.getName() + ": a class without any property that has a getter and a setter");
+        }
+        List<BeanProperty> list = List.copyOf(properties.values());
+        refuseShared(raw, list);
+        List<AnnotatedElement> elements = new ArrayList<>();
+        list.forEach(p -> elements.add(p.annotated()));
+        refuseStrayNumbers(raw, elements);
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
+        List<FieldType> fields = new ArrayList<>();
+        List<Method> getters = new ArrayList<>();
+        List<Method> setters = new ArrayList<>();
+        for (int i = 0; i < list.size(); i++) {
+            BeanProperty property = list.get(i);
+            String where = raw.getName() + "." + property.name();
+            Use type = Use.of(property.getter().getGenericReturnType(), bindings, where);
+            boolean nullable = nullable(
+                    property.annotated(),
+                    property.field(),
+                    property.field().getAnnotatedType(),
+                    property.getter(),
+                    property.getter().getAnnotatedReturnType());
+            fields.add(field(
+                    property.name(), numbers.of(property.annotated(), property.name(), i + 1), type, nullable, where));
+            getters.add(property.getter());
+            setters.add(property.setter());
+        }
+        message.fields(fields, numbers.source())
+                .members(getters, setters, constructor)
+                .reserved(numbers.reserved());
+    }
+
+    private static void refuseShared(Class<?> raw, List<BeanProperty> properties) {
+        Map<Method, BeanProperty> owners = new HashMap<>();
+        for (BeanProperty property : properties) {
+            for (Method accessor : List.of(property.getter(), property.setter())) {
+                BeanProperty other = owners.putIfAbsent(accessor, property);
+                if (other != null) {
+                    throw new SchemaException(raw.getName() + "." + property.name() + ": " + accessor.getName()
+                            + "() is that of " + other.name() + " (expected: one property for each accessor)");
+                }
+            }
+        }
+    }
+
+    private void oneOf(MessageType message, Use use) {
+        Class<?> raw = use.raw();
+        Set<Class<?>> cases = new LinkedHashSet<>();
+        permitted(raw, cases);
+        List<Class<?>> numbered = cases.stream()
+                .filter(each -> !each.isAnnotationPresent(Unknown.class))
+                .toList();
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, numbered, extending);
+        Map<String, Class<?>> named = new HashMap<>();
+        List<FieldType> fields = new ArrayList<>();
+        int position = 0;
+        for (Class<?> each : cases) {
+            if (each.isAnnotationPresent(Unknown.class)) {
+                Object other = message.unknownCase();
+                if (other != null) {
+                    throw twoUnknown(raw, other.getClass().getName(), each.getName());
+                }
+                if (each.isAnnotationPresent(Field.class)) {
+                    throw new SchemaException(Cases.numbered(raw.getName(), each.getName()));
+                }
+                message.unknownCase(instance(each));
+                numbers.refuseOtherNumber(Cases.field(each.getSimpleName()), 0);
+                continue;
+            }
+            position++;
+            String where = raw.getName() + ", case " + each.getName();
+            if (each.isEnum() || !isMessage(each)) {
+                throw new SchemaException(where + ": expected a record or a class with accessors");
+            }
+            if (each.getTypeParameters().length > 0) {
+                throw new SchemaException(where + ": a generic case cannot be mapped");
+            }
+            String name = Cases.field(each.getSimpleName());
+            Class<?> namesake = named.putIfAbsent(name, each);
+            if (namesake != null) {
+                throw new SchemaException(Cases.namesakes(raw.getName(), namesake.getName(), each.getName(), name));
+            }
+            Shape shape = shape(Use.of(each, Map.of(), where), where);
+            int number = numbers.of(each, name, position);
+            // a lock names the case that stands for the unknown by its class
+            numbers.refuseOtherNumber(each.getSimpleName(), number);
+            fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
+        }
+        message.fields(fields, numbers.source()).reserved(numbers.reserved());
+    }
+
+    private static SchemaException twoUnknown(Class<?> of, String one, String other) {
+        return new SchemaException(of.getName() + ": " + one + " and " + other
+                + " are both annotated @Unknown (expected: one that stands for what is not known)");
+    }
+
+    private static void permitted(Class<?> sealed, Set<Class<?>> into) {
+        for (Class<?> each : sealed.getPermittedSubclasses()) {
+            if (each.isSealed() && Modifier.isAbstract(each.getModifiers())) {
+                permitted(each, into);
+            } else {
+                into.add(each);
+            }
+        }
+    }
+
+    private static Object instance(Class<?> unknown) {
+        if (!unknown.isRecord() || unknown.getRecordComponents().length > 0) {
+            throw new SchemaException(unknown.getName() + ": an unknown case must be a record without components");
+        }
+        try {
+            Constructor<?> constructor = unknown.getDeclaredConstructor();
+            constructor.setAccessible(true);
+            return constructor.newInstance();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(unknown + " cannot be made", e);
+        }
+    }
+
+    private EnumType enumType(Use use) {
+        Class<?> raw = use.raw();
+        Enum<?>[] constants = (Enum<?>[]) raw.getEnumConstants();
+        Enum<?> unknown = null;
+        boolean isDeclared = false;
+        List<AnnotatedElement> elements = new ArrayList<>();
+        for (Enum<?> constant : constants) {
+            AnnotatedElement element = constantField(raw, constant);
+            boolean declared = element.isAnnotationPresent(Unknown.class);
+            if (declared && isDeclared && unknown != null) {
+                throw twoUnknown(raw, unknown.name(), constant.name());
+            }
+            isDeclared |= declared;
+            if (declared
+                    || unknown == null
+                            && Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED").contains(constant.name())) {
+                unknown = constant;
+            }
+            elements.add(element);
+        }
+        if (unknown != null) {
+            Field field = elements.remove(unknown.ordinal()).getAnnotation(Field.class);
+            if (field != null && field.value() != 0) {
+                throw new SchemaException(Cases.numbered(raw.getName(), unknown.name()));
+            }
+        }
+        Numbers numbers = new Numbers(raw.getName(), lock.entry(use), NumberSource.ORDER, elements, extending);
+        if (unknown != null) {
+            numbers.reserve(0, unknown.name() + ", which stands for the unknown");
+            numbers.refuseOtherNumber(unknown.name(), 0);
+        }
+        List<Integer> all = new ArrayList<>();
+        int position = 0;
+        for (Enum<?> constant : constants) {
+            all.add(constant == unknown ? 0 : numbers.of(constantField(raw, constant), constant.name(), ++position));
+        }
+        for (int i = 0; i < all.size(); i++) {
+            if (all.get(i) < 0) {
+                throw new SchemaException(raw.getName() + "." + constants[i].name() + ": number " + all.get(i)
+                        + " (expected: 0 or more)");
+            }
+        }
+        return new EnumType(name(use), raw, all, unknown, numbers.source(), numbers.reserved());
+    }
+
+    private static AnnotatedElement constantField(Class<?> type, Enum<?> constant) {
+        try {
+            return type.getField(constant.name());
+        } catch (NoSuchFieldException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /**
+     * Says whether one of the elements has an annotation {@code Nullable}. Any annotation of that name counts, such as
+     * JSpecify's, Jakarta's, Spring's or one of the user's own, if it is kept at run time.
+     */
+    private static boolean nullable(AnnotatedElement... elements) {
+        for (AnnotatedElement each : elements) {
+            for (var annotation : each.getAnnotations()) {
+                if (annotation.annotationType().getSimpleName().equals("Nullable")) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private String name(Use use) {
+        String simple = use.simpleName();
+        Use taken = names.putIfAbsent(simple, use);
+        for (int i = 2; taken != null && !taken.equals(use); i++) {
+            taken = names.putIfAbsent(simple + i, use);
+            if (taken == null || taken.equals(use)) {
+                return simple + i;
+            }
+        }
+        return simple;
+    }
+
+    static String capital(String name) {
+        return Character.toUpperCase(name.charAt(0)) + name.substring(1);
+    }
+}

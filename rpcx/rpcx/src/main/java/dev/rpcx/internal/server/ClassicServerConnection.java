@@ -1,0 +1,885 @@
+package dev.rpcx.internal.server;
+
+import dev.rpcx.Metadata;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RunOn;
+import dev.rpcx.internal.MemoryReserve;
+import dev.rpcx.internal.ThreadTools;
+import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.call.ClassicParameter;
+import dev.rpcx.internal.io.HalfClose;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.io.SocketQueue;
+import dev.rpcx.internal.io.TlsEngine;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.wire.ClassicConnection;
+import dev.rpcx.internal.wire.ClassicWire;
+import dev.rpcx.internal.wire.MethodDictionary;
+import dev.rpcx.internal.wire.Wire;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.security.Principal;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A server's connection on the classic wire, which is the paper's form: length-prefixed {@code RPCXRequest} and
+ * {@code RPCXReply}. The classic wire has no handshake, no cancel and no remaining time; a call has the server's own
+ * time. What the connection holds is charged to its account, as on the native wire. All state belongs to the event
+ * loop; after the event loop's end it belongs to the thread that ends a call, under this object's lock.
+ */
+public final class ClassicServerConnection extends ClassicConnection implements ServedConnection {
+    /**
+     * Time of a call; the caller has no way to say another. A call that has no reply by then is answered with an error,
+     * and its handler is interrupted.
+     */
+    public static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+    /** Number of keepAlive times without a call after which the connection ends. */
+    private static final int IDLE_KEEPALIVES = 5;
+
+    private final ServerCore server;
+    final ConnectionThreads threads;
+    private final Account account;
+
+    /**
+     * Requests and replies up to this size are not charged: there are as many of them as calls under way, and charging
+     * would cost more than it saves.
+     */
+    private final int unchargedBytes;
+
+    /** Tables that have held more places at once than this are not kept. */
+    private static final int MAX_PLACES_KEPT = 64;
+
+    /** Charge for the places of calls whose handlers have not ended, including calls that nobody waits for any more. */
+    private final Charge places;
+
+    /** Calls that somebody waits for, by id; in the order of their deadlines, since each call has the same time. */
+    private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
+
+    /** Charge for the frame that is arriving; it goes to the call that the frame brings. */
+    private Charge arriving;
+
+    /** Number of bytes that are held for the frame that is arriving. */
+    private long arrivingBytes;
+
+    private final RunningHandlers running;
+
+    /** Time of a call: {@link #CALL_NANOS}, or less where the server's largest time is less. */
+    private final long callNanos;
+
+    /** Calls whose callers are gone and whose handlers' futures have some time to end, in the order of giving up. */
+    private ArrayDeque<ClassicServerCall> lingering = new ArrayDeque<>();
+
+    /** Calls that nobody waits for any more, and that their handlers, or the threads that run for them, will end. */
+    private Set<ClassicServerCall> dropped = new HashSet<>();
+
+    /** Largest number of places at once since the tables were made. */
+    long mostPlaces;
+
+    /** Any thread that could not end a call says so here. */
+    final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
+
+    final CallThreads callThreads;
+
+    /** Timer for the first call of {@link #lingering}, or for lost calls after the connection's end. */
+    private @Nullable ScheduledFuture<?> lingerTimer;
+
+    /** The channel is gone; handlers may be under way. */
+    private boolean isOver;
+
+    /** Charge for {@code lingerTimer}. */
+    private final Charge lingerTimers;
+
+    /** Timer for the call whose time is over first, or for one that has ended since. */
+    private @Nullable ScheduledFuture<?> dueTimer;
+
+    private final Charge dueTimers;
+
+    private boolean draining;
+
+    /** Value of {@link #reads} when the last pause in reading ended; any other number if there was no pause. */
+    private int readsBeforeResume = -1;
+
+    /** Number of bytes that have left since this side paused reading. */
+    private int leftInPause;
+
+    public ClassicServerConnection(Channel channel, ServerCore server, Account account) {
+        super(
+                channel,
+                false,
+                account,
+                server.settings().maxMessageBytes(),
+                Math.max(server.settings().maxMessageBytes(), Wire.MAX_MESSAGE_BYTES),
+                server.keepAliveNanos(),
+                IDLE_KEEPALIVES * server.keepAliveNanos());
+        this.server = server;
+        this.threads = new ConnectionThreads(server.threads(), loop(), account);
+        this.callThreads = new CallThreads(loop(), this::inLoopOrHere, threads, lost);
+        this.account = account;
+        this.unchargedBytes = account.uncharged().bodyBytes();
+        this.places = account.charge(Resource.CALLS);
+        this.running = new RunningHandlers(account, this::nanoTime);
+        this.callNanos = Math.min(CALL_NANOS, server.maxCallNanos());
+        this.arriving = account.charge(Resource.REQUEST_BYTES);
+        this.lingerTimers = account.charge(Resource.TIMERS);
+        this.dueTimers = account.charge(Resource.TIMERS);
+        account.setCallCounter(places::held);
+    }
+
+    @Override
+    public void onAdded() {
+        server.register(channel, this);
+        if (!server.classic()) {
+            fail(RPCXException.refused(
+                    RPCXException.Code.UNAVAILABLE,
+                    "this server does not serve the classic wire"
+                            + " (expected: the native one, or Server.Builder.classic)"));
+        }
+    }
+
+    @Override
+    public boolean isBusy() {
+        return !calls.isEmpty();
+    }
+
+    /** Calls that somebody waits for; for tests. */
+    public List<ClassicServerCall> callsUnderWay() {
+        return List.copyOf(calls.values());
+    }
+
+    /** Number of calls that nobody waits for any more, and that may still end; for tests. */
+    public int callsLeft() {
+        return dropped.size() + lingering.size();
+    }
+
+    // ---- requests
+
+    @Override
+    public boolean reserve(long bytes) {
+        if (arrivingBytes + bytes > unchargedBytes && !arriving.set(arrivingBytes + bytes)) {
+            return false;
+        }
+        arrivingBytes += bytes;
+        return true;
+    }
+
+    /** @return the charge of the frame that has ended; the next frame has a new one */
+    private Charge arrived() {
+        Charge charge = arriving;
+        arriving = account.charge(Resource.REQUEST_BYTES);
+        arrivingBytes = 0;
+        return charge;
+    }
+
+    @Override
+    public void onSkip() {
+        arrived().release();
+    }
+
+    @Override
+    public void onSkipped(byte[] begin, int bytes, int length) {
+        Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
+        if (id == null || id == 0) {
+            throw new WireFault("a request of " + length + " bytes that is refused (expected: its id first, not 0)");
+        }
+        refuseDuplicate(id);
+        int max = server.settings().maxMessageBytes();
+        if (length > max) {
+            refuse(
+                    id,
+                    RPCXException.Code.TOO_LARGE,
+                    "a request of " + length + " bytes (expected: at most " + max + ")");
+        } else {
+            refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests are under way");
+        }
+    }
+
+    @Override
+    public void frame(byte[] frame, int bytes) {
+        Charge charge = arrived();
+        boolean taken = false;
+        try {
+            taken = !isEnding() && take(ClassicWire.readRequest(Unpooled.wrappedBuffer(frame, 0, bytes)), charge);
+        } finally {
+            if (!taken) {
+                charge.release();
+            }
+        }
+    }
+
+    /** Ends the connection if a call with this id is under way: an answer would be taken for that of the other call. */
+    private void refuseDuplicate(long id) {
+        if (calls.containsKey(id)) {
+            throw new WireFault("request " + id + " twice under way");
+        }
+    }
+
+    /** @return false if the call is refused */
+    private boolean take(ClassicWire.Request request, Charge charge) {
+        long id = request.id();
+        if (id == 0) {
+            throw new WireFault("a request without an id");
+        }
+        refuseDuplicate(id);
+        ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
+        if (method == null) {
+            refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
+            return false;
+        }
+        if (method.returnsStream() || method.items() != null) {
+            refuse(id, RPCXException.Code.INVALID, "a stream needs the native wire");
+            return false;
+        }
+        int values = request.values().size();
+        int parameters = method.arguments().size();
+        if (values != parameters) {
+            refuse(id, RPCXException.Code.INVALID, values + " parameters (expected: " + parameters + ")");
+            return false;
+        }
+        if (!ClassicParameter.have(method.arguments(), request.numbers())) {
+            refuse(
+                    id,
+                    RPCXException.Code.INVALID,
+                    "parameters of numbers " + request.numbers() + " (expected: "
+                            + ClassicParameter.numbers(method.arguments()) + ")");
+            return false;
+        }
+        if (draining) {
+            refuse(id, RPCXException.Code.UNAVAILABLE, "the server is closing");
+            return false;
+        }
+        if (places.held() >= server.settings().maxCalls()) {
+            refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
+            return false;
+        }
+        // This comes before the place is taken, which would be lost if this failed.
+        if (account.isHalfTaken(Resource.CALLS)) {
+            server.reclaimIdlePlaces(nanoTime());
+        }
+        if (!places.add(1)) {
+            server.reclaimIdlePlaces(nanoTime());
+            refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way");
+            return false;
+        }
+        ClassicServerCall call = null;
+        AdmissionLimit.Group entered = null;
+        boolean isTaken = false;
+        try {
+            AdmissionLimit.Group admission = admission(method);
+            if (admission != null && !running.admit(method, admission)) {
+                refuse(id, RPCXException.Code.OVERLOADED, "the server has more to do than it can finish in time");
+                return false;
+            }
+            entered = admission;
+            long now = nanoTime();
+            call = new ClassicServerCall(this, account, method, entered, request, charge, now, now + callNanos);
+            watchDue(callNanos);
+            calls.put(call.id(), call);
+            mostPlaces = Math.max(mostPlaces, places.held());
+            isTaken = true;
+        } finally {
+            if (!isTaken) {
+                // The call was refused; or there was no memory for it, and the connection ends, which releases what its
+                // calls hold.
+                if (call != null) {
+                    forget(call);
+                }
+                places.release(1);
+                if (entered != null) {
+                    running.handlerEnded(method);
+                    entered.release();
+                }
+            }
+        }
+        start(method, call);
+        return true;
+    }
+
+    private void start(ServerMethod method, ClassicServerCall call) {
+        if (method.place() == RunOn.Place.EVENT_LOOP) {
+            try {
+                call.run();
+            } finally {
+                LoopThread.forgetInterrupt();
+            }
+            return;
+        }
+        try {
+            threads.run(method.place(), call);
+        } catch (RejectedExecutionException e) {
+            call.refused("the server is closing");
+        } catch (Throwable t) {
+            call.refused(t);
+        }
+    }
+
+    private void refuse(long id, RPCXException.Code code, String text) {
+        refuse(id, RPCXException.refused(code, text));
+    }
+
+    private void refuse(long id, RPCXException why) {
+        if (isEnding()) {
+            return;
+        }
+        reply(id, ClassicWire.reply(id, null, why), null, why.executed());
+    }
+
+    /** Settles a call that is over but for its threads, if those are done. Event loop only. */
+    void settleIfThreadsEnded(ClassicServerCall call) {
+        if (call.isOverButThreads && !call.context().hasThreads()) {
+            settle(call);
+        }
+    }
+
+    public HandledContext context(long deadlineNanos) {
+        Principal peer = TlsEngine.peer(channel);
+        return new HandledContext(deadlineNanos, Metadata.EMPTY, peer, loop().ticker());
+    }
+
+    // ---- replies
+
+    /**
+     * Takes the reply with which a call has ended. Any thread, at most once for each call that was started. A large
+     * reply is charged before it waits for the event loop: all threads may make more in the meantime than the heap can
+     * hold.
+     */
+    void ended(ClassicServerCall call, byte[] frame) {
+        if (loop().inEventLoop()) {
+            answer(call, frame);
+            return;
+        }
+        boolean isKept = true;
+        if (frame.length > unchargedBytes) {
+            Charge charge = account.charge(Resource.REPLY_BYTES);
+            isKept = charge.add(queuedBytes(frame.length));
+            call.replyBytes = isKept ? charge : null;
+        }
+        byte[] kept = isKept ? frame : unkept(call.id(), call.executed());
+        inLoopOrHere(() -> answer(call, kept));
+    }
+
+    private void inLoopOrHere(Runnable task) {
+        try {
+            loop().execute(task);
+        } catch (RejectedExecutionException ended) {
+            synchronized (this) {
+                task.run();
+            }
+        }
+    }
+
+    private void answer(ClassicServerCall call, byte[] frame) {
+        if (call.isAnswered) {
+            return;
+        }
+        Charge charge = call.replyBytes;
+        call.isAnswered = true;
+        // The call is forgotten first, since the tables are released together with the place of the last call.
+        boolean isAwaited = forget(call);
+        settle(call);
+        if (isAwaited && !isEnding()) {
+            reply(call.id(), frame, charge, call.executed());
+            closeIfDone();
+        } else {
+            release(charge);
+        }
+    }
+
+    /**
+     * Releases what a call that is over holds, as soon as no more threads run for the call. Such a thread may still be
+     * running the callbacks for the call's end.
+     */
+    private void settle(ClassicServerCall call) {
+        call.isOverButThreads = !call.context().endUnlessThreads();
+        if (call.isOverButThreads) {
+            dropped.add(call);
+            return;
+        }
+        dropped.remove(call);
+        call.release();
+        uncount(call);
+        if (call.isPlaceLeft) {
+            places.handOver(1);
+        } else {
+            places.release(1);
+        }
+        if (places.held() == 0) {
+            // No place is held, so the lingering calls have ended too.
+            lingering.clear();
+            cancelLingerTimer();
+            forgetTables();
+            if (isOver) {
+                server.ended(channel);
+            }
+        }
+    }
+
+    /** Whether no handler begins any more. Any thread. */
+    boolean isCutOff() {
+        return server.isCutOff();
+    }
+
+    private static void release(@Nullable Charge charge) {
+        if (charge != null) {
+            charge.release();
+        }
+    }
+
+    /** Group of this connection's peer in the limit of a method; null for a method without a limit. */
+    private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
+        AdmissionLimit limit = method.admission();
+        return limit == null ? null : limit.group(account.group());
+    }
+
+    private void uncount(ClassicServerCall call) {
+        if (call.running) {
+            call.running = false;
+            running.handlerEnded(call.method());
+        }
+    }
+
+    // ---- calls whose callers are gone
+
+    /**
+     * Cancels a call that nobody waits for any more.
+     *
+     * @return false if the method has not been called, and will not be
+     */
+    private boolean abandon(ClassicServerCall call) {
+        forget(call);
+        boolean isCancelled = false;
+        try {
+            boolean hasBegun = call.cancel();
+            isCancelled = true;
+            if (!hasBegun) {
+                // The thread for which the call waits will not begin its handler.
+                uncount(call);
+            }
+        } finally {
+            // The call goes to another list even if the cancel has found no memory: it is in none any more.
+            trackAbandoned(call, isCancelled);
+        }
+        return call.mayHaveRun;
+    }
+
+    private void trackAbandoned(ClassicServerCall call, boolean isCancelled) {
+        if (isCancelled && threads.withdraw(call.method().place(), call)) {
+            // Nothing would end the call but the thread for which it has waited.
+            call.isAnswered = true;
+            settle(call);
+        } else if (call.isAwaiting()) {
+            linger(call);
+        } else if (!call.isAnswered) {
+            // Code that the cancel has notified could have ended the call already.
+            dropped.add(call);
+        }
+    }
+
+    @Override
+    public void cutOff() {
+        inLoopOrHere(() -> {
+            fail(brokenOff(RPCXException.Code.UNAVAILABLE, "the server is closing, and does not wait any longer"));
+            endLost();
+            for (ClassicServerCall call = lingering.poll(); call != null; call = lingering.poll()) {
+                giveUp(call);
+            }
+            cancelLingerTimer();
+        });
+    }
+
+    /** Ends calls that will not end by themselves, since the threads that were about to end them have failed. */
+    private void endLost() {
+        if (lost.isAny) {
+            lost.look(this::endAllLost);
+        }
+    }
+
+    private boolean endAllLost() {
+        List<ClassicServerCall> all = new ArrayList<>(calls.values());
+        all.addAll(dropped);
+        all.addAll(lingering);
+        for (ClassicServerCall call : all) {
+            if (call.isOverButThreads) {
+                settleIfThreadsEnded(call);
+            } else if (!call.isAnswered && call.isLost()) {
+                call.end();
+                // The reply that this charge was made for does not leave.
+                release(call.replyBytes);
+                call.replyBytes = null;
+                answer(
+                        call,
+                        ClassicWire.reply(
+                                call.id(),
+                                null,
+                                new RPCXException(
+                                        RPCXException.Code.HANDLER_FAILED,
+                                        "the thread that had the result has failed over it",
+                                        call.executed(),
+                                        null)));
+            }
+        }
+        return true;
+    }
+
+    /** Called by the handler's thread: a handler whose caller is gone has brought a future. */
+    void awaitsForNobody(ClassicServerCall call) {
+        inLoopOrHere(() -> {
+            try {
+                if (call.isAwaiting()) {
+                    dropped.remove(call);
+                    linger(call);
+                }
+            } catch (Throwable t) {
+                lookFailed(t);
+            }
+        });
+    }
+
+    /** Gives the handler's future some time to end, or none if the server is closing or the event loop's timers end. */
+    private void linger(ClassicServerCall call) {
+        if (call.isLingering) {
+            // The end of the connection and the handler's thread both call this method.
+            return;
+        }
+        if (draining || loop().isShuttingDown()) {
+            giveUp(call);
+            return;
+        }
+        call.lingerUntilNanos = nanoTime() + PendingResult.GRACE_NANOS;
+        if (lingering.isEmpty()) {
+            // The timer may be set for a check of dropped calls, which is due later.
+            cancelLingerTimer();
+        }
+        call.isLingering = true;
+        lingering.add(call);
+        watchLingering();
+    }
+
+    private void watchLingering() {
+        ClassicServerCall first = lingering.peek();
+        boolean isWatched = first != null || isOver && !(dropped.isEmpty() && calls.isEmpty());
+        if (isWatched && lingerTimer == null && !loop().isShuttingDown()) {
+            long wait = first == null ? ServerConnection.LOST_LOOK_NANOS : first.lingerUntilNanos - nanoTime();
+            lingerTimer = loop().schedule(this::checkLingering, wait, TimeUnit.NANOSECONDS);
+            lingerTimers.add(1);
+        }
+    }
+
+    private void checkLingering() {
+        try {
+            checkLingeringNow();
+        } catch (Throwable t) {
+            lookFailed(t);
+        }
+    }
+
+    /**
+     * Handles a check that has failed, after which no timer is set. The connection ends, and with it all that is
+     * checked, except calls that outlast the connection: for these a timer is set again.
+     */
+    private void lookFailed(Throwable thrown) {
+        if (thrown instanceof OutOfMemoryError) {
+            MemoryReserve.use();
+        }
+        try {
+            SocketQueue.closeNow(channel);
+            ThreadTools.report(thrown);
+        } finally {
+            watchLingering();
+        }
+    }
+
+    private void checkLingeringNow() {
+        cancelLingerTimer();
+        if (isOver) {
+            // Calls may be left for which there was no memory at the connection's end.
+            cancelAll();
+        }
+        endLost();
+        long now = nanoTime();
+        for (ClassicServerCall call = lingering.peek();
+                call != null && call.lingerUntilNanos - now <= 0;
+                call = lingering.peek()) {
+            lingering.remove();
+            giveUp(call);
+        }
+        watchLingering();
+    }
+
+    private void cancelLingerTimer() {
+        if (lingerTimer != null) {
+            lingerTimer.cancel(false);
+            lingerTimer = null;
+            lingerTimers.release();
+        }
+    }
+
+    private void giveUp(ClassicServerCall call) {
+        call.isLingering = false;
+        if (call.giveUp()) {
+            settle(call);
+        } else if (!call.isAnswered) {
+            dropped.add(call);
+        }
+    }
+
+    /** Replaces tables that have grown, if the connection has no call. */
+    private void forgetTables() {
+        if (mostPlaces > MAX_PLACES_KEPT && calls.isEmpty()) {
+            calls = new LinkedHashMap<>();
+            lingering = new ArrayDeque<>();
+            dropped = new HashSet<>();
+            mostPlaces = 0;
+        }
+    }
+
+    /** @return false if nobody waits for the call any more */
+    private boolean forget(ClassicServerCall call) {
+        return calls.remove(call.id(), call);
+    }
+
+    /**
+     * @param charged charge of the reply; null if the reply has not been charged
+     * @param executed whether the call has been executed, as the reply says
+     */
+    private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
+        if (charged != null) {
+            writePaid(frame, charged);
+        } else if (frame.length <= unchargedBytes) {
+            writeSmall(frame);
+        } else {
+            Charge charge = account.charge(Resource.REPLY_BYTES);
+            if (charge.add(queuedBytes(frame.length))) {
+                writePaid(frame, charge);
+            } else {
+                writeSmall(unkept(id, executed));
+            }
+        }
+    }
+
+    private void writePaid(byte[] frame, Charge paid) {
+        write(frame, released -> {
+            // The last byte releases the whole charge; a part before it releases whole steps only.
+            paid.set(Math.max(0, paid.held() - released));
+        });
+    }
+
+    private static byte[] unkept(long id, RPCXException.Executed executed) {
+        return ClassicWire.reply(
+                id,
+                null,
+                new RPCXException(
+                        RPCXException.Code.OVERLOADED,
+                        "the reply could not be kept: too many bytes of replies wait to be read",
+                        executed,
+                        null));
+    }
+
+    @Override
+    public long replyBytes() {
+        return account.held(Resource.REPLY_BYTES);
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        readUnlessFull();
+    }
+
+    @Override
+    public void onReadComplete() {
+        readUnlessFull();
+    }
+
+    /** One pass of reading may bring sixteen buffers of the largest size, so waiting replies are checked after each. */
+    @Override
+    public void onRead() {
+        if (!channel.isWritable()) {
+            readUnlessFull();
+        }
+    }
+
+    @Override
+    public void onLeft(int bytes) {
+        if (!isReading()) {
+            leftInPause += bytes;
+            if (leftInPause >= BYTES_IN_PAUSE) {
+                resume();
+            }
+        }
+    }
+
+    /**
+     * Pauses reading while replies wait: a client that does not read its replies may send no more requests until it
+     * does. A client that reads a large reply slowly takes some of it now and then. Each time this side reads something
+     * before the next pause; otherwise a large request would not leave its client while such replies follow each other.
+     */
+    private void readUnlessFull() {
+        if (isEnding() || channel.isWritable()) {
+            resume();
+        } else if (reads() != readsBeforeResume && isReading()) {
+            leftInPause = 0;
+            setReading(false);
+        }
+    }
+
+    private void resume() {
+        if (!isReading()) {
+            readsBeforeResume = reads();
+            setReading(true);
+        }
+    }
+
+    @Override
+    public void onLook(long nowNanos) {
+        endLost();
+        closeIfDone();
+    }
+
+    /** Sets the timer that checks the calls under way when the time of the first of them is over. */
+    private void watchDue(long waitNanos) {
+        if (dueTimer == null && !isOver && !loop().isShuttingDown()) {
+            dueTimer = loop().schedule(this::endLate, waitNanos, TimeUnit.NANOSECONDS);
+            dueTimers.add(1);
+        }
+    }
+
+    private void stopWatchingDue() {
+        if (dueTimer != null) {
+            dueTimer.cancel(false);
+            dueTimer = null;
+            dueTimers.release();
+        }
+    }
+
+    private void endLate() {
+        try {
+            endLateNow();
+        } catch (Throwable t) {
+            lookFailed(t);
+        }
+    }
+
+    private void endLateNow() {
+        stopWatchingDue();
+        long now = nanoTime();
+        List<ClassicServerCall> late = new ArrayList<>();
+        for (ClassicServerCall call : calls.values()) {
+            long left = call.deadlineNanos() - now;
+            if (left > 0) {
+                // The calls behind this one have more time. To pass all calls for each that is due would take
+                // quadratic time.
+                watchDue(left);
+                break;
+            }
+            late.add(call);
+        }
+        sendTogether(() -> late.forEach(this::endLateCall));
+        closeIfDone();
+    }
+
+    private void endLateCall(ClassicServerCall call) {
+        boolean mayHaveRun = abandon(call);
+        refuse(
+                call.id(),
+                new RPCXException(
+                        RPCXException.Code.DEADLINE_EXCEEDED,
+                        "not done in the " + text(callNanos) + " that a classic call has",
+                        mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED,
+                        null));
+    }
+
+    private static String text(long nanos) {
+        return nanos % TimeUnit.SECONDS.toNanos(1) == 0
+                ? TimeUnit.NANOSECONDS.toSeconds(nanos) + " s"
+                : TimeUnit.NANOSECONDS.toMillis(nanos) + " ms";
+    }
+
+    // ---- the end
+
+    @Override
+    public void drain() {
+        loop().execute(() -> {
+            draining = true;
+            closeIfDone();
+        });
+    }
+
+    /** Does nothing: a place is released with its call. */
+    @Override
+    public void giveUpIdlePlaces() {}
+
+    private void closeIfDone() {
+        if (draining && calls.isEmpty()) {
+            fail(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing"));
+        }
+    }
+
+    /** Sends the client the reason, in a reply with id 0, and closes in such a way that the reply arrives. */
+    @Override
+    public void onEnd(RPCXException why) {
+        try {
+            cancelAll();
+            write(ClassicWire.reply(0, null, why), released -> {});
+        } finally {
+            HalfClose.of(channel, account);
+        }
+    }
+
+    @Override
+    public void onOver() {
+        // Each of these steps is taken even if the one before it fails, such as for want of memory: others wait for
+        // each.
+        try {
+            cancelAll();
+        } finally {
+            try {
+                running.connectionGone();
+                threads.connectionGone();
+            } finally {
+                isOver = true;
+                stopWatchingDue();
+                if (places.held() == 0) {
+                    server.ended(channel);
+                } else {
+                    watchLeft();
+                }
+            }
+        }
+    }
+
+    private void watchLeft() {
+        try {
+            watchLingering();
+        } catch (Throwable t) {
+            lookFailed(t);
+        }
+    }
+
+    private void cancelAll() {
+        arriving.release();
+        arrivingBytes = 0;
+        // Each call is forgotten first, which takes no memory.
+        while (!calls.isEmpty()) {
+            ClassicServerCall call = calls.values().iterator().next();
+            try {
+                abandon(call);
+            } catch (Throwable t) {
+                // For example a timer cannot be set. The other calls come to their end all the same.
+                ThreadTools.report(t);
+            }
+        }
+    }
+}

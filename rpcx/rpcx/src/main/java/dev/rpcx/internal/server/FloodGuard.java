@@ -1,0 +1,78 @@
+package dev.rpcx.internal.server;
+
+import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.wire.Wire;
+import io.netty.util.concurrent.Ticker;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Counts the frames that a client may send at no cost to itself: CANCEL, PING and SETTINGS. The connection ends if more
+ * CANCELs or PINGs come in a second than any honest client has reason to send, or if SETTINGS come twice. Event loop
+ * only.
+ */
+public final class FloodGuard {
+    /**
+     * Maximum number of CANCELs in a second beyond one for each call that was made: twice the number of all slots. A
+     * CANCEL gains a client nothing, as a call has its place until its handler has ended. Source: "HTTP/2 rapid reset",
+     * CVE-2023-44487.
+     */
+    public static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
+
+    /**
+     * Maximum number of PINGs in a second. A client sends at most 30 in a second to look for signs of life, and as many
+     * to ask whether its CANCELs were read.
+     */
+    public static final int PINGS_PER_SECOND = 100;
+
+    /** Maximum number of SETTINGS on a connection: a client that keeps to the wire sends them once. */
+    public static final int SETTINGS = 1;
+
+    private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final Ticker ticker;
+    private long secondBegan;
+    private int cancels;
+    private int pings;
+    private int settings;
+
+    public FloodGuard(Ticker ticker) {
+        this.ticker = ticker;
+        this.secondBegan = ticker.nanoTime();
+    }
+
+    /**
+     * Counts a call that was made: each call may be cancelled once, whether it is still there or not. The count has a
+     * bound, since calls of long ago have ended.
+     */
+    void requested() {
+        cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);
+    }
+
+    void cancelled() {
+        count(++cancels, CANCELS_PER_SECOND, "cancels");
+    }
+
+    void pinged() {
+        count(++pings, PINGS_PER_SECOND, "pings");
+    }
+
+    void settled() {
+        if (++settings > SETTINGS) {
+            throw new WireFault("settings twice (expected: once)");
+        }
+    }
+
+    private void count(int so, int most, String what) {
+        if (so <= most) {
+            return;
+        }
+        long now = ticker.nanoTime();
+        if (now - secondBegan < SECOND_NANOS) {
+            throw new WireFault("more than " + most + " " + what + " in a second");
+        }
+        secondBegan = now;
+        // A negative count stays: calls that were made and have not been cancelled yet still may be.
+        cancels = Math.min(cancels, 0);
+        pings = 0;
+    }
+}

@@ -1,0 +1,119 @@
+package dev.rpcx.internal.server;
+
+import java.util.Arrays;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Priority queue (binary heap) of entries, the one with the lowest order first. To add or remove any entry takes
+ * logarithmic time, since each entry knows its index. The queue holds no object beside an array. Not thread-safe.
+ */
+final class IndexedHeap<E extends IndexedHeap.Entry> {
+    private static final int FIRST_LENGTH = 2;
+
+    /** Entry, which stands in one queue at most. */
+    abstract static class Entry {
+        /**
+         * Number by which a queue is ordered: an earlier entry has a smaller one, and no two entries in a queue have
+         * the same. It must not change while the entry stands in a queue.
+         */
+        long order;
+
+        private int at;
+    }
+
+    @Nullable
+    private Entry[] entries = new Entry[FIRST_LENGTH];
+
+    private int size;
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    /** @return the entry with the lowest order; null if the queue is empty */
+    @Nullable
+    E first() {
+        return at(0);
+    }
+
+    /** Makes room: to add one entry then takes no memory. */
+    void makeRoom() {
+        if (size == entries.length) {
+            entries = Arrays.copyOf(entries, 2 * size);
+        }
+    }
+
+    void add(E entry) {
+        makeRoom();
+        up(size++, entry);
+    }
+
+    /** Does nothing if the entry does not stand in this queue: no other entry is removed in its place. */
+    void remove(E entry) {
+        int at = ((Entry) entry).at;
+        if (at >= size || entries[at] != entry) {
+            return;
+        }
+        Entry last = entries[--size];
+        entries[size] = null;
+        if (last != null && last != entry) {
+            up(at, last);
+            down(last.at, last);
+        }
+    }
+
+    /** Passes all entries to the consumer, in no certain order. */
+    void forEach(Consumer<? super E> consumer) {
+        for (int i = 0; i < size; i++) {
+            E entry = at(i);
+            if (entry != null) {
+                consumer.accept(entry);
+            }
+        }
+    }
+
+    @SuppressWarnings("unchecked") // only entries of type E are added
+    private @Nullable E at(int i) {
+        return (E) entries[i];
+    }
+
+    /** Puts the entry here, or further up where the entries above have higher orders. */
+    private void up(int from, Entry entry) {
+        int at = from;
+        while (at > 0) {
+            Entry above = entries[(at - 1) / 2];
+            if (above == null || above.order < entry.order) {
+                break;
+            }
+            put(at, above);
+            at = (at - 1) / 2;
+        }
+        put(at, entry);
+    }
+
+    /** Puts the entry here, or further down where an entry below has a lower order. */
+    private void down(int from, Entry entry) {
+        int at = from;
+        while (2 * at + 1 < size) {
+            int child = 2 * at + 1;
+            Entry below = entries[child];
+            Entry right = child + 1 < size ? entries[child + 1] : null;
+            if (right != null && below != null && right.order < below.order) {
+                child++;
+                below = right;
+            }
+            if (below == null || entry.order < below.order) {
+                break;
+            }
+            put(at, below);
+            at = child;
+        }
+        put(at, entry);
+    }
+
+    private void put(int at, Entry entry) {
+        entries[at] = entry;
+        entry.at = at;
+    }
+}

@@ -1,0 +1,79 @@
+package dev.rpcx.internal.server;
+
+import dev.rpcx.RPCXServer;
+import java.io.IOException;
+import java.net.JarURLConnection;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.net.URLConnection;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.jar.JarFile;
+import java.util.stream.Stream;
+
+/**
+ * Finds the services among the classes of a package and of the packages below it. Loads each of these classes without
+ * initialising it.
+ */
+public final class PackageScan {
+    private PackageScan() {}
+
+    public static List<Class<?>> services(String packageName) {
+        if (packageName.isEmpty()) {
+            // Every class stands below the default package, and jars do not say that they have classes of it.
+            throw new IllegalArgumentException(
+                    "package \"\": the default package is not scanned (expected: the name of a package, or its classes"
+                            + " one by one, as in RegistryServer.registry(new Greetings()))");
+        }
+        ClassLoader loader = ServiceIndex.loader();
+        String folder = packageName.replace('.', '/');
+        TreeSet<String> names = new TreeSet<>();
+        try {
+            for (URL place : Collections.list(loader.getResources(folder))) {
+                URLConnection connection = place.openConnection();
+                if (connection instanceof JarURLConnection jar) {
+                    // With a cache the JDK would keep the jar open, and read the old one when another has replaced it.
+                    jar.setUseCaches(false);
+                    try (JarFile all = jar.getJarFile()) {
+                        all.stream().map(entry -> entry.getName()).forEach(names::add);
+                    }
+                } else if (place.getProtocol().equals("file")) {
+                    Path root = Path.of(place.toURI());
+                    try (Stream<Path> files = Files.walk(root)) {
+                        files.map(file -> folder + "/"
+                                        + root.relativize(file).toString().replace('\\', '/'))
+                                .forEach(names::add);
+                    }
+                }
+            }
+        } catch (IOException | URISyntaxException e) {
+            throw new IllegalArgumentException("package " + packageName + ": cannot be scanned: " + e.getMessage(), e);
+        }
+        List<Class<?>> found = new ArrayList<>();
+        for (String name : names) {
+            if (name.startsWith(folder + "/") && name.endsWith(".class") && !name.endsWith("-info.class")) {
+                Class<?> type = load(
+                        name.substring(0, name.length() - ".class".length()).replace('/', '.'), loader);
+                if (type.isAnnotationPresent(RPCXServer.class)) {
+                    found.add(type);
+                }
+            }
+        }
+        if (found.isEmpty()) {
+            throw new IllegalArgumentException("package " + packageName + ": no class with @RPCXServer in it");
+        }
+        return found;
+    }
+
+    private static Class<?> load(String name, ClassLoader loader) {
+        try {
+            return Class.forName(name, false, loader);
+        } catch (ClassNotFoundException | LinkageError e) {
+            throw new IllegalArgumentException("class " + name + ": cannot be loaded", e);
+        }
+    }
+}

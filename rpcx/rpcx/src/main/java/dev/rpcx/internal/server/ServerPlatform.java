@@ -1,0 +1,34 @@
+package dev.rpcx.internal.server;
+
+import dev.rpcx.internal.io.Loops;
+import dev.rpcx.internal.io.Platform;
+import io.netty.util.concurrent.Ticker;
+import java.util.random.RandomGenerator;
+
+/** Platform of a server: what every side takes from the machine it runs on, and threads for handlers. */
+public interface ServerPlatform extends Platform {
+    /** Platform that is the machine itself. */
+    ServerPlatform HOST = new ServerPlatform() {
+        @Override
+        public Loops loops(int count, String name, boolean inProcess) {
+            return MACHINE.loops(count, name, inProcess);
+        }
+
+        @Override
+        public Threads threads(int poolSize) {
+            return new Threads(poolSize);
+        }
+
+        @Override
+        public Ticker ticker() {
+            return MACHINE.ticker();
+        }
+
+        @Override
+        public RandomGenerator random() {
+            return MACHINE.random();
+        }
+    };
+
+    Threads threads(int poolSize);
+}

@@ -1,0 +1,175 @@
+package dev.rpcx.internal.server;
+
+import dev.rpcx.internal.io.ThreadFactories;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Pool of platform threads. There are at least as many threads as tasks that have been submitted and have not ended, so
+ * no task waits for another. A task is submitted by a change of one number, and then put into a queue or passed to a
+ * thread that is made for it. A thread that has had nothing to do for a while ends, unless a task has been submitted
+ * that counts on the thread. Any thread may call the methods.
+ *
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot promise so many threads if it has a queue: an idle thread
+ * that ends does not see the task that has been queued since, and to change how many threads the executor keeps
+ * interrupts all its idle threads. Without a queue each task wakes another thread.
+ */
+final class WorkerPool {
+    private static final int THREADS_SHIFT = 32;
+    private static final long ONE_THREAD = 1L << THREADS_SHIFT;
+
+    private final long idleNanos;
+    private final String name;
+    private final @Nullable ClassLoader loader;
+    private final AtomicInteger made = new AtomicInteger();
+
+    /**
+     * The upper half counts threads, the lower half tasks that have been submitted and have not ended. There are never
+     * more tasks than threads.
+     */
+    private final AtomicLong counts = new AtomicLong();
+
+    private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
+    private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
+    private volatile boolean isClosed;
+
+    /**
+     * @param name name of the threads, in front of a number
+     * @param loader context class loader of the threads
+     */
+    WorkerPool(String name, @Nullable ClassLoader loader, long idleNanos) {
+        this.name = name;
+        this.loader = loader;
+        this.idleNanos = idleNanos;
+    }
+
+    /**
+     * Has a thread run the task now.
+     *
+     * @param task must not throw
+     * @throws RejectedExecutionException the pool is closed
+     * @throws OutOfMemoryError there is no thread for the task, and none can be made
+     */
+    public void run(Runnable task) {
+        if (isClosed) {
+            throw new RejectedExecutionException("the pool is closed");
+        }
+        while (true) {
+            long now = counts.get();
+            if (tasks(now) < threads(now)) {
+                if (counts.compareAndSet(now, now + 1)) {
+                    enqueue(task);
+                    return;
+                }
+            } else if (counts.compareAndSet(now, now + ONE_THREAD + 1)) {
+                start(task);
+                return;
+            }
+        }
+    }
+
+    private void enqueue(Runnable task) {
+        boolean isQueued = false;
+        try {
+            queue.add(task);
+            isQueued = true;
+        } finally {
+            if (!isQueued) {
+                counts.decrementAndGet();
+            }
+        }
+    }
+
+    private void start(Runnable first) {
+        boolean isStarted = false;
+        Thread thread = null;
+        try {
+            thread = ThreadFactories.platform(() -> work(first), name + made.incrementAndGet(), loader);
+            threads.add(thread);
+            thread.start();
+            isStarted = true;
+        } finally {
+            if (!isStarted) {
+                if (thread != null) {
+                    threads.remove(thread);
+                }
+                counts.addAndGet(-ONE_THREAD - 1);
+            }
+        }
+    }
+
+    private void work(Runnable first) {
+        boolean isCounted = true;
+        try {
+            for (Runnable task = first; task != null; task = next()) {
+                task.run();
+                counts.decrementAndGet();
+            }
+            isCounted = false;
+        } finally {
+            if (isCounted) {
+                // A task has thrown after all.
+                counts.addAndGet(-ONE_THREAD - 1);
+            }
+            threads.remove(Thread.currentThread());
+        }
+    }
+
+    /** @return null if this thread is to end, and is no longer counted */
+    private @Nullable Runnable next() {
+        while (true) {
+            Runnable task = null;
+            try {
+                task = isClosed ? queue.poll() : queue.poll(idleNanos, TimeUnit.NANOSECONDS);
+            } catch (InterruptedException e) {
+                // The interrupt is that of close(), or was for a task that has ended: the queue is looked at again.
+            }
+            if (task != null) {
+                return task;
+            }
+            long now = counts.get();
+            // As many threads stay as tasks have been submitted: one of the tasks may be on its way to this thread.
+            if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
+                return null;
+            }
+            if (isClosed) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    private static int threads(long counts) {
+        return (int) (counts >>> THREADS_SHIFT);
+    }
+
+    private static int tasks(long counts) {
+        return (int) counts;
+    }
+
+    /** Closes the pool to new tasks, and interrupts all threads. Queued tasks run all the same. */
+    public void close() {
+        isClosed = true;
+        threads.forEach(Thread::interrupt);
+    }
+
+    /** Waits for the threads to end, but no longer than {@code maxNanos}. */
+    void awaitEnd(long maxNanos) throws InterruptedException {
+        long end = System.nanoTime() + maxNanos;
+        List<Thread> left = new ArrayList<>(threads);
+        for (Thread thread : left) {
+            long nanos = end - System.nanoTime();
+            if (nanos <= 0) {
+                return;
+            }
+            TimeUnit.NANOSECONDS.timedJoin(thread, Math.max(nanos, 1_000_000));
+        }
+    }
+}

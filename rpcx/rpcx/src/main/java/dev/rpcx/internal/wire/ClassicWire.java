@@ -1,0 +1,211 @@
+package dev.rpcx.internal.wire;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.WireFault;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Messages of the paper, each behind its length in four bytes, high byte first. Source: zhang, figure 5; the numbers of
+ * the fields are RPCX's own.
+ *
+ * <pre>{@code
+ * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }
+ * message Parameter   { string type = 1; bytes value = 2; uint32 number = 3; }
+ * message RPCXReply   { int64 id = 1; bytes result = 2; RPCXError error = 3; }
+ * }</pre>
+ */
+public final class ClassicWire {
+    /**
+     * A request. The type of a parameter is text for people: no class is ever named or loaded from it. The values are
+     * slices of the message.
+     *
+     * @param numbers parameter number of each value: its position from 1 if the message does not give a number, -1 for
+     *     a number that no parameter has
+     */
+    public record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
+
+    /** A reply, with the bytes of the result or with an error. */
+    public record Reply(long id, byte[] result, @Nullable RPCXException error) {}
+
+    static final int MAX_PARAMETERS = 255;
+
+    /**
+     * Most fields of a message, including those of its parameters or its error. A request that has every field of this
+     * wire has 1023 of them. A field of two bytes costs its reader as much as a long one, and a frame has room for
+     * millions.
+     */
+    static final int MAX_FIELDS = 4096;
+
+    private static final int ID = 1 << 3;
+    private static final int SERVICE = 2 << 3 | 2;
+    private static final int METHOD = 3 << 3 | 2;
+    private static final int PARAMETER = 4 << 3 | 2;
+    private static final int VALUE = 2 << 3 | 2;
+    private static final int NUMBER = 3 << 3;
+    private static final int RESULT = 2 << 3 | 2;
+    private static final int ERROR = 3 << 3 | 2;
+
+    private ClassicWire() {}
+
+    /** Id of the message that begins with these bytes; null if the id is not its first field. */
+    public static @Nullable Long id(ByteBuf begin) {
+        return Varint.read(begin) == ID ? Long.valueOf(Varint.read(begin)) : null;
+    }
+
+    /**
+     * Whether a message has a result and nothing else behind its id. Such a message has no error, and only an error may
+     * say that the call was not executed.
+     *
+     * @param begin beginning of the message, read up to the end of its id
+     * @param length length of the message in bytes; its first byte stands at index 0 of {@code begin}
+     */
+    public static boolean isResult(ByteBuf begin, int length) {
+        return begin.isReadable() && Varint.read(begin) == RESULT && Varint.read(begin) == length - begin.readerIndex();
+    }
+
+    /**
+     * Reads a request. Whatever the message contains, this allocates only names and a small object for each parameter;
+     * the values remain where they are.
+     *
+     * @throws WireFault if the message is malformed, or has more parameters than {@link #MAX_PARAMETERS} or more fields
+     *     than {@link #MAX_FIELDS}
+     */
+    public static Request readRequest(ByteBuf in) {
+        ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
+        int end = in.writerIndex();
+        long id = 0;
+        ByteBuf service = Unpooled.EMPTY_BUFFER;
+        ByteBuf method = Unpooled.EMPTY_BUFFER;
+        List<ByteBuf> values = new ArrayList<>();
+        List<Integer> numbers = new ArrayList<>();
+        while (in.isReadable()) {
+            int tag = fields.tag(in);
+            switch (tag) {
+                case ID -> id = Varint.read(in);
+                case SERVICE -> service = bytes(in, end);
+                case METHOD -> method = bytes(in, end);
+                case PARAMETER -> {
+                    if (values.size() == MAX_PARAMETERS) {
+                        throw new WireFault("more than " + MAX_PARAMETERS + " parameters");
+                    }
+                    readParameter(bytes(in, end), fields, values, numbers);
+                }
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        return new Request(id, name(service), name(method), values, numbers);
+    }
+
+    /**
+     * Reads a name. A name that is longer than any published one becomes the empty text, under which nothing is
+     * published.
+     */
+    private static String name(ByteBuf bytes) {
+        return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
+    }
+
+    private static void readParameter(
+            ByteBuf in, ProtoFields.Counted fields, List<ByteBuf> values, List<Integer> numbers) {
+        int end = in.writerIndex();
+        ByteBuf value = Unpooled.EMPTY_BUFFER;
+        long number = 0;
+        while (in.isReadable()) {
+            int tag = fields.tag(in);
+            switch (tag) {
+                case VALUE -> value = bytes(in, end);
+                case NUMBER -> number = Varint.read(in);
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        values.add(value);
+        numbers.add(number == 0 ? values.size() : number == (int) number ? (int) number : -1);
+    }
+
+    /** Slice of the message with the bytes of a field: a field that comes again and again costs no memory. */
+    private static ByteBuf bytes(ByteBuf in, int end) {
+        return in.readSlice(Varint.readLength(in, end - in.readerIndex(), "a field of a classic message"));
+    }
+
+    /** @throws WireFault if the message is malformed */
+    public static Reply readReply(ByteBuf in) {
+        ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
+        int end = in.writerIndex();
+        long id = 0;
+        ByteBuf result = Unpooled.EMPTY_BUFFER;
+        ByteBuf error = null;
+        while (in.isReadable()) {
+            int tag = fields.tag(in);
+            switch (tag) {
+                case ID -> id = Varint.read(in);
+                case RESULT -> result = bytes(in, end);
+                case ERROR -> error = bytes(in, end);
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        return new Reply(id, ByteBufUtil.getBytes(result), error == null ? null : WireError.read(error, fields));
+    }
+
+    /**
+     * @param types names for people, one for each value
+     * @param numbers numbers of the parameters; a number that is the parameter's position from 1 is not written, nor is
+     *     0
+     */
+    public static ByteBuf request(
+            long id, String service, String method, List<String> types, List<Integer> numbers, List<byte[]> values) {
+        ByteBuf out = Unpooled.buffer();
+        out.writeInt(0);
+        ProtoFields.writeNumber(out, 1, id);
+        ProtoFields.writeText(out, 2, service);
+        ProtoFields.writeText(out, 3, method);
+        ByteBuf parameter = Unpooled.buffer();
+        for (int i = 0; i < values.size(); i++) {
+            parameter.clear();
+            ProtoFields.writeText(parameter, 1, types.get(i));
+            writeBytes(parameter, VALUE, values.get(i));
+            int number = numbers.get(i);
+            if (number != i + 1) {
+                ProtoFields.writeNumber(parameter, 3, number);
+            }
+            out.writeByte(PARAMETER);
+            Varint.write(out, parameter.readableBytes());
+            out.writeBytes(parameter);
+        }
+        return out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES);
+    }
+
+    /** Builds a whole frame. @param result bytes of the result; null for none */
+    public static byte[] reply(long id, @Nullable ByteBuf result, @Nullable RPCXException error) {
+        ByteBuf out = Unpooled.buffer();
+        out.writeInt(0);
+        ProtoFields.writeNumber(out, 1, id);
+        if (result != null && result.isReadable()) {
+            out.writeByte(RESULT);
+            Varint.write(out, result.readableBytes());
+            out.writeBytes(result);
+        }
+        if (error != null) {
+            ByteBuf body = Unpooled.buffer();
+            WireError.write(body, error);
+            out.writeByte(ERROR);
+            Varint.write(out, body.readableBytes());
+            out.writeBytes(body);
+        }
+        return ByteBufUtil.getBytes(out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES));
+    }
+
+    private static void writeBytes(ByteBuf out, int tag, byte[] bytes) {
+        if (bytes.length > 0) {
+            out.writeByte(tag);
+            Varint.write(out, bytes.length);
+            out.writeBytes(bytes);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package dev.rpcx.internal.wire;
+
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.WireFault;
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * The entries of a DICTIONARY frame: a method's number, its published names, a hash of its schema, and its
+ * {@code MethodShape}.
+ */
+public final class MethodDictionary {
+    private static final int ENTRY = 1 << 3 | 2;
+    private static final int NUMBER = 1;
+    private static final int SERVICE = 2;
+    private static final int METHOD = 3;
+    private static final int SCHEMA = 4;
+    private static final int SHAPE = 5;
+
+    /** Stands for the {@code MethodShape} of a method for which the other side gives none. */
+    public static final int UNKNOWN_SHAPE = 0;
+
+    /** Receives each entry. */
+    public interface Reader {
+        /** @param shape {@link #UNKNOWN_SHAPE} if the server gives no shape */
+        void entry(String publishedName, int number, int shape);
+    }
+
+    private MethodDictionary() {}
+
+    /** Key of a method in maps. NUL separates the two names, since it is in no name. */
+    public static String key(String service, String method) {
+        return service + '\0' + method;
+    }
+
+    public static void write(
+            ByteBuf out, ByteBuf scratch, String service, String method, int number, long schemaHash, int shape) {
+        scratch.clear();
+        ProtoFields.writeNumber(scratch, NUMBER, number);
+        ProtoFields.writeText(scratch, SERVICE, service);
+        ProtoFields.writeText(scratch, METHOD, method);
+        scratch.writeByte(SCHEMA << 3 | 1).writeLongLE(schemaHash);
+        scratch.writeByte(SHAPE << 3 | 5).writeIntLE(shape);
+        out.writeByte(ENTRY);
+        Varint.write(out, scratch.readableBytes());
+        out.writeBytes(scratch);
+    }
+
+    public static void read(ByteBuf in, Reader reader) {
+        int end = in.writerIndex();
+        while (in.isReadable()) {
+            int tag = ProtoFields.tag(in);
+            if (tag == ENTRY) {
+                int bytes = Varint.readLength(in, end - in.readerIndex(), "dictionary entry");
+                readEntry(in, in.readerIndex() + bytes, reader);
+            } else {
+                ProtoFields.skip(in, tag, end);
+            }
+        }
+    }
+
+    /**
+     * Reads a name. A name that is too long for a request ends the connection, since a client keeps all that a
+     * dictionary holds.
+     */
+    private static String name(ByteBuf in, int end, String what) {
+        int bytes = Varint.readLength(in, Math.min(Wire.MAX_NAME_BYTES, end - in.readerIndex()), what);
+        return in.readCharSequence(bytes, StandardCharsets.UTF_8).toString();
+    }
+
+    private static void readEntry(ByteBuf in, int end, Reader reader) {
+        long number = 0;
+        String service = "";
+        String method = "";
+        int shape = UNKNOWN_SHAPE;
+        while (in.readerIndex() < end) {
+            int tag = ProtoFields.tag(in);
+            switch (tag) {
+                case NUMBER << 3 -> number = Varint.read(in);
+                case SERVICE << 3 | 2 -> service = name(in, end, "dictionary, name of a service");
+                case METHOD << 3 | 2 -> method = name(in, end, "dictionary, name of a method");
+                case SHAPE << 3 | 5 -> {
+                    if (end - in.readerIndex() < 4) {
+                        throw new WireFault("a dictionary entry is cut off");
+                    }
+                    shape = in.readIntLE();
+                }
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        ProtoFields.expectEnd(in, end);
+        if (number <= 0 || number > Integer.MAX_VALUE) {
+            throw new WireFault("method number " + number + " (expected: 1 to " + Integer.MAX_VALUE + ")");
+        }
+        reader.entry(key(service, method), (int) number, shape);
+    }
+}

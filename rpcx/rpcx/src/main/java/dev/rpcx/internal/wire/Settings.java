@@ -1,0 +1,54 @@
+package dev.rpcx.internal.wire;
+
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import io.netty.buffer.ByteBuf;
+
+/**
+ * Settings of a side, as its SETTINGS frame gives them; a value that the frame does not give is the protocol's default.
+ *
+ * @param maxMessageBytes largest message in bytes, all its parts together
+ * @param maxCalls most calls under way at once on this connection
+ * @param defaultMicros time in microseconds of a request that carries none
+ */
+public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
+    public static final int MAX_MESSAGE = 1;
+    public static final int MAX_CALLS = 2;
+    public static final int DEFAULT_MICROS = 3;
+
+    public static final Settings INITIAL = new Settings(Wire.MAX_MESSAGE_BYTES, Wire.MAX_SLOTS, 10_000_000);
+
+    public static Settings read(ByteBuf in) {
+        int end = in.writerIndex();
+        long maxMessage = INITIAL.maxMessageBytes;
+        long maxCalls = INITIAL.maxCalls;
+        long defaultMicros = INITIAL.defaultMicros;
+        while (in.isReadable()) {
+            int tag = ProtoFields.tag(in);
+            switch (tag) {
+                case MAX_MESSAGE << 3 -> maxMessage = Varint.read(in);
+                case MAX_CALLS << 3 -> maxCalls = Varint.read(in);
+                case DEFAULT_MICROS << 3 -> defaultMicros = Varint.read(in);
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        return new Settings(
+                (int) bounded(maxMessage, INITIAL.maxMessageBytes, Integer.MAX_VALUE),
+                (int) bounded(maxCalls, INITIAL.maxCalls, Wire.MAX_SLOTS),
+                bounded(defaultMicros, INITIAL.defaultMicros, Long.MAX_VALUE));
+    }
+
+    /**
+     * Returns a value within its bounds. 0 counts as not given, as in all of Protobuf. A value that is negative here is
+     * larger than any limit.
+     */
+    private static long bounded(long said, long initial, long most) {
+        return said == 0 ? initial : said < 0 ? most : Math.min(said, most);
+    }
+
+    public void write(ByteBuf out) {
+        ProtoFields.writeNumber(out, MAX_MESSAGE, maxMessageBytes);
+        ProtoFields.writeNumber(out, MAX_CALLS, maxCalls);
+        ProtoFields.writeNumber(out, DEFAULT_MICROS, defaultMicros);
+    }
+}

@@ -1,0 +1,1416 @@
+package dev.rpcx.internal.wire;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.VisibleText;
+import dev.rpcx.codec.HeapArray;
+import dev.rpcx.internal.MemoryReserve;
+import dev.rpcx.internal.RateLimitedLog;
+import dev.rpcx.internal.ThreadTools;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.WireFault;
+import dev.rpcx.internal.io.HalfClose;
+import dev.rpcx.internal.io.SocketQueue;
+import dev.rpcx.internal.io.WriteTurn;
+import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
+import dev.rpcx.internal.ledger.Claim;
+import dev.rpcx.internal.ledger.Resource;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.FastThreadLocal;
+import io.netty.util.concurrent.Ticker;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One connection of the native wire. It cuts incoming bytes into frames, and gathers the messages of many threads so
+ * that one flush sends them.
+ *
+ * <p>Outgoing: {@link #send} queues a message from any thread, and wakes the event loop unless another thread has done
+ * so. The event loop gathers all queued messages and writes them together. A message larger than one frame waits in
+ * {@link #scheduler} and leaves one fragment at a time, behind the small messages. A request, reply or stream item of
+ * any size also waits there while the peer does not read.
+ *
+ * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
+ * together on the event loop, and no other class may touch them.
+ */
+public abstract class WireConnection extends ChannelInboundHandlerAdapter {
+    /**
+     * Size of a full batch in bytes, which leaves in one write when the connection is busy. Source: rpcx-bench, with
+     * messages of 100 kB. One batch is held for a client that does not read.
+     */
+    private static final int BATCH_BYTES = 256 * 1024;
+
+    /**
+     * Number of small frames that are read with one look at the clock, and after which the output so far is sent. They
+     * take some 0.1 ms, by estimate: no call's time has to be known more precisely, and the peer does not wait longer
+     * for their results.
+     */
+    private static final int FRAMES_AT_ONE_TIME = 64;
+
+    /** A frame counts as one more frame for each {@code FRAME_BYTES} bytes of its length. */
+    private static final int FRAME_BYTES = 512;
+
+    /** Initial capacity of {@code INBOX} in bytes, into which one read of the event loop mostly fits. */
+    private static final int INBOX_BYTES = 64 * 1024;
+
+    private static final int FIRST_BATCH_BYTES = 512;
+    private static final int FIRST_CUT_BYTES = 256;
+
+    /** Most bytes that one connection writes before the other connections of its event loop are served. */
+    private static final int AT_ONCE_BYTES = 512 * 1024;
+
+    /** Most bytes of newly queued messages that leave between two frames of the messages in {@code scheduler}. */
+    private static final int SHARE_BYTES = 32 * 1024;
+
+    /** Fixed cost of a message, counted in addition to its bytes against a limit such as {@code AT_ONCE_BYTES}. */
+    private static final int MESSAGE_BYTES = 256;
+
+    /** Bytes gathered, or sent during the current read, above which {@link #isBacklogged} holds. */
+    private static final int SHORT_BYTES = 16 * 1024;
+
+    /** A body larger than this is copied straight into {@code batch}; smaller ones are gathered on the heap first. */
+    private static final int GATHERED_BYTES = 4 * 1024;
+
+    private static final byte[] NOTHING = {};
+
+    private static final System.Logger LOG = System.getLogger("dev.rpcx.wire");
+
+    private static final ByteBuf PREFACE = Unpooled.unreleasableBuffer(
+            Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));
+
+    /**
+     * Heap buffer into which the connections of an event loop copy what they read. Parsing the heap is several times
+     * faster than parsing a direct buffer.
+     */
+    private static final FastThreadLocal<ByteBuf> INBOX = new FastThreadLocal<>() {
+        @Override
+        protected ByteBuf initialValue() {
+            return Unpooled.buffer(INBOX_BYTES);
+        }
+    };
+
+    private static final VarHandle SCHEDULED;
+
+    static {
+        try {
+            SCHEDULED = MethodHandles.lookup().findVarHandle(WireConnection.class, "scheduled", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    public final Channel channel;
+
+    /** Account of the resources that this connection holds. Whoever opened the account closes it. */
+    public final Account account;
+
+    private final EventLoop loop;
+    private final Ticker ticker;
+    private final Outbox outbox = new Outbox();
+    private final Runnable flushTask = this::flushQueued;
+
+    private volatile boolean scheduled;
+
+    /** Messages of more than one frame, and those that wait for the socket. */
+    private final FrameScheduler scheduler = new FrameScheduler();
+
+    /** Small frames gathered for the next write, on the heap, where writing a byte costs nothing beyond the store. */
+    private final Gathered gathered = new Gathered();
+
+    /**
+     * Direct buffer of bytes that are ready for the socket and precede those in {@link #gathered}; null if there are
+     * none.
+     */
+    private @Nullable ByteBuf batch;
+
+    /** Beginning of a frame whose end has not arrived. */
+    private final ByteBuf partialFrame = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
+
+    private final SocketQueue unsent;
+
+    /** Charge for the buffers of {@link #gathered} and {@link #partialFrame} once they have grown. */
+    private final Charge kept;
+
+    /**
+     * Claim for the capacity that {@link #partialFrame} may grow to. It is held from the moment at which more than
+     * {@code Outbound.SMALL_BYTES} of an incomplete frame have come until the end of that frame has come.
+     */
+    private final Claim frame;
+
+    private long keptBytes;
+
+    /** Number of consecutive looks by {@code KeepAlive} that have found the same frame without its end. */
+    private int cutLooks;
+
+    private boolean owesPong;
+    private int owedPong;
+
+    /** The number of the last PING that this side has sent. */
+    private int pings;
+
+    private final WriteTurn turn;
+    private boolean greeted;
+    private boolean reading;
+
+    /** True while more messages follow that leave in the same flush, as while the queue is being emptied. */
+    private boolean gathering;
+
+    private volatile boolean closed;
+
+    /**
+     * Reason for the end of the connection if that is a lack of memory on this side; otherwise null. Such an end says
+     * nothing about the peer. The reason names what had no room, or is the text of an {@link OutOfMemoryError}: a
+     * literal would need memory then, since the JVM makes its string when it first comes to it.
+     */
+    private volatile @Nullable String memoryWanted;
+
+    /** Time that the method of this name returns; valid while {@code isReadTimed} is true. */
+    private long readNanos;
+
+    private boolean isReadTimed;
+
+    /** Number of frames read since their output was last sent; a large frame counts as several. */
+    private int frames;
+
+    /** Bytes that have left since the current read began; it lasts until {@code channelReadComplete}. */
+    private int sentMeanwhile;
+
+    /** Bytes of queued messages that may still leave before the current read ends. */
+    private int roomMeanwhile = AT_ONCE_BYTES;
+
+    /**
+     * True if a full batch has been written and {@link SocketQueue#updateClaims} has not run since. The channel may not
+     * have been flushed behind that batch either.
+     */
+    private boolean flushPending;
+
+    /** Counter that goes up each time that something has arrived, and with each {@code recordActivity}. */
+    private int reads;
+
+    /** Value of {@code reads} at the last look by {@link KeepAlive}. */
+    private int readsLookedAt;
+
+    /**
+     * Buffer for small frames. It is an object of its own because its fields change with each frame: the threads of
+     * callers and handlers read the fields of the connection, and each change would invalidate the cache lines that
+     * hold them.
+     */
+    private static final class Gathered {
+        byte[] bytes = new byte[FIRST_BATCH_BYTES];
+        int length;
+    }
+
+    @SuppressWarnings("this-escape") // the socket calls back only when this is in its pipeline
+    public WireConnection(Channel channel, Account account) {
+        MemoryReserve.keep();
+        this.channel = channel;
+        this.account = account;
+        this.unsent =
+                new SocketQueue(channel, account, this::replyBytes, () -> 0, this::unsentChanged, this::endUnread);
+        this.kept = account.charge(Resource.KEPT_BYTES);
+        this.frame = new Claim(account, Resource.FRAME_BYTES, channel.eventLoop(), this::endFrame);
+        this.loop = channel.eventLoop();
+        this.ticker = loop.ticker();
+        this.turn = new WriteTurn(channel, this);
+    }
+
+    /**
+     * Called when the peer's whole preface has arrived. Event loop only.
+     *
+     * @param version the peer's highest version; both sides speak the lower of the two
+     */
+    public abstract void onPreface(int version);
+
+    /**
+     * Called with each frame, whose payload is the readable part of {@code payload}. The implementation passes over a
+     * frame of an unknown type.
+     */
+    public abstract void onFrame(int head, int id, ByteBuf payload);
+
+    /** Largest body in bytes that the peer takes, as its settings say. Any thread. */
+    public abstract int maxBytesTaken();
+
+    /**
+     * Called when bytes have arrived, before they are read. From here on the event loop sees what other threads did
+     * before they wrote the messages that these bytes answer.
+     */
+    public abstract void beforeRead();
+
+    /** Called when the connection is about to end. From here on the event loop alone decides how calls end. */
+    public void beforeClose() {}
+
+    /**
+     * Called once, on the event loop, when the connection has ended; {@code why} is the reason in words for a caller.
+     */
+    public abstract void onClosed(String why);
+
+    /** Whether a message would overtake another message that the peer has to receive first. On the event loop. */
+    public boolean isAhead(Outbound message) {
+        return false;
+    }
+
+    // ---- outgoing
+
+    /** Queues a message, from any thread. */
+    public final void send(Outbound message) {
+        outbox.add(message);
+        try {
+            wake();
+        } catch (Throwable e) {
+            if (!isSentLater()) {
+                throw e;
+            }
+        }
+    }
+
+    /**
+     * Says whether a message that stands in the queue is sent in time although the event loop could not be woken for
+     * it. From any thread.
+     */
+    public boolean isSentLater() {
+        return false;
+    }
+
+    private void wake() {
+        if (!scheduled && SCHEDULED.compareAndSet(this, false, true)) {
+            try {
+                loop.execute(flushTask);
+            } catch (RejectedExecutionException ended) {
+                dropAfterEnd();
+            } catch (Throwable e) {
+                // for example at the end of the stack, where no method can be called: the next thread that sends wakes
+                // the loop
+                scheduled = false;
+                throw e;
+            }
+        }
+    }
+
+    /**
+     * Sends the messages that have been queued until now, including those of a thread that could not wake the loop. On
+     * the event loop.
+     *
+     * @return false if some of them wait for a later task of the loop, because they were too many or stand behind a
+     *     message that another thread has not linked yet
+     */
+    public final boolean sendQueued() {
+        beginFlush();
+        Outbound last = outbox.last();
+        int left = AT_ONCE_BYTES;
+        boolean isAll = true;
+        for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
+            left -= MESSAGE_BYTES + gatherSafely(message);
+            if (message == last && !closed) {
+                break;
+            }
+            if (left <= 0 && !closed) {
+                // the message to stop at may have been sent by a nested flush, and a stream is queued again for as long
+                // as its peer reads
+                wakeAgain();
+                isAll = false;
+                break;
+            }
+        }
+        if (left > 0 && !outbox.isEmpty()) {
+            // also if the queue holds only messages that have come meanwhile, which does no harm
+            isAll = false;
+        }
+        // a message that has been queued again meanwhile has woken the loop itself
+        flushGathered();
+        return isAll;
+    }
+
+    /**
+     * Writes a small message on the calling thread, which is not the event loop, if nobody else is writing and nothing
+     * is queued. So the messages of one thread stay in order. The answer can have arrived, and the message be in use
+     * again, before this method returns.
+     *
+     * @return false if the message has to be queued
+     */
+    public final boolean sendHere(Outbound message) {
+        int bytes = message.body.readableBytes();
+        if (bytes > WriteTurn.MAX_BYTES - Wire.MAX_HEADER_BYTES || scheduled || !turn.takeForCaller()) {
+            return false;
+        }
+        try {
+            boolean leaves = turn.fill(message);
+            if (leaves && !turn.write()) {
+                inLoopOrHere(flushTask);
+                return true;
+            }
+            if (turn.callerDone()) {
+                wake();
+            }
+            return leaves;
+        } catch (Throwable e) {
+            wakeIfPossible();
+            throw e;
+        }
+    }
+
+    /**
+     * Wakes the event loop after a failure on the calling thread, which has given up its turn already: the sooner the
+     * loop sees that, the better.
+     */
+    private void wakeIfPossible() {
+        try {
+            wake();
+        } catch (Throwable again) {
+            // stack or memory is exhausted: the next event of the loop makes it look at the turn
+        }
+    }
+
+    /**
+     * Takes over the rest of a frame of which another thread could write only a part. The rest goes before everything
+     * that has been gathered meanwhile, in one buffer with it, so that nothing can leave without the rest. If this
+     * throws, everything is as before. Nobody writes until it has succeeded.
+     *
+     * @return false if there is no rest
+     */
+    private boolean takeRest() {
+        ByteBuffer rest = turn.rest();
+        if (rest == null) {
+            return false;
+        }
+        ByteBuf behind = batch;
+        int bytes = rest.remaining() + (behind == null ? 0 : behind.readableBytes());
+        ByteBuf out = channel.alloc().directBuffer(bytes + gathered.length);
+        boolean isWhole = false;
+        try {
+            out.writeBytes(rest.duplicate());
+            if (behind != null) {
+                out.writeBytes(behind, behind.readerIndex(), behind.readableBytes());
+            }
+            isWhole = true;
+        } finally {
+            if (!isWhole) {
+                out.release();
+            }
+        }
+        batch = out;
+        turn.takeOver();
+        if (behind != null) {
+            behind.release();
+        }
+        return true;
+    }
+
+    /**
+     * Takes the turn to write for the event loop, also from a thread that has left the rest of its frame to the loop
+     * and whose word of that has not come or never will.
+     */
+    private boolean takeTurn() {
+        return turn.takeForLoop() || takeRest();
+    }
+
+    /**
+     * Runs a task on the event loop, or on the calling thread, under the lock of this connection, if the event loop has
+     * ended.
+     */
+    public final void inLoopOrHere(Runnable task) {
+        try {
+            loop.execute(task);
+        } catch (RejectedExecutionException ended) {
+            synchronized (this) {
+                task.run();
+            }
+        }
+    }
+
+    public final boolean inLoop() {
+        return loop.inEventLoop();
+    }
+
+    public final EventLoop loop() {
+        return loop;
+    }
+
+    /**
+     * Time in nanoseconds by the clock of the event loop, which this connection and its calls use. It is not comparable
+     * with {@code System.nanoTime()}. From any thread.
+     */
+    public final long nanoTime() {
+        return ticker.nanoTime();
+    }
+
+    /**
+     * Sends a message from the event loop: it joins the gathered messages and leaves with them. If that fails, the
+     * connection ends, since nobody else may learn of the failure.
+     */
+    public final void sendNow(Outbound message) {
+        if (closed) {
+            message.onDropped();
+            return;
+        }
+        gatherSafely(message);
+        // a message that is taken from the queue may send another one, such as its own refusal: the flush comes behind
+        // all that are taken
+        if (!gathering) {
+            flushGathered();
+        }
+    }
+
+    /** Runs {@code sends}, and flushes once, behind all messages that it sends. On the event loop. */
+    public final void sendTogether(Runnable sends) {
+        boolean outer = gathering;
+        gathering = true;
+        try {
+            sends.run();
+        } finally {
+            gathering = outer;
+        }
+        if (!gathering) {
+            flushGathered();
+        }
+    }
+
+    /**
+     * Answers a PING. On the event loop. While the peer does not read, only the last of its PINGs is kept to be
+     * answered, since they cost the peer nothing.
+     */
+    public final void answerPing(int id) {
+        if (channel.isWritable()) {
+            sendNow(Wire.PONG, id);
+        } else {
+            owesPong = true;
+            owedPong = id;
+        }
+    }
+
+    public final void sendNow(int head, int id) {
+        sendNow(Outbound.Control.empty(head, id));
+    }
+
+    /** Sends a PING, behind the small frames that were sent before it. On the event loop. @return its id, a number */
+    public final int ping() {
+        sendNow(Wire.PING, ++pings);
+        return pings;
+    }
+
+    /**
+     * Whether a PONG shows that the peer has read this PING: the PONG of a later PING shows it too. On the event loop.
+     */
+    public final boolean answers(int pong, int ping) {
+        return pong - ping >= 0 && pings - pong >= 0;
+    }
+
+    /** Whether every message that was queued until now has been taken from the queue. On the event loop. */
+    public final boolean isQueueEmpty() {
+        return outbox.isEmpty();
+    }
+
+    /** Ends calls that other threads were about to end and could not. On the event loop. */
+    public void endLost() {}
+
+    private void flushQueued() {
+        gatherAll(AT_ONCE_BYTES);
+        flushGathered();
+    }
+
+    /**
+     * @param room number of bytes that may leave
+     * @return how many of these bytes may still leave
+     */
+    private int gatherAll(int room) {
+        beginFlush();
+        int left = gatherQueued(room);
+        if (left <= 0) {
+            wakeAgain();
+        }
+        return left;
+    }
+
+    /**
+     * Sends the output of the frames read so far while more frames wait to be read, so that the peer can work on it
+     * meanwhile. If all output left together at the end of the read, each side would be idle while the other reads.
+     * Messages of more than one frame wait for the end of the read, and so does output beyond {@code AT_ONCE_BYTES}.
+     */
+    private void sendMeanwhile() {
+        if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
+            return;
+        }
+        try {
+            roomMeanwhile = gatherAll(roomMeanwhile);
+            if (gatheredBytes() > 0 && takeTurn()) {
+                int before = gatheredBytes();
+                boolean isAll = batch == null ? isWrittenHere() : isBatchWrittenHere();
+                sentMeanwhile += before - gatheredBytes();
+                if (!isAll) {
+                    // the peer does not read, or these bytes cannot be written straight to the socket: what has been
+                    // read is handed out first
+                    roomMeanwhile = 0;
+                }
+            }
+        } catch (Throwable t) {
+            failInternally(t);
+        }
+    }
+
+    private void beginFlush() {
+        // The turn is taken before the flag is cleared: a thread that finds nothing scheduled and the turn free may
+        // rely on what it queued before having left.
+        try {
+            takeTurn();
+        } catch (Throwable t) {
+            failInternally(t);
+        } finally {
+            // cleared before the first poll: a thread that adds a message from here on schedules flushQueued() again,
+            // and a message that was added before is found
+            scheduled = false;
+        }
+    }
+
+    /** Schedules {@code flushQueued()} for the rest, so that the other connections of the loop are served first. */
+    private void wakeAgain() {
+        try {
+            wake();
+        } catch (Throwable t) {
+            failInternally(t);
+        }
+    }
+
+    private void flushGathered() {
+        if (!reading) {
+            try {
+                flush();
+            } catch (Throwable t) {
+                failInternally(t);
+            }
+        }
+    }
+
+    /**
+     * Takes queued messages and gathers them, until {@code room} is used up. Without that limit this might not end: a
+     * stream is queued again as long as it has more items, and its peer may read as fast as the queue is filled.
+     *
+     * @param room number of bytes that may leave
+     * @return how many of these bytes may still leave; if none, more messages may be queued, unless the connection is
+     *     closed
+     */
+    private int gatherQueued(int room) {
+        int left = room;
+        boolean outer = gathering;
+        gathering = true;
+        try {
+            while (left > 0 || closed) {
+                Outbound message = outbox.poll();
+                if (message == null) {
+                    break;
+                }
+                left -= MESSAGE_BYTES + gatherSafely(message);
+            }
+        } finally {
+            gathering = outer;
+        }
+        return left;
+    }
+
+    /** @return number of bytes of the message that leave */
+    private int gatherSafely(Outbound message) {
+        try {
+            if (!closed) {
+                return gather(message);
+            }
+            message.onDropped();
+        } catch (Throwable t) {
+            // the messages queued behind this one still have to be handled, or their owners wait for ever
+            failInternally(t);
+        }
+        return 0;
+    }
+
+    /**
+     * Ends the connection at once after an unexpected throwable, or when the heap is full, since the state of the
+     * connection is unknown. The event loop and its other connections go on.
+     */
+    public final void failInternally(Throwable thrown) {
+        if (thrown instanceof OutOfMemoryError) {
+            MemoryReserve.use();
+            memoryWanted = ThrowableText.message(thrown);
+        }
+        try {
+            abort("the connection failed by a fault of this side");
+        } finally {
+            RateLimitedLog.warn(LOG, "a connection ends by a fault of this side", thrown);
+        }
+    }
+
+    /**
+     * Drops the queued messages after the end of the event loop: a thread that comes too late so fails its own call.
+     */
+    private synchronized void dropAfterEnd() {
+        scheduled = false;
+        for (Outbound message = outbox.poll(); message != null; message = outbox.poll()) {
+            try {
+                message.onDropped();
+            } catch (Throwable e) {
+                // the messages queued behind this one still have to be dropped
+                ThreadTools.report(e);
+            }
+        }
+    }
+
+    private int gather(Outbound message) {
+        if (!message.beforeSend()) {
+            return 0;
+        }
+        boolean isAhead = isAhead(message);
+        if (isAhead || message.holdUntilWritable || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
+            message.begun = false;
+            scheduler.add(message, isAhead);
+            return 0;
+        }
+        // the size is taken here: a stream fills the body only in beforeSend(), and may have put the next item there
+        // once onSent() has run
+        int bytes = message.body.readableBytes();
+        writeFrame(message.head, message.id, message.body, bytes);
+        message.onSent();
+        flushBatch();
+        return bytes;
+    }
+
+    /** Gathers a whole frame, or nothing of it if there is no room for all of it. */
+    private void writeFrame(int head, int id, ByteBuf body, int bytes) {
+        boolean alone = bytes > GATHERED_BYTES;
+        // with the turn taken, gathered frames go before frames that a thread writes itself from here on: no reply may
+        // overtake the preface
+        turn.takeForLoop();
+        reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
+        byte[] out = gathered.bytes;
+        int at = Varint.write(out, gathered.length, Wire.HEAD_BYTES + bytes);
+        out[at] = (byte) head;
+        out[at + 1] = (byte) (id >>> 24);
+        out[at + 2] = (byte) (id >>> 16);
+        out[at + 3] = (byte) (id >>> 8);
+        out[at + 4] = (byte) id;
+        at += Wire.HEAD_BYTES;
+        if (!alone) {
+            body.readBytes(out, at, bytes);
+            gathered.length = at + bytes;
+            return;
+        }
+        // the new buffer has room for the fragments behind this one and for the other messages in the scheduler: a
+        // buffer that has to grow is copied
+        long wanted = body.readableBytes() + scheduler.bytes();
+        int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
+        spill(at, bytes, room).writeBytes(body, bytes);
+    }
+
+    /**
+     * Writes a full batch. The owners of its messages have been notified before that the messages have left: a write
+     * can end the connection, and then each call has its end and its object may serve another call. During a read the
+     * bytes are written straight to the socket where possible: a failing write through the channel would end the
+     * connection before the input that has arrived is handed out. So output for a broken socket waits for the end of
+     * the read.
+     */
+    private void flushBatch() {
+        if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
+            return;
+        }
+        flushPending = true;
+        if (reading) {
+            sentMeanwhile += gatheredBytes();
+            if (isBatchWrittenHere()) {
+                return;
+            }
+        }
+        writeBatch();
+        if (!reading || !turn.isBroken()) {
+            channel.flush();
+        }
+    }
+
+    private int gatheredBytes() {
+        return gathered.length + (batch == null ? 0 : batch.readableBytes());
+    }
+
+    /** Writes the gathered bytes straight to the socket. @return whether all of them have left */
+    private boolean isWrittenHere() {
+        if (batch != null) {
+            return false;
+        }
+        int written = turn.writeHere(gathered.bytes, gathered.length);
+        gathered.length -= written;
+        if (gathered.length > 0 && written > 0) {
+            System.arraycopy(gathered.bytes, written, gathered.bytes, 0, gathered.length);
+        }
+        return gathered.length == 0;
+    }
+
+    /**
+     * Writes {@code batch}, and the gathered bytes behind it, straight to the socket. The write that meets a reset by
+     * the peer takes a part of the bytes and reports no error, so the write is repeated until the socket takes all
+     * bytes, takes none, or fails.
+     *
+     * @return whether all of them have left
+     */
+    private boolean isBatchWrittenHere() {
+        ByteBuf out = spill(gathered.length, 0, 0);
+        int before;
+        do {
+            before = out.readerIndex();
+            turn.writeHere(out);
+        } while (out.readerIndex() > before && out.isReadable());
+        int rest = out.readableBytes();
+        if (out.readerIndex() == 0) {
+            return false;
+        }
+        // the socket's queue is charged by readable bytes: a copy of the rest holds no more than these
+        batch = rest == 0 ? null : channel.alloc().directBuffer(rest).writeBytes(out, out.readerIndex(), rest);
+        out.release();
+        return rest == 0;
+    }
+
+    private void reserve(int bytes) {
+        if (gathered.length + bytes > gathered.bytes.length) {
+            gathered.bytes =
+                    Arrays.copyOf(gathered.bytes, Math.max(gathered.length + bytes, 2 * gathered.bytes.length));
+        }
+    }
+
+    /**
+     * Moves the gathered bytes up to {@code end} to {@code batch}. If this throws, everything is as before.
+     *
+     * @param least number of bytes for which an existing buffer has room behind them
+     * @param room number of bytes for which a new buffer has room behind them
+     */
+    private ByteBuf spill(int end, int least, int room) {
+        ByteBuf out = batch;
+        if (out == null) {
+            out = batch = channel.alloc().directBuffer(end + room);
+        } else {
+            out.ensureWritable(end + least);
+        }
+        out.writeBytes(gathered.bytes, 0, end);
+        gathered.length = 0;
+        return out;
+    }
+
+    private void writeBatch() {
+        if (gathered.length > 0 || batch != null) {
+            ByteBuf out = fit(spill(gathered.length, 0, 0));
+            batch = null;
+            channel.write(out, channel.voidPromise());
+        }
+    }
+
+    /**
+     * Returns the same bytes in a buffer that is not much larger than they are, since the socket's queue is charged by
+     * readable bytes. A batch has room for messages that wait, and those may be recalled.
+     */
+    private ByteBuf fit(ByteBuf out) {
+        int bytes = out.readableBytes();
+        if (out.capacity() / 2 <= bytes) {
+            return out;
+        }
+        ByteBuf fitting = channel.alloc().directBuffer(bytes).writeBytes(out, out.readerIndex(), bytes);
+        out.release();
+        return fitting;
+    }
+
+    /**
+     * Writes the gathered bytes. The messages in {@link #scheduler} add one frame each, one after the other, as long as
+     * the socket takes them. A write can end the connection or call this method again, so {@link #scheduler} may hold
+     * other messages after each write.
+     */
+    private void flush() {
+        if (gathered.length == 0 && batch == null && scheduler.isEmpty() && !flushPending) {
+            if (gathered.bytes.length + partialFrame.capacity() != keptBytes) {
+                // the beginning of an incomplete frame is held also if nothing leaves
+                keepBuffers();
+            }
+            turn.loopDone();
+            return;
+        }
+        if (!takeTurn()) {
+            return;
+        }
+        if (flushPending) {
+            // flushes what a read has written to the channel's queue
+            channel.flush();
+        }
+        int room = AT_ONCE_BYTES;
+        while (room > 0 && !scheduler.isEmpty() && channel.isWritable()) {
+            room -= SHARE_BYTES - gatherQueued(SHARE_BYTES);
+            Outbound message = scheduler.next();
+            if (message == null) {
+                break;
+            }
+            if (!message.begun) {
+                message.begins();
+            }
+            int rest = message.body.readableBytes();
+            int bytes = Math.min(rest, Wire.MAX_PAYLOAD_BYTES);
+            int head = message.begun ? Wire.PART : message.head;
+            message.begun = true;
+            room -= bytes;
+            writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
+            if (bytes == rest) {
+                endTurn(message);
+            } else {
+                scheduler.goesOn(message);
+            }
+            flushBatch();
+        }
+        // the turn is taken again, since a nested flush may have given it back
+        if ((gathered.length > 0 || batch != null) && takeTurn() && !isWrittenHere()) {
+            writeBatch();
+            channel.flush();
+        }
+        if (gathered.bytes.length + partialFrame.capacity() != keptBytes) {
+            keepBuffers();
+        }
+        flushPending = false;
+        unsent.updateClaims();
+        unsentChanged();
+        if (room <= 0 && !closed) {
+            wakeAgain();
+        }
+        turn.loopDone();
+    }
+
+    /**
+     * Ends a message whose last fragment has left. Its owner is notified even if the next message of its size cannot
+     * begin for want of memory: a caller that is told that its call was not executed may make it again.
+     */
+    private void endTurn(Outbound message) {
+        try {
+            scheduler.ended(message);
+        } finally {
+            message.onSent();
+        }
+    }
+
+    /** Called when the socket's queue may have become shorter or longer. On the event loop. */
+    public void unsentChanged() {}
+
+    /**
+     * Whether a message of one frame that leaves now would stand in the socket's queue, or overtake a message that
+     * waits for the socket. On the event loop.
+     */
+    public final boolean isSocketBusy() {
+        return !channel.isWritable() || scheduler.hasWhole();
+    }
+
+    /** Whether so much output is on its way that further messages to the peer have to be short. On the event loop. */
+    public final boolean isBacklogged() {
+        return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
+    }
+
+    private void endUnread() {
+        abort("the peer does not read what it is sent");
+    }
+
+    /** Bytes charged for replies that have been made for the peer and have not left. On the event loop. */
+    public long replyBytes() {
+        return 0;
+    }
+
+    /** As {@link SocketQueue#isStalled}. */
+    public final boolean isStalled() {
+        return unsent.isStalled();
+    }
+
+    private void keepBuffers() {
+        if (closed) {
+            // the end of the connection has released all charges, and what is read after it charges nothing more
+            return;
+        }
+        long bytes = gathered.bytes.length + partialFrame.capacity();
+        boolean isCharged = bytes <= Outbound.SMALL_BYTES
+                || kept.set(HeapArray.taken(gathered.bytes.length) + HeapArray.taken(partialFrame));
+        if (!isCharged) {
+            shrinkBuffers();
+            bytes = gathered.bytes.length + partialFrame.capacity();
+        }
+        if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
+            kept.release();
+        }
+        // buffers that are in use and could not be charged are looked at again
+        keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
+    }
+
+    /** Gives up buffers that have grown and hold nothing. */
+    private void shrinkBuffers() {
+        if (gathered.length == 0) {
+            gathered.bytes = new byte[FIRST_BATCH_BYTES];
+        }
+        if (!partialFrame.isReadable()) {
+            partialFrame.clear().capacity(FIRST_CUT_BYTES);
+        }
+        scheduler.shrink();
+    }
+
+    /** Gives up buffers that have grown. Called when the peer has been silent for a while, on the event loop. */
+    public void trimIdle() {
+        shrinkBuffers();
+        keepBuffers();
+    }
+
+    /**
+     * Gives up a part of the buffers that are kept and not used. Called from time to time while the peer is active, on
+     * the event loop.
+     */
+    public void trimActive() {
+        scheduler.shrink();
+    }
+
+    /** Takes back a message that waits in {@code scheduler}, also if a part of it has left. */
+    public final void recall(Outbound message) {
+        if (!scheduler.isLast()) {
+            scheduler.remove(message);
+        }
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        if (channel.isWritable()) {
+            if (owesPong) {
+                owesPong = false;
+                sendNow(Wire.PONG, owedPong);
+            }
+            if (!reading) {
+                flush();
+            }
+        }
+    }
+
+    // ---- incoming
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf arrived = (ByteBuf) message;
+        try {
+            beforeRead();
+            reading = true;
+            isReadTimed = false;
+            reads++;
+            while (arrived.isReadable() && !closed) {
+                if (!greeted) {
+                    readPreface(arrived);
+                } else if (partialFrame.isReadable()) {
+                    completeCut(arrived);
+                } else if (!isLarge(arrived)) {
+                    readFrames(arrived);
+                } else if (!readFrame(arrived)) {
+                    keepCut(arrived, arrived.readableBytes());
+                }
+            }
+        } catch (WireFault fault) {
+            fail(String.valueOf(fault.getMessage()));
+        } finally {
+            arrived.release();
+        }
+    }
+
+    /**
+     * Time at which the current input was there, read from the clock once for several frames: a look at the clock for
+     * each frame would cost a part of a small call. Code that has kept the loop for longer calls {@link #readAnew}.
+     */
+    public final long readNanos() {
+        if (!reading) {
+            return nanoTime();
+        }
+        if (!isReadTimed) {
+            isReadTimed = true;
+            readNanos = nanoTime();
+        }
+        return readNanos;
+    }
+
+    /** Makes the next {@code readNanos()} look at the clock, since something such as a handler has kept the loop. */
+    public final void readAnew() {
+        isReadTimed = false;
+    }
+
+    /** Whether the next frame is so large that copying it costs more than reading its head from a direct buffer. */
+    private static boolean isLarge(ByteBuf arrived) {
+        return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
+    }
+
+    /** Reads the frames of {@code arrived}, which it copies once to {@code INBOX}, where parsing is fast. */
+    private void readFrames(ByteBuf arrived) {
+        ByteBuf in = INBOX.get();
+        in.clear();
+        in.writeBytes(arrived);
+        while (in.isReadable() && !closed) {
+            if (!readFrame(in)) {
+                keepCut(in, in.readableBytes());
+            }
+        }
+    }
+
+    private void hasRead(int bytes) {
+        frames += 1 + bytes / FRAME_BYTES;
+        if (frames >= FRAMES_AT_ONE_TIME) {
+            frames = 0;
+            readAnew();
+            sendMeanwhile();
+        }
+    }
+
+    /**
+     * Keeps bytes of a frame whose end has not arrived. A frame of which more than {@code Outbound.SMALL_BYTES} have
+     * come is charged before these are kept. If there is no room, its connection ends, since nothing smaller than the
+     * connection could be refused.
+     */
+    private void keepCut(ByteBuf in, int bytes) {
+        int before = partialFrame.writerIndex();
+        if (before <= Outbound.SMALL_BYTES && before + bytes > Outbound.SMALL_BYTES) {
+            long now = nanoTime();
+            if (!frame.set(partialFrame.maxCapacity(), now)) {
+                endFrame();
+                return;
+            }
+            frame.renew(now);
+            frameWaits(now);
+        }
+        partialFrame.writeBytes(in, bytes);
+    }
+
+    private void endFrame() {
+        String wanted = "no room for the begin of a frame whose end has not come";
+        memoryWanted = wanted;
+        fail(RPCXException.Code.OVERLOADED, wanted);
+    }
+
+    /** Called when a frame that is charged has begun to arrive and its end is missing. On the event loop. */
+    public void frameWaits(long nowNanos) {}
+
+    /**
+     * Whether more than {@code looks} consecutive looks, this call among them, have found the same frame without its
+     * end. On the event loop.
+     */
+    final boolean isFrameOverdue(int looks) {
+        cutLooks = greeted && partialFrame.isReadable() ? cutLooks + 1 : 0;
+        return cutLooks > looks;
+    }
+
+    /** Whether a frame that is charged waits for its end. On the event loop. */
+    public final boolean isFrameWaiting() {
+        return partialFrame.readableBytes() > Outbound.SMALL_BYTES;
+    }
+
+    /** Whether input is being read. Event loop only. */
+    public final boolean isReading() {
+        return reading;
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        reading = false;
+        frames = 0;
+        sentMeanwhile = 0;
+        roomMeanwhile = AT_ONCE_BYTES;
+        if (closed) {
+            dropCut();
+        }
+        if (partialFrame.readableBytes() <= Outbound.SMALL_BYTES) {
+            frame.release();
+        }
+        flush();
+    }
+
+    private void readPreface(ByteBuf in) {
+        partialFrame.writeBytes(in, Math.min(Wire.PREFACE_BYTES - partialFrame.readableBytes(), in.readableBytes()));
+        if (partialFrame.readableBytes() == Wire.PREFACE_BYTES) {
+            long preface = partialFrame.readLong();
+            partialFrame.clear();
+            int version = (int) (preface >>> 24) & 0xFF;
+            if ((int) (preface >>> 32) != Wire.MAGIC || version == 0 || version > Wire.MAX_VERSION) {
+                throw new WireFault("preface " + Long.toHexString(preface) + " (expected: RPCX, a version from 1 to "
+                        + Wire.MAX_VERSION + ")");
+            }
+            greeted = true;
+            onPreface(version);
+        }
+    }
+
+    /**
+     * Gathers the eight bytes with which a connection begins in each direction. No feature is defined yet, so none is
+     * announced.
+     */
+    public final void sendPreface() {
+        turn.takeForLoop();
+        reserve(Wire.PREFACE_BYTES);
+        PREFACE.getBytes(0, gathered.bytes, gathered.length, Wire.PREFACE_BYTES);
+        gathered.length += Wire.PREFACE_BYTES;
+    }
+
+    /** Takes as many bytes as the incomplete frame still needs, and not one more. */
+    private void completeCut(ByteBuf in) {
+        int length = frameLength(partialFrame);
+        if (length < 0) {
+            partialFrame.writeByte(in.readByte());
+            frameLength(partialFrame);
+            return;
+        }
+        int wanted = headerOf(length) + length - partialFrame.readableBytes();
+        keepCut(in, Math.min(wanted, in.readableBytes()));
+        if (!closed && readFrame(partialFrame)) {
+            partialFrame.clear();
+            cutLooks = 0;
+        }
+    }
+
+    /** Reads one frame. @return false if a part of it is missing */
+    private boolean readFrame(ByteBuf in) {
+        int length = frameLength(in);
+        if (length < 0) {
+            return false;
+        }
+        int start = in.readerIndex();
+        int payload = start + headerOf(length) + Wire.HEAD_BYTES;
+        int end = payload - Wire.HEAD_BYTES + length;
+        int writer = in.writerIndex();
+        if (end > writer) {
+            return false;
+        }
+        int head = in.getUnsignedByte(payload - 5);
+        int id = in.getInt(payload - 4);
+        in.setIndex(payload, end);
+        onFrame(head, id, in);
+        in.setIndex(end, writer);
+        hasRead(length);
+        return true;
+    }
+
+    /**
+     * Whether {@code in} begins with one whole frame of this head and id. If so, the readable bytes of {@code in} are
+     * then the frame's payload.
+     */
+    public static boolean enterFrame(ByteBuf in, int head, int id) {
+        int length = frameLength(in);
+        int payload = in.readerIndex() + headerOf(length) + Wire.HEAD_BYTES;
+        int end = payload - Wire.HEAD_BYTES + length;
+        if (length < 0
+                || end > in.writerIndex()
+                || in.getUnsignedByte(payload - 5) != head
+                || in.getInt(payload - 4) != id) {
+            return false;
+        }
+        in.setIndex(payload, end);
+        return true;
+    }
+
+    /** Number of bytes of the length field that holds {@code length}. */
+    static int headerOf(int length) {
+        return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
+    }
+
+    /**
+     * Value of the length field, or -1 if the field has not arrived whole. The value is checked before anything is
+     * allocated for the frame.
+     */
+    static int frameLength(ByteBuf in) {
+        int available = in.readableBytes();
+        int start = in.readerIndex();
+        int length = 0;
+        for (int i = 0; i < available; i++) {
+            byte b = in.getByte(start + i);
+            length |= (b & 0x7F) << 7 * i;
+            if (b >= 0) {
+                if (length < Wire.HEAD_BYTES || length > Wire.MAX_FRAME_BYTES || headerOf(length) != i + 1) {
+                    throw new WireFault("frame of length " + length + " (expected: " + Wire.HEAD_BYTES + " to "
+                            + Wire.MAX_FRAME_BYTES + ", in as few bytes as it takes)");
+                }
+                return length;
+            }
+            if (i == 2) {
+                throw new WireFault("frame length of more than 3 bytes");
+            }
+        }
+        return -1;
+    }
+
+    // ---- the end
+
+    /** Ends the connection because of something that the peer did, and sends it the reason. */
+    public final void fail(String why) {
+        fail(RPCXException.Code.PROTOCOL, why);
+    }
+
+    private void fail(RPCXException.Code code, String why) {
+        try {
+            if (!closed && greeted) {
+                ByteBuf body = Unpooled.buffer();
+                WireError.write(body, new RPCXException(code, why, RPCXException.Executed.MAYBE, null));
+                gather(new Outbound.Control(Wire.ERROR, 0, body));
+            }
+        } finally {
+            close(why);
+        }
+    }
+
+    /** Closes the connection. On the event loop. What has been written still leaves if the peer reads it soon. */
+    public final void close(String why) {
+        if (closed) {
+            return;
+        }
+        // each step runs also if the one before it fails, as when the memory is exhausted
+        try {
+            try {
+                end(why);
+            } finally {
+                HalfClose.of(channel, account);
+            }
+        } finally {
+            unsent.updateClaims();
+        }
+    }
+
+    private void end(String why) {
+        closed = true;
+        // each step runs also if the one before it fails
+        try {
+            try {
+                endWriting();
+            } finally {
+                tellOfEnd(why);
+            }
+        } finally {
+            dropAll();
+        }
+    }
+
+    private void tellOfEnd(String why) {
+        String wanted = memoryWanted;
+        onClosed(wanted == null ? why : wanted);
+    }
+
+    /** Drops all queued messages. Nothing is kept or charged any more. */
+    private void dropAll() {
+        flushQueued();
+        dropGathered();
+        kept.release();
+        frame.close();
+        unsent.dropReplies();
+        if (!reading) {
+            dropCut();
+        }
+    }
+
+    private void endWriting() {
+        try {
+            beforeClose();
+        } finally {
+            scheduler.clear();
+            // from here on no other thread writes; a write that one has begun is finished first
+            turn.end();
+        }
+        takeRest();
+        writeBatch();
+    }
+
+    /**
+     * Drops the gathered bytes. A handler may hold the connection long after its end, and must not so keep memory that
+     * is no longer charged.
+     */
+    private void dropGathered() {
+        gathered.bytes = NOTHING;
+        gathered.length = 0;
+        ByteBuf unwritten = batch;
+        batch = null;
+        if (unwritten != null) {
+            unwritten.release();
+        }
+    }
+
+    /** Size in bytes of the buffer in which small frames are gathered; for tests. */
+    public final int bufferBytes() {
+        return gathered.bytes.length;
+    }
+
+    /**
+     * Drops the incomplete frame. It is not kept for the seconds that the peer may have to read why its connection
+     * ended.
+     */
+    private void dropCut() {
+        partialFrame.clear().capacity(0);
+    }
+
+    public final boolean isClosed() {
+        return closed;
+    }
+
+    /**
+     * Reason for the end of the connection if that is a lack of memory on this side; null for any other end. Any
+     * thread.
+     */
+    public final @Nullable String memoryWanted() {
+        return memoryWanted;
+    }
+
+    /** Ends at once a connection whose peer would not take what is still to be written. On the event loop. */
+    public final void abort(String why) {
+        try {
+            if (!closed) {
+                end(why);
+                channel.flush();
+            }
+        } finally {
+            SocketQueue.closeNow(channel);
+        }
+    }
+
+    /** Whether all that has arrived has been read, up to the end of a frame. On the event loop. */
+    public final boolean isBetweenFrames() {
+        return greeted && !partialFrame.isReadable();
+    }
+
+    /**
+     * Counts a sign of life that is no read of the event loop: another thread has read something from the peer, a part
+     * of a TLS record has come, or the peer has taken something that it was sent. On the event loop.
+     */
+    public final void recordActivity() {
+        reads++;
+    }
+
+    /**
+     * Number that changes each time that anything has arrived, and with each {@code recordActivity}. On the event loop.
+     */
+    public final int reads() {
+        return reads;
+    }
+
+    /** Whether there was a sign of life since this method was called last. On the event loop. */
+    public final boolean hadActivity() {
+        boolean was = reads != readsLookedAt;
+        readsLookedAt = reads;
+        return was;
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        close("the connection ended");
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event == SocketQueue.NO_ROOM) {
+            memoryWanted = "no room for the begin of a record whose end has not come";
+        } else if (event == SocketQueue.PART) {
+            recordActivity();
+        }
+        ctx.fireUserEventTriggered(event);
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        if (cause instanceof OutOfMemoryError) {
+            MemoryReserve.use();
+            memoryWanted = ThrowableText.message(cause);
+        }
+        close(VisibleText.line(ThrowableText.message(cause), ThrowableText.MAX_WHY));
+    }
+}

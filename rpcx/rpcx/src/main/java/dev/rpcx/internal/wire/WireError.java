@@ -1,0 +1,123 @@
+package dev.rpcx.internal.wire;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.internal.ProtoFields;
+import dev.rpcx.internal.Varint;
+import io.netty.buffer.ByteBuf;
+
+/** The error message of both wires: code, text, whether executed. */
+public final class WireError {
+    /**
+     * Most characters of a text; a longer one is cut, since an error always has to fit one frame, and each call that it
+     * ends may hold a text made of it.
+     */
+    private static final int MAX_TEXT = 2000;
+
+    /** Text of an error whose server has left the text out. */
+    private static final String NO_TEXT = "the server has given no reason";
+
+    private static final char REPLACED = '\uFFFD';
+
+    private static final int CODE = 1;
+    private static final int TEXT = 2;
+    private static final int EXECUTED = 3;
+
+    private WireError() {}
+
+    public static void write(ByteBuf out, RPCXException error) {
+        String text = error.getMessage();
+        ProtoFields.writeNumber(out, CODE, number(error.code()));
+        ProtoFields.writeText(out, TEXT, cut(text));
+        ProtoFields.writeNumber(out, EXECUTED, number(error.executed()));
+    }
+
+    /** Reads an error of the native wire, where an error has one frame. */
+    public static RPCXException read(ByteBuf in) {
+        return read(in, new ProtoFields.Counted(Wire.MAX_FRAME_BYTES));
+    }
+
+    /** @param fields counter of the fields of the message that the error is a part of */
+    public static RPCXException read(ByteBuf in, ProtoFields.Counted fields) {
+        int end = in.writerIndex();
+        long code = 0;
+        String text = "";
+        long executed = 0;
+        while (in.isReadable()) {
+            int tag = fields.tag(in);
+            switch (tag) {
+                case CODE << 3 -> code = Varint.read(in);
+                case TEXT << 3 | 2 -> text = ProtoFields.text(in, end, "text of an error");
+                case EXECUTED << 3 -> executed = Varint.read(in);
+                default -> ProtoFields.skip(in, tag, end);
+            }
+        }
+        return new RPCXException(
+                codeOf(known(code)),
+                text.isEmpty() ? NO_TEXT : onOneLine(cut(text)),
+                executedOf(known(executed)),
+                null);
+    }
+
+    public static int number(RPCXException.Code code) {
+        return code.ordinal() + 1;
+    }
+
+    /**
+     * Returns the code with the given number. A code that a later version added counts as {@code HANDLER_FAILED}. The
+     * codes are not kept in an array: an error may be the first that is read or written when the memory or the stack is
+     * exhausted, and a class whose initialization fails then can never be used.
+     */
+    private static RPCXException.Code codeOf(int number) {
+        return switch (number) {
+            case 1 -> RPCXException.Code.CANCELLED;
+            case 2 -> RPCXException.Code.DEADLINE_EXCEEDED;
+            case 3 -> RPCXException.Code.UNAVAILABLE;
+            case 4 -> RPCXException.Code.NOT_FOUND;
+            case 5 -> RPCXException.Code.INVALID;
+            case 7 -> RPCXException.Code.TOO_LARGE;
+            case 8 -> RPCXException.Code.OVERLOADED;
+            case 9 -> RPCXException.Code.UNAUTHENTICATED;
+            case 10 -> RPCXException.Code.PROTOCOL;
+            default -> RPCXException.Code.HANDLER_FAILED;
+        };
+    }
+
+    public static int number(RPCXException.Executed executed) {
+        return executed.ordinal() + 1;
+    }
+
+    private static RPCXException.Executed executedOf(int number) {
+        return switch (number) {
+            case 1 -> RPCXException.Executed.NOT_EXECUTED;
+            case 2 -> RPCXException.Executed.EXECUTED;
+            default -> RPCXException.Executed.MAYBE;
+        };
+    }
+
+    private static String cut(String text) {
+        return text.length() > MAX_TEXT ? text.substring(0, MAX_TEXT) : text;
+    }
+
+    /**
+     * Replaces line breaks and control characters. The text goes to logs: no peer may write a second line there, or
+     * control the terminal that shows it.
+     */
+    private static String onOneLine(String text) {
+        StringBuilder changed = null;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (Character.isISOControl(c) || c == '\u2028' || c == '\u2029') {
+                if (changed == null) {
+                    changed = new StringBuilder(text);
+                }
+                changed.setCharAt(i, REPLACED);
+            }
+        }
+        return changed == null ? text : changed.toString();
+    }
+
+    /** Returns the number, or 0 for a number that is too large to be known, which must not become a known one. */
+    private static int known(long number) {
+        return number == (int) number ? (int) number : 0;
+    }
+}

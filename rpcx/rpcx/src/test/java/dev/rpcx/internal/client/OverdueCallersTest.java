@@ -1,0 +1,285 @@
+package dev.rpcx.internal.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.rpcx.Client;
+import dev.rpcx.HandPlatform;
+import dev.rpcx.Inside;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RawPeer;
+import dev.rpcx.internal.wire.Wire;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.reflect.Field;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Callers who block while the event loop does nothing: a test says what time it is, and when the loop runs. */
+@Timeout(30)
+class OverdueCallersTest {
+    @RPCXClient(remoteServerName = "echo")
+    interface Calls {
+        CompletableFuture<String> echo(String text);
+    }
+
+    /** A thread that has sent a call and waits for its end. */
+    private final class Caller extends Thread {
+        final ClientCall call = connection().slots.acquire(connection().nanoTime() + TimeUnit.SECONDS.toNanos(1));
+        volatile @Nullable RPCXException end;
+        volatile boolean isInterruptedAfterwards;
+
+        @Override
+        public void run() {
+            call.sendBlocking();
+            end = call.await();
+            isInterruptedAfterwards = isInterrupted();
+            call.callerDone();
+        }
+
+        Caller parked() {
+            setDaemon(true);
+            start();
+            // without a time of its own
+            await().until(() -> getState() == State.WAITING);
+            platform.settle(channel());
+            return this;
+        }
+
+        RPCXException ended() throws InterruptedException {
+            join(10_000);
+            assertThat(isAlive()).isFalse();
+            return Objects.requireNonNull(end);
+        }
+    }
+
+    private final HandPlatform platform = new HandPlatform();
+    private final Client client = Inside.on(Client.builder(), platform)
+            .connections(1, 1)
+            .keepAlive(Duration.ofMinutes(10))
+            .build();
+    private final List<CompletableFuture<?>> calls = new ArrayList<>();
+    private @Nullable EmbeddedChannel channel;
+
+    @BeforeEach
+    void open() {
+        calls.add(client.create(Calls.class, "peer", 1).echo("x"));
+        channel = platform.opened.get(0);
+        platform.settle(channel);
+        send(RawPeer.preface());
+        send(RawPeer.frame(Wire.DICTIONARY, 0, Unpooled.EMPTY_BUFFER));
+        send(RawPeer.frame(Wire.REPLY, Objects.requireNonNull(connection().slots.at(0)).id, RawPeer.text("y")));
+        assertThat(calls.get(0)).isCompletedWithValueMatching("y"::equals);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        platform.end(client, channel(), calls);
+    }
+
+    private EmbeddedChannel channel() {
+        return Objects.requireNonNull(channel);
+    }
+
+    private ClientConnection connection() {
+        return channel().pipeline().get(ClientConnection.class);
+    }
+
+    private void send(ByteBuf bytes) {
+        byte[] all = ByteBufUtil.getBytes(bytes);
+        platform.read(channel(), all, 0, all.length);
+    }
+
+    /** The loop's timers do not run. */
+    private void passUnheard(long nanos) {
+        platform.ticker.advance(nanos, TimeUnit.NANOSECONDS);
+    }
+
+    private void assertWaits(Caller caller) {
+        connection().overdueCallers.run();
+        await().during(Duration.ofMillis(100)).until(() -> caller.getState() == Thread.State.WAITING);
+    }
+
+    private static void assertUnheard(Caller caller) throws InterruptedException {
+        RPCXException end = caller.ended();
+        assertThat(end.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+        assertThat(end.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(end).hasMessage("no reply in time, and no word from the event loop");
+    }
+
+    @Test
+    void aCallerWaitsNoLongerThanFiveSecondsForALoopThatIsHeldUp() throws Exception {
+        Caller caller = new Caller().parked();
+        passUnheard(TimeUnit.SECONDS.toNanos(6));
+        assertWaits(caller);
+        LockSupport.unpark(caller);
+        assertWaits(caller);
+        passUnheard(1);
+        assertUnheard(caller);
+        platform.settle(channel());
+        // its slot is taken until the server has ended the call
+        assertThat(connection().slots.taken()).isEqualTo(1);
+        send(RawPeer.frame(Wire.REPLY, caller.call.id, RawPeer.text("late")));
+        assertThat(connection().slots.taken()).isZero();
+    }
+
+    @Test
+    void whoeverComesWhenNobodyIsLookedAfterIsLookedAfterAgain() throws Exception {
+        for (int i = 0; i < 2; i++) {
+            // nobody waits, which ends the looks; that which is due already ends by itself
+            connection().overdueCallers.run();
+            Caller caller = new Caller().parked();
+            Caller beside = new Caller().parked();
+            passUnheard(TimeUnit.SECONDS.toNanos(6) + 1);
+            assertUnheard(caller);
+            assertUnheard(beside);
+            platform.settle(channel());
+            for (Caller each : List.of(caller, beside)) {
+                send(RawPeer.frame(Wire.REPLY, each.call.id, RawPeer.text("late")));
+            }
+            assertThat(connection().slots.taken()).isZero();
+        }
+    }
+
+    @Test
+    void aReplyEndsTheWait() throws Exception {
+        Caller caller = new Caller().parked();
+        send(RawPeer.frame(Wire.REPLY, caller.call.id, RawPeer.text("y")));
+        caller.join(10_000);
+        assertThat(caller.isAlive()).isFalse();
+        assertThat(caller.end).isNull();
+        assertThat(connection().slots.taken()).isZero();
+    }
+
+    @Test
+    void aReplyInPartsEndsTheWaitWithItsLast() throws Exception {
+        Caller caller = new Caller().parked();
+        send(RawPeer.frame(Wire.REPLY | Wire.MORE, caller.call.id, RawPeer.text("y")));
+        send(RawPeer.frame(Wire.PART | Wire.MORE, caller.call.id, RawPeer.text("y")));
+        assertThat(caller.getState()).isEqualTo(Thread.State.WAITING);
+        send(RawPeer.frame(Wire.PART, caller.call.id, RawPeer.text("y")));
+        caller.join(10_000);
+        assertThat(caller.isAlive()).isFalse();
+        assertThat(caller.end).isNull();
+        assertThat(connection().slots.taken()).isZero();
+    }
+
+    @Test
+    void anInterruptEndsTheWaitAndStaysTheCallers() throws Exception {
+        Caller caller = new Caller().parked();
+        HandPlatform.written(channel());
+        caller.interrupt();
+        RPCXException end = caller.ended();
+        assertThat(end.code()).isEqualTo(RPCXException.Code.CANCELLED);
+        assertThat(end).hasMessage("the caller was interrupted");
+        assertThat(end.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+        assertThat(caller.isInterruptedAfterwards).isTrue();
+        platform.settle(channel());
+        assertThat(HandPlatform.written(channel()))
+                .startsWith(ByteBufUtil.getBytes(RawPeer.frame(Wire.CANCEL, caller.call.id, Unpooled.EMPTY_BUFFER)));
+        send(RawPeer.frame(Wire.REPLY, caller.call.id, RawPeer.text("late")));
+        assertThat(connection().slots.taken()).isZero();
+    }
+
+    private static ScheduledThreadPoolExecutor timer() throws ReflectiveOperationException {
+        Field field = OverdueCallers.class.getDeclaredField("TIMER");
+        field.setAccessible(true);
+        return (ScheduledThreadPoolExecutor) field.get(null);
+    }
+
+    /** The thread that is woken for a call. */
+    private static void setWaiter(ClientCall call, Thread waiter) throws ReflectiveOperationException {
+        Field field = ClientCall.class.getDeclaredField("waiter");
+        field.setAccessible(true);
+        field.set(call, waiter);
+    }
+
+    /** @return whether this thread, which waits for the call, is woken by it; it is the one that asks */
+    private boolean isWokenBy(Runnable action) {
+        LockSupport.parkNanos(1);
+        action.run();
+        long begin = System.nanoTime();
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(500));
+        return System.nanoTime() - begin < TimeUnit.MILLISECONDS.toNanos(300);
+    }
+
+    @Test
+    void oneLookIsDueForAllCallersOfAConnectionAndNoneOnceNobodyWaits() throws Exception {
+        BlockingQueue<Runnable> looks = timer().getQueue();
+        // those of other tests
+        await().until(looks::isEmpty);
+        OverdueCallers callers = connection().overdueCallers;
+        ClientCall call = connection().slots.acquire(connection().nanoTime());
+        for (int i = 0; i < 3; i++) {
+            assertThat(callers.lookAfterCallers()).isTrue();
+            assertThat(looks).hasSize(1);
+        }
+        // beside that which is due
+        callers.run();
+        assertThat(looks).hasSize(2);
+        assertThat(callers.lookAfterCallers()).isTrue();
+        assertThat(looks).hasSize(2);
+        call.dropUnsent();
+        callers.run();
+        assertThat(looks).as("nobody waits").hasSize(2);
+        assertThat(callers.lookAfterCallers()).isTrue();
+        assertThat(looks).as("whoever comes then").hasSize(3);
+        await().until(looks::isEmpty);
+    }
+
+    @Test
+    void aCallerIsWokenWhenItsTimeHasBeenOverForFiveSecondsAndNotBefore() throws Exception {
+        OverdueCallers callers = connection().overdueCallers;
+        ClientCall call = connection().slots.acquire(connection().nanoTime());
+        setWaiter(call, Thread.currentThread());
+        passUnheard(TimeUnit.SECONDS.toNanos(5));
+        assertThat(isWokenBy(callers)).isFalse();
+        passUnheard(1);
+        assertThat(isWokenBy(callers)).isTrue();
+        call.dropUnsent();
+    }
+
+    /** No thread can be had for the looks: who waits already is told, as it waits without a time of its own. */
+    @Test
+    void whoCannotBeLookedAfterIsToldSo() throws Exception {
+        ScheduledThreadPoolExecutor timer = timer();
+        ThreadFactory before = timer.getThreadFactory();
+        timer.setKeepAliveTime(1, TimeUnit.MILLISECONDS);
+        try {
+            await().until(() -> timer.getQueue().isEmpty() && timer.getPoolSize() == 0);
+            timer.setThreadFactory(task -> {
+                throw new OutOfMemoryError("no thread, in this test");
+            });
+            OverdueCallers callers = connection().overdueCallers;
+            ClientCall call = connection().slots.acquire(connection().nanoTime());
+            setWaiter(call, Thread.currentThread());
+            for (int i = 0; i < 2; i++) {
+                assertThat(isWokenBy(
+                                () -> assertThat(callers.lookAfterCallers()).isFalse()))
+                        .isTrue();
+                assertThat(isWokenBy(callers)).isTrue();
+            }
+            call.dropUnsent();
+        } finally {
+            timer.getQueue().clear();
+            timer.setThreadFactory(before);
+            timer.setKeepAliveTime(10, TimeUnit.SECONDS);
+        }
+    }
+}

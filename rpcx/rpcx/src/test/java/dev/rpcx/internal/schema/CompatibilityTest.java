@@ -1,0 +1,315 @@
+package dev.rpcx.internal.schema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Enums and sealed types in two locks: what absent is read as, and what stands for the unknown. */
+class CompatibilityTest {
+    private static List<String> breaks(String older, String newer) {
+        return Compatibility.between(Lock.parse(older, "older.lock"), Lock.parse(newer, "newer.lock")).stream()
+                .map(Compatibility.Break::toString)
+                .toList();
+    }
+
+    private static String user(String type) {
+        return "message a.User\n  1 role " + type + "\n";
+    }
+
+    private static String role(String zero) {
+        return "enum a.Role\n" + zero + "  1 GUEST constant\n";
+    }
+
+    @Test
+    void aNullOfOneSideIsTheConstantOfNumberZeroOfTheOther() {
+        for (String zero : List.of("  0 ADMIN constant\n", "  0 ADMIN unknown\n")) {
+            String one = user("a.Role") + role(zero);
+            String optional = user("optional a.Role") + role(zero);
+            assertThat(breaks(one, optional))
+                    .containsExactly("BOTH a.User.role: was a.Role, is optional a.Role, and one side's null is the"
+                            + " other's ADMIN");
+            assertThat(breaks(optional, one))
+                    .containsExactly("BOTH a.User.role: was optional a.Role, is a.Role, and one side's null is the"
+                            + " other's ADMIN");
+        }
+    }
+
+    @Test
+    void withoutANumberZeroAbsentIsNullOnBothSides() {
+        for (String zero : List.of("", "  removed 0 ADMIN constant\n")) {
+            assertThat(breaks(user("a.Role") + role(zero), user("optional a.Role") + role(zero)))
+                    .isEmpty();
+            assertThat(breaks(user("optional a.Role") + role(zero), user("a.Role") + role(zero)))
+                    .isEmpty();
+        }
+    }
+
+    @Test
+    void aConstantThatGetsOrLosesNumberZeroTakesThePlaceOfNull() {
+        assertThat(breaks(role(""), role("  0 FREE constant\n")))
+                .containsExactly("BOTH a.Role.FREE: is new, and one side's null is the other's FREE");
+        assertThat(breaks(role("  0 FREE constant\n"), role("  removed 0 FREE constant\n")))
+                .containsExactly("BOTH a.Role.FREE: is gone, and one side's null is the other's FREE");
+    }
+
+    @Test
+    void whatComesToStandForTheUnknownIsNullForThoseWhoDoNotHaveIt() {
+        assertThat(breaks(role(""), role("  0 OTHER unknown\n")))
+                .containsExactly("BOTH a.Role.OTHER: is new, and one side's null is the other's OTHER");
+        assertThat(breaks(role("  0 NONE constant\n"), role("  0 NONE unknown\n")))
+                .isEmpty();
+        assertThat(breaks(role("  0 NONE unknown\n"), role("  0 NONE constant\n")))
+                .containsExactly("BACKWARD a.Role.NONE: stands for itself alone, and for what old peers did not know");
+        assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 FREE constant\n")))
+                .containsExactly("BOTH a.Role.OTHER: was OTHER, is FREE, and the one stands for the unknown");
+        assertThat(breaks(role("  0 FREE constant\n"), role("  0 NONE constant\n")))
+                .isEmpty();
+        assertThat(breaks(pet("  1 dog a.Dog\n"), pet("  0 Fish unknown\n  1 dog a.Dog\n")))
+                .containsExactly("FORWARD a.Pet.Fish: is new, and where it is sent old peers read null, or refuse it");
+        assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 NONE unknown\n")))
+                .isEmpty();
+    }
+
+    @Test
+    void aResultThatComesOrGoesIsReadAsWhatAbsentStandsFor() {
+        String nothing = "message Bank/transfer.reply\n";
+        String gone = nothing + "  removed 1 value bool\n";
+        String something = nothing + "  1 value bool\n";
+        assertThat(breaks(something, gone))
+                .containsExactly("FORWARD Bank/transfer.reply: brings nothing any more, and old peers read 0, false,"
+                        + " null or what is empty");
+        assertThat(breaks(nothing, something))
+                .containsExactly(
+                        "BACKWARD Bank/transfer.reply: brings a value now, and new peers read 0, false, null or"
+                                + " what is empty from old ones");
+        assertThat(breaks(nothing, gone)).isEmpty();
+    }
+
+    @Test
+    void aResultThatComesAsAMessageOfItsOwnIsReadAsOneWithoutFields() {
+        String receipt = "message a.Receipt\n  1 id string\n";
+        assertThat(breaks("message Bank/pay.reply\n" + receipt, "message Bank/pay.reply\n  0 is a.Receipt\n" + receipt))
+                .containsExactly("BACKWARD Bank/pay.reply: brings a value now, and new peers read 0, false, null or"
+                        + " what is empty from old ones");
+    }
+
+    @Test
+    void aCaseThatOldCallersDoNotSendIsMissedUnlessSomethingStandsForIt() {
+        String now = "message Bank/run.request\n  0 is a.Pet\n";
+        assertThat(breaks("message Bank/run.request\n", now + pet("  1 dog a.Dog\n")))
+                .containsExactly("BACKWARD Bank/run.request: takes a a.Pet now, which old callers do not send and"
+                        + " nothing stands for");
+        assertThat(breaks("message Bank/run.request\n", now + pet("  0 Cat unknown\n  1 dog a.Dog\n")))
+                .isEmpty();
+    }
+
+    /** Beyond the fields that have a kind. */
+    @Test
+    void aMessageOfItsOwnIsNoFieldOfAnyNumber() {
+        String old = "message Bank/pay.request\n  7 amount int\n";
+        String now = "message Bank/pay.request\n  0 is a.Order\n  removed 7 amount int\nmessage a.Order\n  7 sum int\n";
+        assertThat(breaks(old, now))
+                .containsExactly("BOTH Bank/pay.request: was a field of a message, is a message of its own");
+    }
+
+    @Test
+    void aRequestThatWasAMessageOfItsOwnOnceIsReadAsThatByOldCallers() {
+        String call = "message Greeter/hello.request\n";
+        String gone = call + "  removed 0 is a.Key\n";
+        assertThat(breaks(gone, gone + "  1 x int\n"))
+                .containsExactly("BOTH Greeter/hello.request: was a message of its own once, is a field of one");
+        assertThat(breaks(gone, gone)).isEmpty();
+        assertThat(breaks(gone + "  1 x int\n", gone + "  1 x int\n  2 y int\n"))
+                .isEmpty();
+    }
+
+    private static List<String> renamed(String before, String after) {
+        return Compatibility.perhapsRenamed(Lock.parse(before, "before"), Lock.parse(after, "after")).stream()
+                .map(each -> each.type() + ": " + each.gone() + " to " + each.come())
+                .toList();
+    }
+
+    @Test
+    void whatMayHaveBeenRenamedWithItsClassIsNoted() {
+        String cases = "oneof a.Shape\n  0 Other unknown\n  1 circle a.Circle\n  2 square a.Square\n";
+        assertThat(renamed(
+                        cases,
+                        cases.replace("1 circle", "removed 1 circle") + "  3 disc a.Disc\nmessage a.Disc\n  1 r int\n"))
+                .containsExactly("a.Shape: circle to disc");
+        assertThat(renamed(cases, cases + "  3 disc a.Disc\n")).isEmpty();
+        assertThat(renamed(cases.replace("  0 Other unknown\n", ""), cases.replace("1 circle", "removed 1 circle")))
+                .isEmpty();
+        String order = "message a.Order\n  1 address a.Address\n  2 total int\n";
+        String types = "message a.Address\n  1 street string\n";
+        String now = order.replace("1 address", "removed 1 address");
+        assertThat(renamed(order + types, now + "  3 place a.Place\n" + types + "message a.Place\n  1 street string\n"))
+                .containsExactly("a.Order: address to place");
+        assertThat(renamed(order + types, now + "  3 place int\n" + types)).isEmpty();
+    }
+
+    /** As {@code @Field} may number what takes the place of another, or a line's name may be changed by hand. */
+    @Test
+    void whatHasTheNumberOfAnotherIsNoted() {
+        String user = "message a.User\n  1 id string\n  2 %s\n";
+        String name = user.formatted("name string");
+        assertThat(renamed(name, user.formatted("email string"))).containsExactly("a.User: name to email");
+        assertThat(renamed(name, name)).isEmpty();
+        assertThat(renamed(name, user.formatted("age int"))).isEmpty();
+        assertThat(renamed(name, "message a.User\n  1 name string\n  2 id string\n"))
+                .isEmpty();
+        assertThat(renamed(role("  2 ADMIN constant\n"), role("  2 OWNER constant\n")))
+                .containsExactly("a.Role: ADMIN to OWNER");
+        assertThat(renamed(role("  0 FREE unknown\n"), role("  0 NONE unknown\n")))
+                .isEmpty();
+    }
+
+    @Test
+    void aParameterInThePlaceOfAnotherIsNotedAlsoWhereItBecomesOptional() {
+        String call = "message Greeter/find.request\n  1 %s\n";
+        String from = call.formatted("from google.protobuf.Timestamp");
+        assertThat(renamed(from, call.formatted("until optional google.protobuf.Timestamp")))
+                .containsExactly("Greeter/find.request: from to until");
+        assertThat(renamed(from, call.formatted("until optional google.protobuf.Duration")))
+                .isEmpty();
+        assertThat(renamed(call.formatted("a java.util.Collection<int>"), call.formatted("b java.util.List<int>")))
+                .hasSize(1);
+        assertThat(renamed(call.formatted("a list string"), call.formatted("b map string string")))
+                .isEmpty();
+    }
+
+    @Test
+    void aCollectionWithinAnotherTypeMakesThatAnotherOne() {
+        String of = "a.Result<%s>";
+        String collection = of.formatted("java.util.Collection<java.lang.String>");
+        String list = of.formatted("java.util.List<java.lang.String>");
+        for (String field : List.of("%s", "list %s", "map string %s", "java.util.Map<java.lang.String, %s>")) {
+            assertThat(breaks(user(field.formatted(collection)), user(field.formatted(list))))
+                    .containsExactly(
+                            "BOTH a.User.role: was " + field.formatted(collection) + ", is " + field.formatted(list));
+        }
+        String both = "java.util.Map<a.Result<java.util.Set<java.lang.String>>, java.util.%s<java.lang.String>>";
+        assertThat(breaks(user(both.formatted("Collection")), user(both.formatted("List"))))
+                .isEmpty();
+    }
+
+    @Test
+    void whatASetHoldsIsComparedAlsoByThoseWhoseLockDoesNotTellItFromAList() {
+        String now = user("set a.Key") + "message a.Key\n  1 a string\n  2 b string\n";
+        String old = "message a.Key\n  1 a string\n";
+        assertThat(breaks(user("repeated a.Key") + old, now))
+                .hasSize(1)
+                .allMatch(each -> each.startsWith("FORWARD a.Key.b: is new"));
+        assertThat(breaks(user("repeated a.Key") + old, now.replace("set", "list")))
+                .isEmpty();
+    }
+
+    @Test
+    void aCollectionWithinAnotherContainerIsReadAsAList() {
+        String list = "java.util.List<java.lang.String>";
+        String collection = "java.util.Collection<java.lang.String>";
+        assertThat(breaks(user(list), user(collection))).isEmpty();
+        assertThat(breaks(user("map string " + collection), user("map string " + list)))
+                .isEmpty();
+        assertThat(breaks(user(collection), user("java.util.Set<java.lang.String>")))
+                .hasSize(1);
+    }
+
+    /** A message that is the request is line 0, and its fields never meet the number that is kept. */
+    @Test
+    void aMessageOfItsOwnDoesNotTakeTheNumberOfAParameterThatIsGone() {
+        String order = "message a.Order\n  1 sum int\n";
+        String gone = "message Bank/pay.request\n  removed 1 amount int\n";
+        assertThat(breaks(gone + order, "message Bank/pay.request\n  0 is a.Order\n  removed 1 amount int\n" + order))
+                .containsExactly("BOTH Bank/pay.request: was a field of a message, is a message of its own");
+        String whole = "message Bank/pay.request\n  0 is a.Order\n";
+        assertThat(breaks(whole + order, "message Bank/pay.request\n  removed 0 is a.Order\n" + order))
+                .containsExactly("FORWARD Bank/pay.request.is: is gone, and old peers read a message without fields");
+        assertThat(breaks("message Bank/pay.request\n" + order, whole + order)).isEmpty();
+    }
+
+    private static final String KEY = "message a.Key\n  1 id int\n";
+
+    private static List<String> breaksOfKey(String field) {
+        String user = "message a.User\n  1 all " + field + "\n";
+        return breaks(user + KEY, user + KEY + "  2 region string\n");
+    }
+
+    @Test
+    void keysThatDifferInWhatOneSideDoesNotKnowAreOneForIt() {
+        String line = "FORWARD a.Key.region: is new, and old peers take keys of maps and elements of sets that differ"
+                + " in it alone for one (expected: a field of its own for what is keyed by more or less)";
+        for (String field : List.of(
+                "map a.Key long",
+                "set a.Key",
+                "stream set a.Key",
+                "list java.util.Set<a.Key>",
+                "map string java.util.Map<a.Key,java.lang.String>",
+                "map a.Pair<a.Key,a.Other> long",
+                "set java.util.List<a.Pair<a.Key,a.Other>>")) {
+            String pair = "message a.Pair<a.Key,a.Other>\n  1 left a.Key\n  2 right a.Other\n";
+            String user = "message a.User\n  1 all " + field + "\n" + pair;
+            assertThat(breaks(user + KEY, user + KEY + "  2 region string\n"))
+                    .as(field)
+                    .containsExactly(line);
+            assertThat(breaks(user + KEY + "  2 region string\n", user + KEY + "  removed 2 region string\n"))
+                    .as(field)
+                    .containsExactly("BACKWARD a.Key.region: is gone, and new peers take keys of maps and elements of"
+                            + " sets that differ in it alone for one (expected: a field of its own for what is keyed by"
+                            + " more or less)");
+        }
+        for (String field : List.of("map string a.Key", "list a.Key", "a.Key", "repeated a.Key")) {
+            assertThat(breaksOfKey(field)).as(field).isEmpty();
+        }
+    }
+
+    @Test
+    void keysThatAreTheUnknownForOneSideAreOneForIt() {
+        String user = "message a.User\n  1 all map a.Role long\n";
+        String old = user + role("  0 OTHER unknown\n");
+        assertThat(breaks(old, old + "  2 ADMIN constant\n"))
+                .containsExactly("FORWARD a.Role.ADMIN: is new, and old peers take it for the unknown, as which keys of"
+                        + " maps and elements of sets become one "
+                        + "(expected: a field of its own for what is keyed by more)");
+        assertThat(breaks(old + "  2 ADMIN constant\n", old + "  removed 2 ADMIN constant\n"))
+                .containsExactly("BACKWARD a.Role.ADMIN: is gone, and new peers take it for the unknown, as which keys"
+                        + " of maps and elements of sets become one "
+                        + "(expected: a field of its own for what is keyed by more)");
+    }
+
+    @Test
+    void aTypeThatStandsInAFileTwiceHasTheLinesOfBoth() {
+        Lock lock = Lock.parse(KEY + "message a.B\n  1 b int\n" + KEY + "  2 region string\n", "appended");
+        assertThat(lock.text())
+                .isEqualTo(Lock.parse(KEY + "  2 region string\nmessage a.B\n  1 b int\n", "one")
+                        .text());
+        // what one says of a call binds no other
+        String call = "message a/b.request\n";
+        assertThat(Lock.parse(call + "  1 id int\n" + call + "  1 arg0 int\n", "appended")
+                        .text())
+                .isEqualTo(Lock.parse(call + "  1 id int\n", "one").text());
+        assertThatThrownBy(() -> Lock.parse(KEY + "message a.Key\n  2 id int\n", "appended"))
+                .hasMessageContaining("appended: a.Key")
+                .hasMessageContaining("(expected: one number for ever)");
+    }
+
+    private static String pet(String lines) {
+        return "oneof a.Pet\n" + lines;
+    }
+
+    @Test
+    void whatStandsForTheUnknownIsNoOtherCase() {
+        String end = " (expected: the number that it had)";
+        String one = pet("  0 Cat unknown\n  1 dog a.Dog\n");
+        assertThat(breaks(one, pet("  0 Dog unknown\n  removed 1 dog a.Dog\n  2 cat a.Cat\n")))
+                .containsExactlyInAnyOrder(
+                        "BOTH a.Pet.Cat: was number 0, is number 2" + end,
+                        "BOTH a.Pet.Dog: was number 1, is number 0" + end);
+        assertThat(breaks(one, pet("  0 Fish unknown\n  1 dog a.Dog\n  2 cat a.Cat\n")))
+                .containsExactly("BOTH a.Pet.Cat: was number 0, is number 2" + end);
+        assertThat(breaks(one, pet("  0 Dog unknown\n  removed 1 dog a.Dog\n")))
+                .containsExactly("BOTH a.Pet.Dog: was number 1, is number 0" + end);
+        assertThat(breaks(one, pet("  0 Fish unknown\n  1 dog a.Dog\n"))).isEmpty();
+    }
+}

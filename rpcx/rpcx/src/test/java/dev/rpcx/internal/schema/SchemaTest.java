@@ -1,0 +1,672 @@
+package dev.rpcx.internal.schema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+
+import dev.rpcx.schema.Field;
+import dev.rpcx.schema.SchemaException;
+import dev.rpcx.schema.Unknown;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.util.ArrayList;
+import java.util.Date;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Future;
+import java.util.concurrent.RunnableFuture;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+class SchemaTest {
+    record Anything(Object value) {}
+
+    record Dated(Date date) {}
+
+    record Raw(@SuppressWarnings("rawtypes") List list) {}
+
+    record Concrete(ArrayList<String> list) {}
+
+    record Array(int[] numbers) {}
+
+    record Twice(Optional<Optional<String>> value) {}
+
+    record Open(CharSequence text) {}
+
+    record Inner(Dated dated) {}
+
+    record Half(@Field(1) int a, int b) {}
+
+    record Same(@Field(1) int a, @Field(1) int b) {}
+
+    record Kept(@Field(19_500) int a) {}
+
+    record Locked(int a, int b) {}
+
+    sealed interface Chain permits Link, Broken {}
+
+    record Link(String name, Chain next) implements Chain {}
+
+    record Broken(Object value) implements Chain {}
+
+    sealed interface TwoUnknown permits Known, Unheard, Unseen {}
+
+    record Known(int a) implements TwoUnknown {}
+
+    @Unknown
+    record Unheard() implements TwoUnknown {}
+
+    @Unknown
+    record Unseen() implements TwoUnknown {}
+
+    enum TwoOthers {
+        @Unknown
+        OTHER,
+        @Unknown
+        ANOTHER
+    }
+
+    record Others(TwoOthers other) {}
+
+    interface Futures {
+        Future<String> plain();
+
+        Future<Void> ofNothing();
+
+        RunnableFuture<String> task();
+    }
+
+    interface Service {
+        void take(String name, Map<String, Object> map);
+    }
+
+    static class NoConstructor {
+        NoConstructor(int x) {}
+    }
+
+    record OfClass(NoConstructor it) {}
+
+    enum Zero {
+        UNKNOWN,
+        @Field(0)
+        OFF,
+        @Field(1)
+        ON
+    }
+
+    record Zeros(Zero zero) {}
+
+    record Bytes(Set<byte[]> all) {}
+
+    record ByBytes(Map<byte[], String> all) {}
+
+    record Nest<T>(T value, Nest<List<T>> inner) {}
+
+    record Nested(Nest<String> nest) {}
+
+    static class Upper<A, B> {
+        private A one;
+        private B other;
+
+        public A getOne() {
+            return one;
+        }
+
+        public void setOne(A one) {
+            this.one = one;
+        }
+
+        public B getOther() {
+            return other;
+        }
+
+        public void setOther(B other) {
+            this.other = other;
+        }
+    }
+
+    static class Middle<A> extends Upper<Integer, A> {}
+
+    static class Lower extends Middle<String> {}
+
+    /** Accessors as Lombok and Kotlin write them, and two spellings of editors. */
+    static class Spelled {
+        private boolean isActive;
+        private boolean open;
+        private String aName;
+        private int size;
+        private transient int count;
+        private final List<String> own = new ArrayList<>();
+
+        public boolean isActive() {
+            return isActive;
+        }
+
+        public void setActive(boolean active) {
+            isActive = active;
+        }
+
+        public boolean isOpen() {
+            return open;
+        }
+
+        public void setOpen(boolean open) {
+            this.open = open;
+        }
+
+        public String getaName() {
+            return aName;
+        }
+
+        public void setaName(String name) {
+            aName = name;
+        }
+
+        public int size() {
+            return size;
+        }
+
+        public void size(int size) {
+            this.size = size;
+            own.add("size");
+        }
+
+        public int getCount() {
+            return count++;
+        }
+    }
+
+    static class OnlyGot {
+        private final List<String> items = new ArrayList<>();
+        private int kept;
+
+        public List<String> getItems() {
+            return items;
+        }
+
+        public int getKept() {
+            return kept;
+        }
+
+        public void setKept(int kept) {
+            this.kept = kept;
+        }
+    }
+
+    static class OnlySet {
+        private int kept;
+
+        public void setKept(int kept) {
+            this.kept = kept;
+        }
+
+        @Override
+        public String toString() {
+            return "" + kept;
+        }
+    }
+
+    static class Shared {
+        private boolean isActive;
+        private boolean active;
+
+        public boolean isActive() {
+            return isActive || active;
+        }
+
+        public void setActive(boolean active) {
+            this.active = active;
+            isActive = active;
+        }
+    }
+
+    /** Its subclass has the accessors. */
+    abstract static class Entity<I> {
+        protected long id;
+        protected I key;
+        private int hashCode;
+
+        public I getKey() {
+            return key;
+        }
+
+        public void setKey(I key) {
+            this.key = key;
+        }
+
+        @Override
+        public int hashCode() {
+            return hashCode++;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return this == other;
+        }
+    }
+
+    static class Order extends Entity<String> {
+        private String text;
+
+        public long getId() {
+            return id;
+        }
+
+        public void setId(long id) {
+            this.id = id;
+        }
+
+        @Override
+        public String getKey() {
+            return key;
+        }
+
+        public String getText() {
+            return text;
+        }
+
+        public void setText(String text) {
+            this.text = text;
+        }
+    }
+
+    static class OtherType {
+        private Long id = 1L;
+        private int kept;
+
+        public long getId() {
+            return id;
+        }
+
+        public void setId(long id) {
+            this.id = id;
+        }
+
+        public int getKept() {
+            return kept;
+        }
+
+        public void setKept(int kept) {
+            this.kept = kept;
+        }
+    }
+
+    static class Wither {
+        private final long cents;
+
+        Wither() {
+            this(0);
+        }
+
+        Wither(long cents) {
+            this.cents = cents;
+        }
+
+        public long cents() {
+            return cents;
+        }
+
+        public Wither cents(long other) {
+            return new Wither(other);
+        }
+    }
+
+    static class NumberedSetter {
+        private int number;
+
+        public int getNumber() {
+            return number;
+        }
+
+        @Field(7)
+        public void setNumber(int number) {
+            this.number = number;
+        }
+    }
+
+    static class NumberedTwice {
+        @Field(1)
+        private int number;
+
+        @Field(2)
+        public int getNumber() {
+            return number;
+        }
+
+        public void setNumber(int number) {
+            this.number = number;
+        }
+    }
+
+    static class NumberedForNothing {
+        private int number;
+
+        @Field(7)
+        private transient int cached;
+
+        public int getNumber() {
+            return number + cached;
+        }
+
+        public void setNumber(int number) {
+            this.number = number;
+            cached = 0;
+        }
+    }
+
+    /** The compiler gives the bridge of its getter the annotation too. */
+    static class NumberedBridge extends Upper<String, Integer> {
+        @Override
+        @Field(2)
+        public String getOne() {
+            return super.getOne();
+        }
+
+        @Override
+        @Field(1)
+        public Integer getOther() {
+            return super.getOther();
+        }
+    }
+
+    record NumberedAccessor(int number) {
+        @Override
+        @Field(7)
+        public int number() {
+            return number;
+        }
+    }
+
+    static class Apples {
+        record Sort(String name) implements Fruit {}
+    }
+
+    static class Pears {
+        record Sort(int number) implements Fruit {}
+    }
+
+    sealed interface Fruit permits Apples.Sort, Pears.Sort {}
+
+    sealed interface Pet permits Cat, Dog {}
+
+    record Cat(int lives) implements Pet {}
+
+    @Unknown
+    record Dog() implements Pet {}
+
+    /** Its field alone says that it may be null: a type that is kept, and not the field's declaration. */
+    static class Nick {
+        @Field(1)
+        private @Nullable String name;
+
+        private @Nullable String numbered;
+
+        @SuppressWarnings("NullAway") // of an older class, whose accessors say nothing of null
+        public String getName() {
+            return name;
+        }
+
+        public void setName(String name) {
+            this.name = name;
+        }
+
+        @Field(2)
+        @SuppressWarnings("NullAway")
+        public String getNumbered() {
+            return numbered;
+        }
+
+        public void setNumbered(String numbered) {
+            this.numbered = numbered;
+        }
+    }
+
+    /** One that is not for a record's components, as Spring's was for years: the compiler gives it to the accessor. */
+    static final class Older {
+        @Retention(RetentionPolicy.RUNTIME)
+        @Target({ElementType.METHOD, ElementType.PARAMETER, ElementType.FIELD})
+        @interface Nullable {}
+
+        record User(@Nullable String nick, String name) {}
+    }
+
+    enum Way {
+        UP,
+        DOWN,
+        @Unknown
+        LEFT
+    }
+
+    record Ways(Way way) {}
+
+    private static void refused(Class<?> type, String... words) {
+        Schema schema = new Schema(Lock.none());
+        assertThatThrownBy(() -> schema.value(type))
+                .isInstanceOf(SchemaException.class)
+                .message()
+                .contains(words);
+        // and once more: a refused type is not half known
+        assertThatThrownBy(() -> schema.value(type)).isInstanceOf(SchemaException.class);
+    }
+
+    @Test
+    void whatCannotBeMappedIsNamed() {
+        refused(Anything.class, "Anything.value", "java.lang.Object");
+        refused(Dated.class, "Dated.date", "java.util.Date");
+        refused(Inner.class, "Dated.date", "java.util.Date");
+        refused(Raw.class, "Raw.list", "List<…>");
+        refused(Concrete.class, "Concrete.list", "List, Set or Map");
+        refused(Array.class, "Array.numbers", "List");
+        refused(Twice.class, "Twice.value", "Optional");
+        refused(Open.class, "Open.text", "java.lang.CharSequence");
+        refused(OfClass.class, "NoConstructor", "constructor");
+        assertThatThrownBy(
+                        () -> new Schema(Lock.none()).parameters(Service.class.getDeclaredMethods()[0]))
+                .hasMessageContaining("Service.take(map), value")
+                .hasMessageContaining("java.lang.Object");
+    }
+
+    @Test
+    void whatIsEqualOnlyToItselfIsNeitherKeyNorElementOfASet() {
+        refused(Bytes.class, "Bytes.all", "a byte[] is equal to no other");
+        refused(ByBytes.class, "ByBytes.all, key", "a byte[] is equal to no other");
+    }
+
+    @Test
+    void aTypeWithoutEndIsRefused() {
+        refused(Nested.class, "Nest.inner", "types inside types, more than 16 deep");
+    }
+
+    /** Both classes name a parameter A, and they stand for different types. */
+    @Test
+    void parametersOfSuperclassesAreThoseThatTheSubclassGives() {
+        assertThat(new Schema(Lock.none())
+                        .value(Lower.class).fields().stream()
+                                .map(field -> field.name() + " " + field.shape())
+                                .toList())
+                .containsExactlyInAnyOrder("one " + Scalar.INT, "other " + Scalar.STRING);
+    }
+
+    @Test
+    void accessorsMayBeSpelledInAllUsualWays() {
+        assertThat(new Schema(Lock.none())
+                        .value(Spelled.class).fields().stream()
+                                .map(FieldType::name)
+                                .toList())
+                .containsExactly("isActive", "open", "aName", "size");
+    }
+
+    @Test
+    void aSubclassMayHaveTheAccessorsOfAField() {
+        assertThat(new Schema(Lock.none())
+                        .value(Order.class).fields().stream()
+                                .map(field -> field.name() + " " + field.shape())
+                                .toList())
+                .containsExactlyInAnyOrder("id " + Scalar.LONG, "key " + Scalar.STRING, "text " + Scalar.STRING);
+    }
+
+    /** Its value would be lost without a word. */
+    @Test
+    void aPropertyOfOneAccessorIsRefused() {
+        refused(OnlyGot.class, "OnlyGot.items", "a public getter and no public setter", "transient");
+        refused(OnlySet.class, "OnlySet.kept", "a public setter and no public getter", "transient");
+        refused(Shared.class, "Shared.active", "isActive() is that of isActive");
+        refused(OtherType.class, "OtherType.id", "getId() has another type than the field");
+        refused(Wither.class, "Wither.cents", "a public getter and no public setter");
+    }
+
+    @Test
+    void aNumberThatNothingLooksForIsRefused() {
+        String text = "@Field where it gives no number (expected: ";
+        refused(NumberedSetter.class, "NumberedSetter.setNumber(): " + text);
+        refused(NumberedTwice.class, "NumberedTwice.number: " + text);
+        refused(NumberedForNothing.class, "NumberedForNothing.cached: " + text);
+        refused(NumberedAccessor.class, "NumberedAccessor.number(): " + text);
+        assertThat(new Schema(Lock.none()).value(NumberedBridge.class).fields())
+                .extracting(FieldType::name, FieldType::number)
+                .containsExactly(tuple("one", 2), tuple("other", 1));
+    }
+
+    @Test
+    void casesOfOneNameAreRefused() {
+        refused(Fruit.class, "$Fruit", "$Apples$Sort and ", "$Pears$Sort", "sort");
+    }
+
+    @Test
+    void whatStandsForTheUnknownHadNoOtherNumber() {
+        String text = "enum " + Way.class.getName() + "\n  1 UP constant\n  2 DOWN constant\n  3 LEFT constant\n";
+        assertThatThrownBy(() -> new Schema(Lock.parse(text, "a.lock")).value(Ways.class))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("Way.LEFT: has number 0, and number 3 in META-INF/rpcx/schema.lock");
+    }
+
+    @Test
+    void whatStandsForTheUnknownWasNoOtherCase() {
+        String type = "oneof " + Pet.class.getName() + "\n";
+        assertThatThrownBy(() -> new Schema(Lock.parse(type + "  0 Fish unknown\n  1 cat a.Cat\n  2 dog a.Dog\n", "a"))
+                        .value(Pet.class))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("Pet.dog: has number 0, and number 2 in META-INF/rpcx/schema.lock");
+        Schema extending = Schema.extending(Lock.parse(type + "  0 Cat unknown\n", "a"));
+        assertThatThrownBy(() -> extending.value(Pet.class))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("Pet.Cat: has number 1, and number 0 in META-INF/rpcx/schema.lock");
+        assertThat(new Schema(Lock.parse(type + "  0 Dog unknown\n  4 cat a.Cat\n", "a"))
+                        .value(Pet.class)
+                        .fields())
+                .extracting(FieldType::number)
+                .containsExactly(4);
+    }
+
+    @Test
+    void aFieldSaysByItselfThatItMayBeNull() {
+        assertThat(new Schema(Lock.none()).value(Older.User.class).fields())
+                .extracting(FieldType::name, FieldType::holder)
+                .containsExactly(tuple("nick", FieldType.Holder.NULLABLE), tuple("name", FieldType.Holder.PLAIN));
+        assertThat(new Schema(Lock.none()).value(Nick.class).fields())
+                .extracting(FieldType::name, FieldType::holder)
+                .containsExactly(
+                        tuple("name", FieldType.Holder.NULLABLE), tuple("numbered", FieldType.Holder.NULLABLE));
+    }
+
+    @Test
+    void aLockHasTheNumbersThatConstantsMayHave() {
+        Lock lock = Lock.parse("enum a.E\n  2147483647 LAST constant\n", "a.lock");
+        assertThat(lock.entries().get("a.E").lines().get("LAST").number()).isEqualTo(Integer.MAX_VALUE);
+        assertThatThrownBy(() -> Lock.parse("enum a.E\n  2147483648 LAST constant\n", "a.lock"))
+                .isInstanceOf(SchemaException.class)
+                .hasMessageContaining("a.lock:2: 2147483648 LAST constant");
+    }
+
+    @Test
+    void numberZeroIsTheUnknowns() {
+        refused(Zeros.class, "Zero.OFF: number 0 is taken by UNKNOWN");
+    }
+
+    /** Nothing would say which of them a value that is not known becomes. */
+    @Test
+    void oneStandsForTheUnknownAtMost() {
+        refused(TwoUnknown.class, "TwoUnknown", "Unheard", "Unseen", "@Unknown");
+        refused(Others.class, "TwoOthers", "OTHER", "ANOTHER", "@Unknown");
+    }
+
+    /** A server is told of the end of a stage, and of no other future; a client has no other either. */
+    @Test
+    void aFutureThatNobodyWaitsForIsNoResult() {
+        for (var method : Futures.class.getDeclaredMethods()) {
+            assertThatThrownBy(() -> new Schema(Lock.none()).result(method))
+                    .isInstanceOf(SchemaException.class)
+                    .hasMessageContaining("result of " + Futures.class.getName() + "." + method.getName())
+                    .hasMessageContaining("expected: CompletionStage, CompletableFuture or RPCXFuture");
+        }
+    }
+
+    @Test
+    void numbersMustFit() {
+        refused(Half.class, "Half.b", "@Field");
+        refused(Same.class, "Same.b", "taken by a");
+        refused(Kept.class, "19500");
+    }
+
+    @Test
+    void theLockGivesNumbers() {
+        String name = Locked.class.getName();
+        MessageType type =
+                new Schema(Lock.parse("message " + name + "\n  7 b int32\n  3 a int32\n", "test")).value(Locked.class);
+        assertThat(type.source()).isEqualTo(NumberSource.LOCK);
+        assertThat(type.fields().stream().map(FieldType::number)).containsExactly(3, 7);
+        assertThatThrownBy(
+                        () -> new Schema(Lock.parse("message " + name + "\n  3 a int32\n", "test")).value(Locked.class))
+                .hasMessageContaining("Locked.b")
+                .hasMessageContaining("rpcx lock");
+        assertThatThrownBy(
+                        () -> new Schema(Lock.parse("message " + name + "\n  3 a int32\n  removed 4 b int32\n", "test"))
+                                .value(Locked.class))
+                .hasMessageContaining("Locked.b")
+                .hasMessageContaining("reserved");
+    }
+
+    record Moody(@Field(1) String id, @Field(2) String mood) {}
+
+    record Again(@Field(1) String id, @Field(2) String other) {}
+
+    /** Another project's lock may be of a newer version of the library that has the type. */
+    @Test
+    void whatFieldGivesAgainUnderItsNameHasItsNumber() {
+        String lines = "  1 id string\n  removed 2 mood string\n  removed 3 old string\n";
+        MessageType type =
+                new Schema(Lock.parse("message " + Moody.class.getName() + "\n" + lines, "test")).value(Moody.class);
+        assertThat(type.fields().stream().map(FieldType::number)).containsExactly(1, 2);
+        assertThat(type.reserved()).containsExactly(new MessageType.Reserved(3, "old"));
+        assertThatThrownBy(() -> new Schema(Lock.parse("message " + Again.class.getName() + "\n" + lines, "test"))
+                        .value(Again.class))
+                .hasMessageContaining("Again.other: number 2 is taken by mood, which was removed");
+    }
+
+    @Test
+    void aWrongLockNamesItsLine() {
+        assertThatThrownBy(() -> Lock.parse("message a.B\n  1 a int32\n  1 b int32\n", "x.lock"))
+                .hasMessageContaining("x.lock:3")
+                .hasMessageContaining("taken by a");
+        assertThatThrownBy(() -> Lock.parse("  1 a int32\n", "x.lock")).hasMessageContaining("x.lock:1");
+        assertThatThrownBy(() -> Lock.parse("record a.B\n", "x.lock")).hasMessageContaining("message, enum or oneof");
+    }
+
+    /** {@link Link} is whole when {@link Broken} is refused, and contains what is not. */
+    @Test
+    void aTypeThatIsRefusedLeavesNothingBehind() {
+        Schema schema = new Schema(Lock.none());
+        assertThatThrownBy(() -> schema.value(Chain.class)).isInstanceOf(SchemaException.class);
+        assertThat(schema.shapes()).isEmpty();
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> schema.value(Link.class))
+                    .isInstanceOf(SchemaException.class)
+                    .hasMessageContaining("Broken.value");
+        }
+        assertThat(schema.value(Locked.class).fields()).hasSize(2);
+    }
+}

@@ -1,0 +1,207 @@
+package dev.rpcx.internal.wire;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.rpcx.Client;
+import dev.rpcx.Link;
+import dev.rpcx.LongForm;
+import dev.rpcx.Method;
+import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
+import dev.rpcx.RPCXServer;
+import dev.rpcx.RawPeer;
+import dev.rpcx.RegistryServer;
+import dev.rpcx.Server;
+import dev.rpcx.internal.client.Backoff;
+import io.netty.buffer.ByteBuf;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Peers that are gone without a word, servers that say none, and pauses between attempts to connect. */
+@Timeout(60)
+class KeepAliveTest {
+    @RPCXServer("waiting")
+    static final class Waits {
+        final CountDownLatch blocks = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
+        final AtomicInteger interrupted = new AtomicInteger();
+
+        @Method
+        String hello(String name) {
+            return name;
+        }
+
+        @Method
+        void block() {
+            blocks.countDown();
+            try {
+                release.await();
+            } catch (InterruptedException e) {
+                interrupted.incrementAndGet();
+            }
+        }
+    }
+
+    @RPCXClient(remoteServerName = "waiting")
+    interface Waiting {
+        String hello(String name);
+
+        @Method(timeoutMillis = 30_000)
+        CompletableFuture<Void> block();
+    }
+
+    private static final Duration KEEP_ALIVE = Duration.ofMillis(900);
+
+    @Test
+    void aServerThatIsGoneWithoutAWordIsFoundWithinTheKeepAliveTime() throws Exception {
+        Waits waits = new Waits();
+        try (Server server = Server.builder(RegistryServer.registry(waits))
+                        .keepAlive(KEEP_ALIVE)
+                        .build()
+                        .start();
+                Link link = new Link(server.port());
+                Client client = Client.builder().keepAlive(KEEP_ALIVE).build()) {
+            Waiting waiting = client.create(Waiting.class, "127.0.0.1", link.port());
+            CompletableFuture<Void> blocked = waiting.block();
+            assertThat(waiting.hello("behind it")).isEqualTo("behind it");
+            waits.blocks.await();
+            link.pull();
+            long pulled = System.nanoTime();
+            RPCXException lost = ended(blocked);
+            long found = System.nanoTime() - pulled;
+            assertThat(lost.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+            assertThat(lost.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+            assertThat(lost).hasMessageContaining("has not answered a PING");
+            // the time itself, and what two busy processors add to it
+            assertThat(found).isLessThan(KEEP_ALIVE.toNanos() + TimeUnit.SECONDS.toNanos(1));
+            await().untilAsserted(() -> assertThat(waits.interrupted).hasValue(1));
+            LongForm.figure(
+                    5,
+                    "half-open connection found after %d ms, keepalive time %d ms",
+                    TimeUnit.NANOSECONDS.toMillis(found),
+                    KEEP_ALIVE.toMillis());
+        }
+    }
+
+    @Test
+    void aSilentConnectionThatIsAliveIsKept() {
+        try (Server server = Server.builder(RegistryServer.registry(new Waits()))
+                        .keepAlive(KEEP_ALIVE)
+                        .build()
+                        .start();
+                Client client = Client.builder().keepAlive(KEEP_ALIVE).build()) {
+            Waiting waiting = client.create(Waiting.class, "127.0.0.1", server.port());
+            CompletableFuture<Void> blocked = waiting.block();
+            await().during(Duration.ofMillis(2500))
+                    .atMost(Duration.ofSeconds(8))
+                    .until(() -> !blocked.isDone());
+            blocked.cancel(true);
+        }
+    }
+
+    @Test
+    void aClientThatReadsNothingIsLeft() throws Exception {
+        try (Server server = Server.builder(RegistryServer.registry(new Waits()))
+                        .keepAlive(KEEP_ALIVE)
+                        .build()
+                        .start();
+                RawPeer raw = new RawPeer(server.port())) {
+            ByteBuf many = RawPeer.preface();
+            raw.send(many);
+            String text = "x".repeat(10_000);
+            CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
+                try {
+                    for (int slot = 0; ; slot = (slot + 1) % 4000) {
+                        raw.send(RawPeer.request(1 << 16 | slot, "waiting", "hello", text));
+                    }
+                } catch (java.io.IOException closed) {
+                    // what the test waits for
+                }
+            });
+            sending.get(20, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
+    void aServerThatSaysNothingIsNotConnectedTo() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                Client client =
+                        Client.builder().connectTimeout(Duration.ofMillis(200)).build()) {
+            Waiting waiting = client.create(Waiting.class, "127.0.0.1", silent.getLocalPort());
+            RPCXException refused = ended(waiting.block());
+            assertThat(refused.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
+            assertThat(refused.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            assertThat(refused).hasMessageContaining("says nothing");
+        }
+    }
+
+    @Test
+    void attemptsPauseLongerAndLongerAndTheServerIsFoundWhenItIsBack() throws Exception {
+        int port;
+        try (ServerSocket free = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+            port = free.getLocalPort();
+        }
+        try (Client client = Client.standard()) {
+            Waiting waiting = client.create(Waiting.class, "127.0.0.1", port);
+            // a call in a long pause is told so, and does not try
+            await().pollInterval(Duration.ofMillis(5))
+                    .until(() -> ended(waiting.block()).getMessage().contains("attempts to connect failed"));
+            try (Server server = new Server(port, RegistryServer.registry(new Waits())).start()) {
+                await().atMost(Duration.ofSeconds(3))
+                        .pollInterval(Duration.ofMillis(5))
+                        .until(() -> {
+                            try {
+                                return waiting.hello("again").equals("again");
+                            } catch (RPCXException e) {
+                                assertThat(e.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+                                return false;
+                            }
+                        });
+                assertThat(server.port()).isEqualTo(port);
+            }
+        }
+    }
+
+    @Test
+    void pausesDoubleUpToASecondAndDiffer() {
+        for (int failures = 1; failures < 40; failures++) {
+            long full = Math.min(1_000_000_000L, 20_000_000L << Math.min(failures - 1, 10));
+            for (int i = 0; i < 100; i++) {
+                assertThat(Backoff.nanos(failures, ThreadLocalRandom.current())).isBetween(full / 2, full);
+            }
+        }
+        assertThat(java.util.stream.LongStream.generate(() -> Backoff.nanos(5, ThreadLocalRandom.current()))
+                        .limit(50)
+                        .distinct()
+                        .count())
+                .isGreaterThan(20);
+    }
+
+    @Test
+    void settingsOutsideTheirRangeAreRefused() {
+        org.assertj.core.api.Assertions.assertThatThrownBy(
+                        () -> Client.builder().keepAlive(Duration.ofMillis(99)))
+                .hasMessageContaining("100 ms to 1 h");
+    }
+
+    private static RPCXException ended(CompletableFuture<?> future) {
+        try {
+            future.get(20, TimeUnit.SECONDS);
+        } catch (java.util.concurrent.ExecutionException | CompletionException e) {
+            return (RPCXException) e.getCause();
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+        throw new AssertionError("expected: an RPCXException");
+    }
+}
