@@ -234,11 +234,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     private void runHere() {
         if (deadlineNanos - connection.nanoTime() <= 0) {
-            fail(refusal(RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started"));
+            fail(CallErrors.late());
             return;
         }
         if (connection.isCutOff()) {
-            fail(ServerCall.closing());
+            fail(CallErrors.closing());
             return;
         }
         Object[] arguments;
@@ -246,13 +246,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             arguments = arguments();
         } catch (Throwable t) {
             // An Error is caught too: a class that cannot be initialised is its caller's affair, and not this thread's.
-            fail(refusal(
-                    ThrowableText.isOfMemory(t) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                    "the request cannot be read: " + ThrowableText.wireWords(t)));
+            fail(CallErrors.unreadable(t));
             return;
         }
         if (!enter()) {
-            fail(refusal(RPCXException.Code.CANCELLED, "the caller is gone"));
+            fail(CallErrors.gone());
             return;
         }
         Object result = null;
@@ -465,10 +463,6 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    private static RPCXException refusal(RPCXException.Code code, String text) {
-        return RPCXException.refused(code, text);
-    }
-
     /** Ends the call, since no thread can be had for its handler. */
     @Override
     public void refused(Throwable noThread) {
@@ -478,7 +472,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     /** Ends the call, whose handler was not started. */
     public void refused(String text) {
         try {
-            fail(refusal(RPCXException.Code.UNAVAILABLE, text));
+            fail(RPCXException.refused(RPCXException.Code.UNAVAILABLE, text));
         } catch (Throwable t) {
             lose();
             throw t;
@@ -486,7 +480,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void failed(Throwable thrown) {
-        fail(ServerCall.failed(thrown, method, context));
+        fail(CallErrors.failed(thrown, method, context));
     }
 
     private void fail(RPCXException error) {
@@ -522,7 +516,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void unsendable(RPCXException.Code code, String text) {
-        RPCXException error = ServerCall.unsendable(code, text, method, context);
+        RPCXException error = CallErrors.unsendable(code, text, method, context);
         end(ClassicWire.reply(id(), null, error), error.executed(), true);
     }
 

@@ -1,13 +1,9 @@
 package dev.rpcx.internal.server;
 
 import dev.rpcx.Metadata;
-import dev.rpcx.RPCXException;
-import dev.rpcx.codec.CodecException;
 import dev.rpcx.codec.HeapArray;
 import dev.rpcx.codec.Memory;
-import dev.rpcx.codec.Words;
 import dev.rpcx.internal.ThreadTools;
-import dev.rpcx.internal.ThrowableText;
 import dev.rpcx.internal.call.CurrentCall;
 import dev.rpcx.internal.call.StreamReceiver;
 import dev.rpcx.internal.call.StreamSender;
@@ -15,8 +11,6 @@ import dev.rpcx.internal.io.LoopThread;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.UnchargedAllowance;
 import dev.rpcx.internal.wire.Outbound;
-import dev.rpcx.internal.wire.Wire;
-import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -31,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ServerCall extends Outbound
         implements PoolShares.Task, VirtualWorkers.Timed, Memory, PendingResult.Call, CallThreads.Call {
-    private final ServerConnection connection;
+    final ServerConnection connection;
     final LoopState loopState = new LoopState();
 
     private static final VarHandle ENDED;
@@ -74,13 +68,13 @@ public final class ServerCall extends Outbound
      * Whether the call goes back to the event loop, to wait until its caller has read what is sent to it. It is set on
      * the thread that would have run the handler.
      */
-    private boolean postponeRequested;
+    boolean postponeRequested;
 
     /** Whether the handler was started after the call had waited, while its caller still had much to read. */
     boolean resumed;
 
     /** Estimated bytes that the handler's arguments take beside those that are charged. */
-    private int uncharged;
+    int uncharged;
 
     /** Bytes of memory that the request's metadata take. */
     int metadataCost;
@@ -178,6 +172,15 @@ public final class ServerCall extends Outbound
                 pendingResult = null;
             }
         }
+    }
+
+    Metadata metadata() {
+        return metadata;
+    }
+
+    /** Time from which the call counts for its method's limit. */
+    long admittedNanos() {
+        return beganNanos;
     }
 
     long deadlineNanos() {
@@ -425,14 +428,7 @@ public final class ServerCall extends Outbound
     public void run(long nowNanos) {
         int own = id;
         try {
-            if (connection.isCongested(method()) && mayWait()) {
-                uncountHandler();
-                postponeRequested = true;
-                // the call goes the way of a reply: once it is in the outbox, no failure of this thread can lose it
-                connection.send(this);
-            } else {
-                handle(body, nowNanos);
-            }
+            ServerSteps.run(this, nowNanos);
         } catch (Throwable t) {
             markLost(own);
             throw t;
@@ -484,7 +480,7 @@ public final class ServerCall extends Outbound
      * Says whether the call may be postponed. A notice, a call that takes a stream and one that has waited before are
      * started in any case.
      */
-    private boolean mayWait() {
+    boolean mayWait() {
         return !resumed && !notice && receiver == null;
     }
 
@@ -492,7 +488,7 @@ public final class ServerCall extends Outbound
     void handleInLoop(ByteBuf request) {
         int own = id;
         try {
-            handle(request, connection.readNanos());
+            ServerSteps.handle(this, request, connection.readNanos());
         } catch (Throwable t) {
             markLost(own);
             throw t;
@@ -503,65 +499,8 @@ public final class ServerCall extends Outbound
         }
     }
 
-    /** Runs the handler with the request in this buffer, on the current thread. */
-    private void handle(ByteBuf request, long nowNanos) {
-        if (isCancelled()) {
-            // the request is not even decoded
-            finish(null, gone());
-            return;
-        }
-        if (connection.isCutOff()) {
-            finish(null, closing());
-            return;
-        }
-        Object[] arguments;
-        uncharged = 0;
-        try {
-            if (deadlineNanos - nowNanos <= 0) {
-                throw late();
-            }
-            arguments = method().parameters().read(request, this);
-            StreamReceiver items = receiver;
-            if (items != null) {
-                giveUpBody();
-                arguments = new Object[] {items};
-            }
-        } catch (Throwable t) {
-            finish(null, unread(t));
-            return;
-        }
-        if (!enter()) {
-            finish(null, gone());
-            return;
-        }
-        ServerMethod called = method();
-        Object result = null;
-        Throwable thrown = null;
-        try {
-            result = called.invoke(arguments, metadata, context());
-        } catch (Throwable t) {
-            thrown = t;
-        } finally {
-            exit();
-        }
-        if (thrown != null) {
-            finish(null, failedHere(thrown));
-            return;
-        }
-        if (called.returnsStream()) {
-            // releaseAdmission does not ask whether threads run, since some may deliver incoming items already: the
-            // handler counts no longer, and from here on only the stream uses the call's place
-            releaseAdmission(true);
-            connection.stream(this, result);
-        } else if (result instanceof CompletionStage<?> stage) {
-            await(stage);
-        } else {
-            finish(result, null);
-        }
-    }
-
     /** Waits for a result that comes later, or never. When this method returns the object may serve another call. */
-    private void await(CompletionStage<?> stage) {
+    void await(CompletionStage<?> stage) {
         PendingResult result = new PendingResult(this, stage, connection.lost);
         HandledContext its;
         boolean isGone;
@@ -592,12 +531,7 @@ public final class ServerCall extends Outbound
 
     @Override
     public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
-        if (thrown == null && value instanceof CompletionStage<?> stage && method().chain() != null) {
-            // an interceptor has gone on when a stage ended, and has brought another stage, whose result is the call's
-            await(method().brought(stage, context()));
-            return;
-        }
-        finish(value, thrown == null ? null : failedHere(thrown));
+        ServerSteps.onResult(this, value, thrown);
     }
 
     /** Says whether the handler has returned, so that it has no thread, and its result has not come. */
@@ -626,11 +560,7 @@ public final class ServerCall extends Outbound
         loopState.handling = false;
         List<DetachableStage> seen = List.of();
         try {
-            AdmissionLimit.Group counted = admitted;
-            if (counted != null && leavesUnlessThreads(false)) {
-                admitted = null;
-                counted.release();
-            }
+            Admission.leaveUnlearnt(this);
             seen = context().giveUp();
         } catch (Throwable noMemory) {
             // the call cannot be taken from its stage a second time: it is over all the same
@@ -643,6 +573,19 @@ public final class ServerCall extends Outbound
             connection.callThreads.tellIfPossible(this, seen);
         }
         return true;
+    }
+
+    /** Gives up what only a handler needs: none starts any more, nor once more. */
+    void leaveHandler() {
+        if (method().chain() == null) {
+            releaseObjects();
+            return;
+        }
+        // after this no thread starts the handler; threads that run may still use what the request was read into
+        leaveStages();
+        if (!hasThreads()) {
+            releaseObjects();
+        }
     }
 
     /**
@@ -665,21 +608,12 @@ public final class ServerCall extends Outbound
         return context().isCancelled();
     }
 
-    private static RPCXException late() {
-        return RPCXException.refused(
-                RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started");
-    }
-
-    private static RPCXException unread(Throwable t) {
-        return t instanceof RPCXException refused ? refused : unreadable(t);
-    }
-
     /**
      * Begins the part in which a cancel interrupts this thread.
      *
      * @return false if the call has been cancelled already
      */
-    private synchronized boolean enter() {
+    synchronized boolean enter() {
         if (context().isCancelled()) {
             return false;
         }
@@ -693,7 +627,7 @@ public final class ServerCall extends Outbound
      * Ends the part in which a cancel interrupts this thread. It is called before the end of the call is sent: after
      * that this object may serve the next call, and a cancel must not meet a thread that has gone on.
      */
-    private synchronized void exit() {
+    synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
         // an interrupt until now is this call's, by a cancel or by its own code: neither its reply nor the thread's
@@ -701,214 +635,24 @@ public final class ServerCall extends Outbound
         Thread.interrupted();
     }
 
-    private static RPCXException gone() {
-        return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller is gone");
-    }
-
-    /** Error for a caller whose handler comes too late to start. The calls of both wires use it. */
-    static RPCXException closing() {
-        return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
-    }
-
-    static RPCXException unreadable(Throwable e) {
-        return RPCXException.refused(
-                ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,
-                "the request cannot be read: " + ThrowableText.wireWords(e));
-    }
-
-    /** Makes the error that the caller sees for a failure of this call. Called before the call is finished. */
-    RPCXException failedHere(Throwable thrown) {
-        return failed(thrown, method(), context());
-    }
-
-    /**
-     * As {@link #failed(Throwable)}, but the error says correctly whether the handler has run. Only an interceptor
-     * before the handler can say that it has not run, and from then on the handler does not start. The calls of both
-     * wires use it.
-     */
-    static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
-        return failed(thrown, hasRun(method, context));
-    }
-
-    /**
-     * Makes the error that the caller sees for a result that cannot be sent. The result may be an interceptor's own, so
-     * the error says whether the handler has run, as that of {@code failed} does.
-     */
-    static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, HandledContext context) {
-        return ended(code, text, hasRun(method, context));
-    }
-
-    private static boolean hasRun(ServerMethod method, HandledContext context) {
-        return method.chain() == null || context.barHandler();
-    }
-
-    /**
-     * Makes the error that the caller sees for what a handler threw: its code and message, never its class. See
-     * {@link Words}.
-     */
-    static RPCXException failed(Throwable thrown) {
-        return failed(thrown, true);
-    }
-
-    private static RPCXException failed(Throwable thrown, boolean hasRun) {
-        try {
-            return asTold(thrown, hasRun);
-        } catch (Throwable worse) {
-            // the exception's own methods fail: the caller has an answer all the same
-            return ended(RPCXException.Code.HANDLER_FAILED, "the handler failed", hasRun);
-        }
-    }
-
-    private static RPCXException ended(RPCXException.Code code, String text, boolean hasRun) {
-        return hasRun ? new RPCXException(code, text) : RPCXException.refused(code, text);
-    }
-
-    private static RPCXException asTold(Throwable thrown, boolean hasRun) {
-        Throwable t = RPCXException.cause(thrown);
-        if (t instanceof RPCXException e) {
-            return ended(e.code(), e.getMessage(), hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED);
-        }
-        String message = Words.of(t);
-        return ended(RPCXException.Code.HANDLER_FAILED, message == null ? "the handler failed" : message, hasRun);
-    }
-
-    /** Stops counting the handler, which has ended. A second time does nothing. */
-    void uncountHandler() {
-        uncountHandler(false);
-    }
-
-    private void uncountHandler(boolean isDone) {
-        if (!entered) {
-            leaveUnbegun();
-        } else if (leavesUnlessThreads(isDone)) {
-            releaseAdmission(isDone);
-        }
-    }
-
     /**
      * Says whether no thread runs for the call on which its interceptors may have started the handler. Otherwise the
      * last of these threads calls {@link #releaseAdmission}.
      */
-    private boolean leavesUnlessThreads(boolean isDone) {
+    boolean leavesUnlessThreads(boolean isDone) {
         return method().chain() == null || context().leavesUnlessThreads(isDone);
     }
 
     @Override
     public void releaseAdmission(boolean isDone) {
+        Admission.leaveNow(this, isDone);
+    }
+
+    /** Takes the group that counts a handler which has not started; null where none does. Any thread. */
+    synchronized AdmissionLimit.@Nullable Group takeAdmitted() {
         AdmissionLimit.Group counted = admitted;
-        if (counted != null) {
-            long now = connection.nanoTime();
-            admitted = null;
-            counted.release(beganNanos, deadlineNanos, now, isDone);
-        }
-    }
-
-    /**
-     * Stops counting a handler that has not started, and will not. Both the thread that cancels the call and the thread
-     * that was to run it may call this.
-     */
-    private void leaveUnbegun() {
-        // the clock is read before admitted is taken: if that fails, whoever ends the call takes it
-        long now = connection.nanoTime();
-        AdmissionLimit.Group counted;
-        synchronized (this) {
-            counted = admitted;
-            admitted = null;
-        }
-        if (counted == null) {
-            return;
-        }
-        PoolShares.Task waits = handed == null ? this : handed;
-        if (connection.threads.waitsForItsOwn(method().place(), waits)) {
-            // a handler that waits because its own connection holds as many threads as it may says nothing of the
-            // method's limit
-            counted.release();
-        } else {
-            counted.leaveUnbegun(beganNanos, deadlineNanos, now);
-        }
-    }
-
-    /** Encodes the result or the error of the call, and sends it. Any thread, once. */
-    void finish(@Nullable Object result, @Nullable RPCXException error) {
-        // read here: once the call has been sent this object may serve another one
-        ServerMethod failedNotice = error != null && notice ? method() : null;
-        uncountHandler(error == null);
-        if (method().chain() == null) {
-            releaseObjects();
-        } else {
-            // after this no thread starts the handler; threads that run may still use what the request was read into
-            leaveStages();
-            if (!hasThreads()) {
-                releaseObjects();
-            }
-        }
-        clearBody();
-        if (error == null) {
-            encode(result);
-        } else {
-            encode(error);
-        }
-        boolean inLoop = connection.inLoop();
-        if (!inLoop && body.capacity() > connection.uncharged.bodyBytes()) {
-            holdReply();
-        }
-        if (inLoop) {
-            connection.sendNow(this);
-        } else if (!connection.replyHere(this)) {
-            connection.send(this);
-        }
-        if (failedNotice != null && error != null) {
-            connection.noticeFailed(failedNotice, error);
-        }
-    }
-
-    /** Charges a reply that is not small, on the thread of its handler. */
-    private void holdReply() {
-        long bytes = replyBytes();
-        if (bytes > connection.uncharged.bodyBytes()) {
-            if (!charges().reply.add(bytes)) {
-                refuseReply();
-            }
-            connection.replyHeld();
-        }
-    }
-
-    @SuppressWarnings("NullAway") // the codec decides where null can be
-    private void encode(@Nullable Object result) {
-        head = Wire.REPLY;
-        try {
-            method().result().write(result, body);
-        } catch (CodecException e) {
-            RPCXException.Code code = e.code() == CodecException.Code.TOO_LARGE
-                    ? RPCXException.Code.TOO_LARGE
-                    : RPCXException.Code.HANDLER_FAILED;
-            encode(unsendable(code, ServerMethod.unsendable(e)));
-            return;
-        } catch (Throwable e) {
-            encode(unsendable(
-                    RPCXException.Code.HANDLER_FAILED, "the result cannot be sent: " + ThrowableText.wireWords(e)));
-            return;
-        }
-        if (body.readableBytes() > connection.maxBytesTaken()) {
-            encode(unsendable(
-                    RPCXException.Code.TOO_LARGE,
-                    "a result of " + body.readableBytes() + " bytes (expected: at most " + connection.maxBytesTaken()
-                            + ")"));
-        }
-    }
-
-    /**
-     * Makes the error that replaces a reply which cannot be sent. That reply may itself be an error which says that the
-     * handler has not started.
-     */
-    private RPCXException unsendable(RPCXException.Code code, String text) {
-        return entered ? unsendable(code, text, method(), context()) : RPCXException.refused(code, text);
-    }
-
-    private void encode(RPCXException error) {
-        clearBody();
-        head = Wire.ERROR;
-        WireError.write(body, error);
+        admitted = null;
+        return counted;
     }
 
     /**
@@ -932,7 +676,7 @@ public final class ServerCall extends Outbound
             }
         }
         if (!hasEntered) {
-            leaveUnbegun();
+            Admission.leave(this, false);
         }
         if (method().chain() != null) {
             context().barHandler();
@@ -949,8 +693,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Says whether the handler, or an interceptor before it, has started. Event loop only, while no handler is under
-     * way.
+     * Says whether the handler, or an interceptor before it, has started. Asked by the thread that ends the call, or by
+     * the event loop while no handler is under way.
      */
     boolean hasBegun() {
         return entered;
@@ -997,7 +741,7 @@ public final class ServerCall extends Outbound
         if (!tryEnd()) {
             return false;
         }
-        connection.beforeDirectWrite(this);
+        connection.sentReplies.add(this);
         return true;
     }
 
@@ -1015,18 +759,8 @@ public final class ServerCall extends Outbound
             connection.postpone(this);
             return false;
         }
-        connection.holdIfItWaits(this);
+        ReplyWriter.chargeIfItWaits(this);
         return true;
-    }
-
-    /**
-     * Puts an error in the place of a reply that is too much to hold, for a caller that has not read those before it.
-     */
-    void refuseReply() {
-        shrinkBody();
-        encode(unsendable(
-                RPCXException.Code.OVERLOADED,
-                "the reply could not be kept: too many bytes of replies wait to be read"));
     }
 
     @Override

@@ -4,7 +4,6 @@ import dev.rpcx.Metadata;
 import dev.rpcx.RPCXException;
 import dev.rpcx.RunOn;
 import dev.rpcx.codec.Codec;
-import dev.rpcx.codec.HeapArray;
 import dev.rpcx.internal.ThreadTools;
 import dev.rpcx.internal.Varint;
 import dev.rpcx.internal.WireFault;
@@ -19,8 +18,6 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.ledger.UnchargedAllowance;
 import dev.rpcx.internal.wire.KeepAlive;
-import dev.rpcx.internal.wire.MetadataFields;
-import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Outbound;
 import dev.rpcx.internal.wire.Settings;
 import dev.rpcx.internal.wire.Wire;
@@ -31,7 +28,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.util.concurrent.ScheduledFuture;
-import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.util.Arrays;
 import java.util.List;
@@ -73,12 +69,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     static final long LOST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /**
-     * Maximum number of free places that are kept for later calls. Places beyond these, made in a burst, are given
-     * back.
-     */
-    private static final int MAX_FREE = 512;
-
     /** Bytes that an entry of {@link #calls} and one of {@link #lastIds} take together. */
     private static final int SLOT_BYTES = 8;
 
@@ -98,12 +88,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** A check that passes at most this many slots costs hardly more than the frame that has made it necessary. */
     private static final int MAX_PASSED = 64;
 
-    /**
-     * Maximum number of calls under way with which handlers' threads send their replies themselves. With more,
-     * gathering replies gains more than a wake-up of the event loop costs.
-     */
-    private static final int QUIET_CALLS = 1;
-
     private static final String NO_THREAD = "the server has no thread for the call";
 
     /**
@@ -121,12 +105,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final ServerCore server;
     final ConnectionThreads threads;
     final UnchargedAllowance uncharged;
-
-    /**
-     * Calls whose replies were sent by their handlers' threads and which the event loop has not seen since; the last
-     * one first, linked by {@link Outbound#next}.
-     */
-    private final AtomicReference<@Nullable ServerCall> directReplies = new AtomicReference<>();
 
     /** Calls under way; the index is the slot. The array grows with the slots of the calls that were taken. */
     private @Nullable ServerCall[] calls = new ServerCall[8];
@@ -146,17 +124,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** Charge for the growth of {@link #calls} and {@link #lastIds} above {@link #UNCHARGED_SLOTS}. */
     private final Charge slotBytes;
 
-    /**
-     * Free places for later calls, the one that was used last first, linked by {@link Outbound#next}, so that keeping a
-     * place takes no memory.
-     */
-    private @Nullable ServerCall free;
-
-    private int freePlaces;
-
-    /** Number of places of calls that have ended for the client, but for which threads run on. */
-    private int lentPlaces;
-
     /** Whether a task that gives up idle places waits on the event loop: one such task waits there at a time. */
     private final AtomicBoolean isAskedForPlaces = new AtomicBoolean();
 
@@ -174,8 +141,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private Settings client = Settings.INITIAL;
     private volatile int maxReplyBytes = Wire.MAX_MESSAGE_BYTES;
     private final UnderWay underWay = new UnderWay();
+    private final RequestReader request;
+    final SentReplies sentReplies = new SentReplies(this, underWay);
 
-    private final RunningHandlers running;
+    final Admission admission;
 
     /**
      * Watched calls without a slot: notices until their time is over, calls whose callers are gone until the futures of
@@ -201,14 +170,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     final CallThreads callThreads;
 
-    /** Charge for the places that have been made, those in {@link #free} among them. */
-    private final Charge places;
-
     private final KeepAlive keepAlive;
     private @Nullable Principal peer;
     private final FloodGuard guard;
-    private volatile boolean draining;
-    private volatile boolean goAwayReceived;
+
+    /** Whether this side has sent GOAWAY. Event loop only. */
+    private boolean draining;
+
+    /** Whether the client has sent GOAWAY. Event loop only. */
+    private boolean goAwayReceived;
 
     /** Whether the client has left and the task that closes the connection is on its way. Event loop only. */
     private boolean isCloseOrdered;
@@ -243,7 +213,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * as what {@link WireConnection} gathers is, so that writing it takes no cache line of the connection's fields from
      * other threads.
      */
-    private static final class UnderWay {
+    static final class UnderWay {
         int calls;
     }
 
@@ -257,8 +227,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         this.threads = new ConnectionThreads(server.threads(), loop(), account);
         this.callThreads = new CallThreads(loop(), this::inLoopOrHere, threads, lost);
         this.uncharged = account.uncharged();
-        this.places = account.charge(Resource.CALLS);
-        this.running = new RunningHandlers(account, this::nanoTime);
+        this.request = new RequestReader(server);
+        this.admission = new Admission(this, server, account);
         this.slotBytes = account.charge(Resource.TABLE_BYTES);
         account.setCallCounter(this::busy);
         this.keepAlive = new KeepAlive(this, server.keepAliveNanos());
@@ -274,11 +244,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /** Number of places with a call whose handler or reply is under way. Tests read it when all is quiet. */
     private long busy() {
-        long count = places.held() - freePlaces;
-        for (Outbound call = directReplies.get(); call != null; call = call.next) {
-            count--;
-        }
-        return count;
+        return admission.taken() - sentReplies.count();
     }
 
     /** Principal that the client's certificate names. It is set before the first request. */
@@ -293,31 +259,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     // ---- a handler's thread
-
-    /**
-     * Sends a reply on its handler's thread. The event loop learns of that when the client's next bytes come, which may
-     * be late, so a call that holds more than its slot is left to the event loop.
-     *
-     * @return false if the event loop has to send the reply
-     */
-    boolean replyHere(ServerCall call) {
-        return underWay.calls <= QUIET_CALLS && !draining && !goAwayReceived && call.isSmall() && sendHere(call);
-    }
-
-    /**
-     * Notes a reply that is about to leave from its handler's thread. The client may use the slot again once it has the
-     * reply, so the event loop has to know of the reply before it sees the next request.
-     */
-    void beforeDirectWrite(ServerCall call) {
-        ServerCall last;
-        do {
-            last = directReplies.get();
-            call.next = last;
-        } while (!directReplies.compareAndSet(last, call));
-        if (draining || goAwayReceived) {
-            inLoopOrHere(this::beforeRead);
-        }
-    }
 
     /** Says whether calls of this method have to wait before they are begun. Any thread may ask. */
     boolean isCongested(ServerMethod method) {
@@ -397,14 +338,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * @return false if the call waits on
      */
     boolean enterPostponed(ServerCall call) {
-        AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
-        if (running.admit(call.method(), admission)) {
-            entered(call, admission);
+        if (admission.enter(call, call.method())) {
             // the time for which the call waited for its caller to read says nothing about handlers
             call.restartAdmissionClock(nanoTime());
             return true;
         }
-        if (running.all() > 0) {
+        if (admission.isAnyRunning()) {
             return false;
         }
         refuseAdmission(call);
@@ -424,35 +363,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     @Override
     public void beforeRead() {
-        if (directReplies.get() == null) {
-            return;
-        }
-        ServerCall call = directReplies.getAndSet(null);
-        try {
-            while (call != null) {
-                ServerCall replied = call;
-                call = (ServerCall) replied.next;
-                handled(replied);
-                replied(replied);
-            }
-        } finally {
-            if (call != null) {
-                // what was thrown ends the connection, whose end calls this method for the remaining replies
-                restoreDirectReplies(call);
-            }
-        }
-    }
-
-    private void restoreDirectReplies(ServerCall first) {
-        Outbound end = first;
-        while (end.next != null) {
-            end = end.next;
-        }
-        ServerCall last;
-        do {
-            last = directReplies.get();
-            end.next = last;
-        } while (!directReplies.compareAndSet(last, first));
+        sentReplies.learn();
     }
 
     @Override
@@ -501,9 +412,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             }
             case Wire.GOAWAY -> {
                 goAwayReceived = true;
-                // a handler's thread that has just sent a reply either sees that the client has left, or its reply is
-                // seen here
-                beforeRead();
+                sentReplies.leave();
                 closeIfLeft();
             }
             case Wire.PING -> {
@@ -534,122 +443,102 @@ public final class ServerConnection extends WireConnection implements ServedConn
             refuse(id, RPCXException.Code.OVERLOADED, "more calls under way than the server takes on one connection");
             return;
         }
-        if (slot >= usedSlots) {
-            usedSlots = slot + 1;
-        }
-        if (slot < calls.length) {
-            if (calls[slot] != null) {
-                throw new WireFault("a request in slot " + slot + ", which has a call under way");
-            }
-            if (lastIds[slot] == id) {
-                throw new WireFault(
-                        "call id " + Integer.toHexString(id) + " twice running (expected: another generation)");
-            }
-            lastIds[slot] = id;
-        }
+        useSlot(slot, id);
         guard.requested();
-        ServerMethod method = method(head, payload);
-        long micros = (head & Wire.TIME) != 0 ? Varint.read(payload) : client.defaultMicros();
-        int before = payload.readableBytes();
-        Metadata metadata = (head & Wire.METADATA) != 0 ? MetadataFields.read(payload) : Metadata.EMPTY;
-        int metadataCost =
-                metadata == Metadata.EMPTY ? 0 : MetadataFields.cost(metadata, before - payload.readableBytes());
+        request.read(head, payload, notice, client.defaultMicros());
+        Metadata metadata = request.takeMetadata();
         if (goAwayReceived) {
             refuse(id, RPCXException.Code.UNAVAILABLE, "a request after the client's GOAWAY");
             return;
         }
-        if (method == null) {
-            refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
-            return;
-        }
-        if (notice && (method.returnsStream() || method.items() != null)) {
-            refuse(id, RPCXException.Code.INVALID, "a notice of a method with a stream (expected: a request)");
-            return;
-        }
-        if (micros == 0) {
-            refuse(id, RPCXException.Code.DEADLINE_EXCEEDED, "the call came without time");
-            return;
-        }
-        if (payload.readableBytes() > server.settings().maxMessageBytes()) {
-            refuseLarge(id);
+        RPCXException.Code refusedAs = request.refusedAs();
+        if (refusedAs != null) {
+            refuse(id, refusedAs, request.why());
             return;
         }
         boolean more = (head & Wire.MORE) != 0;
-        AdmissionLimit.Group admission = admission(method);
-        ServerCall call = place();
+        ServerCall call = admit(id, metadata, more, notice);
         if (call == null) {
-            refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection or server");
             return;
-        }
-        long now;
-        AdmissionLimit.Group entered = null;
-        boolean isPlaceUsed = false;
-        try {
-            if (!hasSlot(slot)
-                    || metadataCost > unchargedMetadata(method, more)
-                            && !call.charges().request.add(metadataCost)) {
-                isPlaceUsed = true;
-                keep(call);
-                refuse(
-                        id,
-                        RPCXException.Code.OVERLOADED,
-                        "too many bytes of requests under way on this connection or server");
-                return;
-            }
-            lastIds[slot] = id;
-            if (!more && admission != null) {
-                if (!running.admit(method, admission)) {
-                    isPlaceUsed = true;
-                    call.releaseCharges();
-                    keep(call);
-                    refuseOverloaded(id);
-                    return;
-                }
-                entered = admission;
-            }
-            // a time beyond what a clock can hold is as good as no limit
-            long nanos = TimeUnit.MICROSECONDS.toNanos(Math.min(micros < 0 ? Long.MAX_VALUE : micros, 1L << 50));
-            if (nanos > server.maxCallNanos() && !method.returnsStream() && method.items() == null) {
-                nanos = server.maxCallNanos();
-            }
-            // the time of a request in parts begins now; that of a whole request, when its bytes were read
-            now = more ? nanoTime() : readNanos();
-            call.begin(id, method, metadata, now, now + nanos, notice);
-            isPlaceUsed = true;
-        } finally {
-            if (!isPlaceUsed) {
-                // there was no memory for the call, and the connection ends
-                call.releaseCharges();
-                call.releasePlace();
-                places.release(1);
-                if (entered != null) {
-                    running.handlerEnded(method);
-                    entered.release();
-                }
-            }
-        }
-        call.metadataCost = metadataCost;
-        if (entered != null) {
-            entered(call, entered);
         }
         calls[slot] = call;
         underWay.calls++;
         if (more) {
-            call.loopState.receiving = true;
-            call.loopState.unfinished = new UnfinishedMessage(readingClock.at(now), now);
-            if (holdCounted(call, payload)) {
-                watchEarlier(call, now);
-            }
+            receive(call, payload);
         } else {
             dispatch(call, payload);
         }
     }
 
-    /** @param more whether the request is not whole yet, so that its call is not counted among those that run */
-    private int unchargedMetadata(ServerMethod method, boolean more) {
-        return more || method.admission() == null || method.returnsStream()
-                ? UnchargedAllowance.IDLE_METADATA_BYTES
-                : uncharged.metadataBytes();
+    private void useSlot(int slot, int id) {
+        if (slot >= usedSlots) {
+            usedSlots = slot + 1;
+        }
+        if (slot >= calls.length) {
+            return;
+        }
+        if (calls[slot] != null) {
+            throw new WireFault("a request in slot " + slot + ", which has a call under way");
+        }
+        if (lastIds[slot] == id) {
+            throw new WireFault("call id " + Integer.toHexString(id) + " twice running (expected: another generation)");
+        }
+        lastIds[slot] = id;
+    }
+
+    /**
+     * Admits the request that has been read, and begins its call.
+     *
+     * @param more whether the request is not whole yet; its handler is admitted when it is
+     * @return null if it has been refused
+     */
+    private @Nullable ServerCall admit(int id, Metadata metadata, boolean more, boolean notice) {
+        ServerMethod method = request.method();
+        ServerCall call = admission.place();
+        if (call == null) {
+            refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection or server");
+            return null;
+        }
+        boolean isPlaceUsed = false;
+        try {
+            int slot = id & Wire.SLOT_MASK;
+            if (!hasSlot(slot) || !admission.holdMetadata(call, method, request.metadataCost(), more)) {
+                isPlaceUsed = true;
+                admission.keep(call);
+                refuseBytes(id);
+                return null;
+            }
+            lastIds[slot] = id;
+            if (!more && !admission.enter(call, method)) {
+                isPlaceUsed = true;
+                call.releaseCharges();
+                admission.keep(call);
+                refuseOverloaded(id);
+                return null;
+            }
+            // the time of a request in parts begins now; that of a whole request, when its bytes were read
+            long now = more ? nanoTime() : readNanos();
+            call.begin(id, method, metadata, now, now + request.nanos(), notice);
+            isPlaceUsed = true;
+        } finally {
+            if (!isPlaceUsed) {
+                // there was no memory for the call, and the connection ends
+                call.releaseCharges();
+                admission.undo(call, method);
+            }
+        }
+        call.metadataCost = request.metadataCost();
+        return call;
+    }
+
+    /** Begins to receive a request in parts. */
+    private void receive(ServerCall call, ByteBuf first) {
+        long began = call.admittedNanos();
+        call.loopState.receiving = true;
+        call.loopState.unfinished = new UnfinishedMessage(readingClock.at(began), began);
+        if (holdCounted(call, first)) {
+            watchEarlier(call, began);
+        }
     }
 
     /** Number of entries of both tables together. For tests. */
@@ -700,61 +589,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /**
-     * Finds a place for a call. A call that was cancelled has its place until its handler has ended, so a peer that
-     * sends and cancels again and again soon has no place left. A handler that has returned a future counts as ended,
-     * at the latest, when the future is given up.
-     *
-     * @return null if this connection, or the server, has too many calls
-     */
-    private @Nullable ServerCall place() {
-        if (places.held() - freePlaces - lentPlaces >= server.settings().maxCalls()) {
-            return null;
-        }
-        ServerCall call = free;
-        if (call != null) {
-            free = (ServerCall) call.next;
-            // the places behind this one may be given up while it is in use, and must be collectable then
-            Outbound.NEXT.set(call, (Outbound) null);
-            freePlaces--;
-            return call;
-        }
-        boolean isPlaced = places.add(1);
-        if (!isPlaced || account.isHalfTaken(Resource.CALLS)) {
-            server.reclaimIdlePlaces(nanoTime());
-        }
-        return isPlaced ? newCall() : null;
-    }
-
-    private ServerCall newCall() {
-        boolean isMade = false;
-        try {
-            ServerCall made = new ServerCall(this);
-            isMade = true;
-            return made;
-        } finally {
-            if (!isMade) {
-                places.release(1);
-            }
-        }
-    }
-
-    private @Nullable ServerMethod method(int head, ByteBuf payload) {
-        if ((head & Wire.NAMED) == 0) {
-            long number = Varint.read(payload);
-            return number == (int) number ? server.method((int) number) : null;
-        }
-        return server.method(MethodDictionary.key(name(payload), name(payload)));
-    }
-
-    private static String name(ByteBuf payload) {
-        int bytes = payload.isReadable() ? payload.readUnsignedByte() : Integer.MAX_VALUE;
-        if (bytes > payload.readableBytes()) {
-            throw new WireFault("a name is cut off");
-        }
-        return payload.readCharSequence(bytes, StandardCharsets.UTF_8).toString();
-    }
-
     private void onPart(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
         if (call == null || call.begun) {
@@ -782,7 +616,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (call.body.readableBytes() + payload.readableBytes()
                 > server.settings().maxMessageBytes()) {
             drop(call);
-            refuseLarge(id);
+            refuse(id, RPCXException.Code.TOO_LARGE, request.tooLarge());
             return;
         }
         if (!holdCounted(call, payload)) {
@@ -798,10 +632,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private void dispatch(ServerCall call, ByteBuf request) {
         RunOn.Place place = call.method().place();
         if (place != RunOn.Place.EVENT_LOOP) {
-            if (request != call.body && !holdWhole(call, request)) {
+            if (request != call.body && !admission.holdWhole(call, request)) {
+                dropOverBytes(call);
                 return;
             }
-            if (call.admitted == null && !admit(call)) {
+            // a request that came in parts is admitted now that it is whole
+            if (call.admitted == null && !admission.enter(call, call.method())) {
+                refuseAdmission(call);
                 return;
             }
         }
@@ -853,7 +690,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
             // what was thrown ends the connection, which does not know of the call any more
-            call.uncountHandler();
+            Admission.leave(call, false);
             recycle(call);
             throw e;
         }
@@ -886,7 +723,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void refuseStart(ServerCall call, String why) {
         int id = call.id;
-        call.uncountHandler();
+        Admission.leave(call, false);
         handled(call);
         if (call.loopState.abandoned) {
             boolean isNotice = call.notice;
@@ -906,17 +743,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
         server.noticeFailed(method, why);
     }
 
-    /** Admits a call whose request came in several frames and is whole. @return false if the call has been refused */
-    private boolean admit(ServerCall call) {
-        AdmissionLimit.Group admission = Objects.requireNonNull(admission(call.method()));
-        if (running.admit(call.method(), admission)) {
-            entered(call, admission);
-            return true;
-        }
-        refuseAdmission(call);
-        return false;
-    }
-
     private void refuseAdmission(ServerCall call) {
         int id = call.id;
         drop(call);
@@ -929,15 +755,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         refuse(id, RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
     }
 
-    private void entered(ServerCall call, AdmissionLimit.Group admission) {
-        call.admitted = admission;
-        call.loopState.running = true;
-    }
-
     /** Notes that a call's handler has ended. A second time does nothing. Event loop only. */
     void handled(ServerCall call) {
         call.loopState.handling = false;
-        uncount(call);
+        admission.uncount(call);
     }
 
     /** Notes that the last thread of a call has ended whose reply has not left. */
@@ -945,25 +766,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
         handled(call);
         if (!isClosed()) {
             resumeIfWaiting();
-        }
-    }
-
-    /** Admission group of this connection's peer at a method; null for a method without a limit. */
-    private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
-        AdmissionLimit limit = method.admission();
-        return limit == null ? null : limit.group(account.group());
-    }
-
-    private void uncount(ServerCall call) {
-        if (!call.hasThreads()) {
-            uncountNow(call);
-        }
-    }
-
-    private void uncountNow(ServerCall call) {
-        if (call.loopState.running) {
-            call.loopState.running = false;
-            running.handlerEnded(call.method());
         }
     }
 
@@ -1533,7 +1335,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         call.leaveStages();
         if (call.loopState.abandoned) {
             // if this fails the call is still lost, and is found again
-            call.uncountHandler();
+            Admission.leave(call, false);
             recycle(call);
             return;
         }
@@ -1585,11 +1387,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Sends the items of the publisher that a handler has returned. Called on the handler's thread. The publisher is
      * subscribed to where the method's handlers run.
      */
-    void stream(ServerCall call, @Nullable Object result) {
-        if (!(result instanceof Flow.Publisher<?>)) {
-            call.finish(null, call.failedHere(new IllegalStateException(ServerMethod.NO_STREAM)));
-            return;
-        }
+    void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type
         Flow.Publisher<Object> publisher = (Flow.Publisher<Object>) result;
         Opening begins = new Opening(call, publisher);
@@ -1666,7 +1464,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void subscribeTo(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
         // the handler is not counted any more: from here on only the stream uses the call's place
-        uncountNow(call);
+        admission.uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
         HandledContext its = call.context();
@@ -1677,7 +1475,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 Wire.REPLY,
                 thrown -> {
                     ByteBuf error = Unpooled.buffer();
-                    WireError.write(error, ServerCall.failed(thrown, method, its));
+                    WireError.write(error, CallErrors.failed(thrown, method, its));
                     Objects.requireNonNull(self.get()).addLast(Wire.ERROR, error);
                 },
                 () -> replied(call),
@@ -1692,34 +1490,22 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Keeps a request that came in one frame, for a handler on another thread.
-     *
-     * @return false if the call has been refused
-     */
-    private boolean holdWhole(ServerCall call, ByteBuf request) {
-        if (request.readableBytes() > uncharged.bodyBytes()) {
-            return holdCounted(call, request);
-        }
-        call.body.writeBytes(request);
-        return true;
-    }
-
-    /**
      * Keeps bytes of a request, and charges for them.
      *
      * @return false if too many bytes of requests are held already, and the call has been refused
      */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
-        long growth = HeapArray.growth(call.body, bytes.readableBytes());
-        if (growth == 0 || call.charges().request.add(growth)) {
-            HeapArray.grow(call.body, bytes.readableBytes());
-            call.body.writeBytes(bytes);
+        if (admission.holdCounted(call, bytes)) {
             return true;
         }
+        dropOverBytes(call);
+        return false;
+    }
+
+    private void dropOverBytes(ServerCall call) {
         int id = call.id;
         drop(call);
-        refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this connection or server");
-        return false;
+        refuseBytes(id);
     }
 
     private void onCancel(int id) {
@@ -1782,7 +1568,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (!call.loopState.handling && !call.loopState.isOverButThreads) {
             // neither its handler nor another thread of the call would end it
             try {
-                call.uncountHandler();
+                Admission.leave(call, false);
             } finally {
                 recycle(call);
             }
@@ -1828,7 +1614,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             return hasBegun;
         }
         if (!handled) {
-            call.uncountHandler();
+            Admission.leave(call, false);
             recycle(call);
         } else if (call.isAwaiting()) {
             linger(call);
@@ -1843,7 +1629,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean hasBegun = call.cancel();
         if (!hasBegun) {
             // the call waits for a thread, which will not run it
-            uncount(call);
+            admission.uncount(call);
         }
         // the interceptors before the method may have held the call until now
         return hasBegun && call.isExecuted();
@@ -1874,15 +1660,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return call != null && call.id == id ? call : null;
     }
 
-    private void refuseLarge(int id) {
-        refuse(
-                id,
-                RPCXException.Code.TOO_LARGE,
-                "a request of more than " + server.settings().maxMessageBytes() + " bytes");
-    }
-
     private void refuse(int id, RPCXException.Code code, String text) {
         refuse(id, code, text, RPCXException.Executed.NOT_EXECUTED);
+    }
+
+    private void refuseBytes(int id) {
+        refuse(id, RPCXException.Code.OVERLOADED, "too many bytes of requests under way on this connection or server");
     }
 
     private void refuseOverloaded(int id) {
@@ -1928,25 +1711,6 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Charges a reply that cannot leave now, and counts in what its handler's thread has charged for it. While the
-     * client reads, this is one check. Where there is no room for the reply, the caller gets an error instead of it.
-     */
-    void holdIfItWaits(ServerCall call) {
-        int bytes = call.body.readableBytes();
-        boolean reads = channel.isWritable();
-        if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
-            return;
-        }
-        call.giveUpRequest(!reads);
-        if (call.charges().reply.set(call.replyBytes())) {
-            call.holdUntilWritable = true;
-            replyHeld();
-        } else {
-            call.refuseReply();
-        }
-    }
-
-    /**
      * Ends the use of a call that neither its handler nor its reply needs any more; once. The end of a stream may run
      * code that ends its own call and others of the connection within this method, also while all calls are given up in
      * turn.
@@ -1968,34 +1732,22 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (call.loopState.isOverButThreads) {
             // the reply has left, or nobody will get it, so no reply waits to be read while those threads run
             call.giveUpReply();
-            lendPlace(call);
+            admission.lendPlace(call);
             goesOnWithThreads(call);
             if (!isClosed()) {
                 resumeIfWaiting();
             }
             return;
         }
-        if (call.loopState.isPlaceLent) {
-            call.loopState.isPlaceLent = false;
-            lentPlaces--;
-        }
+        admission.endLoan(call);
         call.loopState.isRecycled = true;
         // the last of the call's threads may have ended since they were looked at
-        uncountNow(call);
+        admission.uncountNow(call);
         endStreams(call);
         call.forget();
         call.releaseCharges();
         endIfOver();
-        if (call.isPlaceLeft) {
-            // this object is not used again, since its place does not belong to this connection any more
-            call.releasePlace();
-            places.handOver(1);
-        } else if (isClosed()) {
-            call.releasePlace();
-            places.release(1);
-        } else {
-            keep(call);
-        }
+        admission.takeBack(call);
         if (!isClosed()) {
             resumeIfWaiting();
         }
@@ -2019,43 +1771,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /**
-     * Takes the place of a call that is over but for its threads out of those that count for the client. The client has
-     * the end of the call, and may have as many others under way as it was told.
-     */
-    private void lendPlace(ServerCall call) {
-        if (!call.isCancelled()
-                && !call.loopState.isPlaceLent
-                && lentPlaces < server.settings().maxCalls()) {
-            call.loopState.isPlaceLent = true;
-            lentPlaces++;
-        }
-    }
-
     private void endIfOver() {
         if (isOver && detached.isEmpty() && dropped.isEmpty()) {
             stopLooking();
             server.ended(channel);
-        }
-    }
-
-    /** Keeps the place of a call for a later one, or gives it back. */
-    private void keep(ServerCall call) {
-        boolean isKept = false;
-        try {
-            if (freePlaces < MAX_FREE) {
-                call.keepBody();
-                // a plain write is enough: the event loop alone has this call
-                Outbound.NEXT.set(call, (Outbound) free);
-                free = call;
-                freePlaces++;
-                isKept = true;
-            }
-        } finally {
-            if (!isKept) {
-                call.releasePlace();
-                places.release(1);
-            }
         }
     }
 
@@ -2064,7 +1783,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         loop().execute(() -> {
             if (!draining) {
                 draining = true;
-                beforeRead();
+                sentReplies.leave();
                 sendNow(Wire.GOAWAY, 0);
             }
         });
@@ -2123,7 +1842,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     public void trimIdle() {
         super.trimIdle();
         cutTables();
-        giveUpPlaces(freePlaces);
+        admission.giveUpPlaces();
     }
 
     /**
@@ -2135,7 +1854,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     public void trimActive() {
         super.trimActive();
         cutTables();
-        giveUpPlaces(freePlaces - freePlaces / 2);
+        admission.giveUpHalf();
     }
 
     @Override
@@ -2156,27 +1875,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void giveUpIdlePlacesNow() {
         isAskedForPlaces.set(false);
-        giveUpPlaces(freePlaces);
-    }
-
-    /** Gives up this many free places. Those that were used last stay. */
-    private void giveUpPlaces(int count) {
-        ServerCall last = null;
-        ServerCall call = free;
-        for (int left = freePlaces - count; left > 0 && call != null; left--) {
-            last = call;
-            call = (ServerCall) call.next;
-        }
-        if (last == null) {
-            free = null;
-        } else {
-            last.next = null;
-        }
-        for (int i = 0; i < count && call != null; i++, call = (ServerCall) call.next) {
-            call.releasePlace();
-        }
-        freePlaces -= count;
-        places.release(count);
+        admission.giveUpPlaces();
     }
 
     private void stopLooking() {
@@ -2240,7 +1939,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
                 call = following;
             }
-            running.connectionGone();
+            admission.connectionGone();
             threads.connectionGone();
         } finally {
             leaveTables();
@@ -2262,7 +1961,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void leavePlaces() {
         try {
-            giveUpPlaces(freePlaces);
+            admission.giveUpPlaces();
         } finally {
             isOver = true;
             endIfOver();

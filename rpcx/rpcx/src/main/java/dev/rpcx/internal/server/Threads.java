@@ -28,8 +28,14 @@ public class Threads {
     private static final long IDLE_MILLIS = 10_000;
 
     static {
-        ThreadTools.prepare(
-                List.of(CallbackFailures.class, CurrentCall.class, HandledContext.class, ThrowableText.class));
+        ThreadTools.prepare(List.of(
+                CallErrors.class,
+                CallbackFailures.class,
+                CurrentCall.class,
+                HandledContext.class,
+                ReplyWriter.class,
+                ServerSteps.class,
+                ThrowableText.class));
     }
 
     /** Context class loader of handlers: the one of the thread that has built the server. */

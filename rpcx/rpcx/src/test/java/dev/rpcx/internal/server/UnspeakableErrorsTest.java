@@ -56,21 +56,21 @@ public class UnspeakableErrorsTest {
 
     @Test
     void anExceptionThatIsItsOwnCauseIsAnAnswerAllTheSame() {
-        assertThat(ServerCall.failed(new Circular()).code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
+        assertThat(CallErrors.failed(new Circular()).code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
     }
 
     /** Another attempt, or another server, may have the memory. */
     @Test
     void aRequestThatFindsNoHeapIsNotTheFaultOfItsCaller() {
-        assertThat(ServerCall.unreadable(new OutOfMemoryError("Java heap space"))
+        assertThat(CallErrors.unreadable(new OutOfMemoryError("Java heap space"))
                         .code())
                 .isEqualTo(RPCXException.Code.OVERLOADED);
-        assertThat(ServerCall.unreadable(new IllegalArgumentException()).code()).isEqualTo(RPCXException.Code.INVALID);
+        assertThat(CallErrors.unreadable(new IllegalArgumentException()).code()).isEqualTo(RPCXException.Code.INVALID);
     }
 
     @Test
     void whatAHandlerSaysIsTold() {
-        RPCXException said = ServerCall.failed(new IllegalStateException("its words"));
+        RPCXException said = CallErrors.failed(new IllegalStateException("its words"));
         assertThat(said.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
         assertThat(said).hasMessage("its words");
         assertThat(said.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
@@ -80,7 +80,7 @@ public class UnspeakableErrorsTest {
     @Test
     void aHandlerThatHasRunIsNeverSaidNotToHave() {
         RPCXException given =
-                ServerCall.failed(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "of another server"));
+                CallErrors.failed(RPCXException.refused(RPCXException.Code.UNAVAILABLE, "of another server"));
         assertThat(given.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
         assertThat(given).hasMessage("of another server");
         assertThat(given.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
@@ -88,7 +88,7 @@ public class UnspeakableErrorsTest {
 
     @Test
     void anExceptionWhoseCauseCannotBeAskedForIsAnAnswerAllTheSame() {
-        RPCXException told = ServerCall.failed(new Causeless());
+        RPCXException told = CallErrors.failed(new Causeless());
         assertThat(told.code()).isEqualTo(RPCXException.Code.HANDLER_FAILED);
         assertThat(told.executed()).isEqualTo(RPCXException.Executed.EXECUTED);
     }

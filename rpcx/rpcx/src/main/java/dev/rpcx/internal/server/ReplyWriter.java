@@ -1,0 +1,117 @@
+package dev.rpcx.internal.server;
+
+import dev.rpcx.RPCXException;
+import dev.rpcx.codec.CodecException;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.wire.Wire;
+import dev.rpcx.internal.wire.WireError;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes the result or the error of a call into the call's own buffer. It decides which error stands for a result that
+ * cannot be sent, and charges a reply that is large or has to wait; where there is no room for such a reply, an error
+ * stands for it as well. Replies are written by the thread that has the result, and charged again by the event loop
+ * where they cannot leave. What it needs beside the call is in the call's connection.
+ */
+final class ReplyWriter {
+    private ReplyWriter() {}
+
+    // ---- the thread that has the result
+
+    /** Writes a result, or the error that stands for it. */
+    @SuppressWarnings("NullAway") // the codec decides where null can be
+    static void write(ServerCall call, @Nullable Object result) {
+        call.head = Wire.REPLY;
+        try {
+            call.method().result().write(result, call.body);
+        } catch (CodecException e) {
+            RPCXException.Code code = e.code() == CodecException.Code.TOO_LARGE
+                    ? RPCXException.Code.TOO_LARGE
+                    : RPCXException.Code.HANDLER_FAILED;
+            writeUnsendable(call, code, ServerMethod.unsendable(e));
+            return;
+        } catch (Throwable e) {
+            writeUnsendable(
+                    call,
+                    RPCXException.Code.HANDLER_FAILED,
+                    "the result cannot be sent: " + ThrowableText.wireWords(e));
+            return;
+        }
+        int most = call.connection.maxBytesTaken();
+        if (call.body.readableBytes() > most) {
+            writeTooLarge(call, most);
+        }
+    }
+
+    private static void writeTooLarge(ServerCall call, int most) {
+        writeUnsendable(
+                call,
+                RPCXException.Code.TOO_LARGE,
+                "a result of " + call.body.readableBytes() + " bytes (expected: at most " + most + ")");
+    }
+
+    /**
+     * Writes the error that replaces a reply which cannot be sent. That reply may itself be an error which says that
+     * the handler has not started.
+     */
+    private static void writeUnsendable(ServerCall call, RPCXException.Code code, String text) {
+        writeError(
+                call,
+                call.hasBegun()
+                        ? CallErrors.unsendable(code, text, call.method(), call.context())
+                        : RPCXException.refused(code, text));
+    }
+
+    static void writeError(ServerCall call, RPCXException error) {
+        call.clearBody();
+        call.head = Wire.ERROR;
+        WireError.write(call.body, error);
+    }
+
+    /** Charges a reply that is not small, on the thread of its handler. */
+    static void charge(ServerCall call) {
+        int uncharged = call.connection.uncharged.bodyBytes();
+        if (call.body.capacity() <= uncharged) {
+            return;
+        }
+        long bytes = call.replyBytes();
+        if (bytes > uncharged) {
+            if (!call.charges().reply.add(bytes)) {
+                refuse(call);
+            }
+            call.connection.replyHeld();
+        }
+    }
+
+    // ---- the event loop
+
+    /**
+     * Charges a reply that cannot leave now, and counts in what its handler's thread has charged for it. While the
+     * client reads, this is one check. Where there is no room for the reply, the caller gets an error instead of it.
+     */
+    static void chargeIfItWaits(ServerCall call) {
+        int bytes = call.body.readableBytes();
+        boolean reads = call.connection.channel.isWritable();
+        if (reads && bytes <= Wire.MAX_PAYLOAD_BYTES) {
+            return;
+        }
+        call.giveUpRequest(!reads);
+        if (call.charges().reply.set(call.replyBytes())) {
+            call.holdUntilWritable = true;
+            call.connection.replyHeld();
+        } else {
+            refuse(call);
+        }
+    }
+
+    /**
+     * Puts an error in the place of a reply that is too much to hold, for a caller that has not read those before it.
+     */
+    private static void refuse(ServerCall call) {
+        call.shrinkBody();
+        writeUnsendable(
+                call,
+                RPCXException.Code.OVERLOADED,
+                "the reply could not be kept: too many bytes of replies wait to be read");
+    }
+}
