@@ -32,8 +32,9 @@ begins    PostponedCalls,RunningHandlers,UnchargedAllowance          PostponedCa
 calls     ServerCall,ServerCall$*,ServerSteps,ReplyWriter,CallErrors             WireServingTest,ServingBoundsTest,LostCallsTest,UnstartedCallsTest,ServerHereTest,EndsWithoutMemoryTest,CutOffCallsTest,PostponedCallsTest,RequestBuffersTest,IdlePlacesTest,CallTimeTest,ManyDeadlinesTest,WireEdgesTest,OutlastingFuturesTest,WaitingCallsTest,LingeringChargeTest,EachCallEndsTest,UnspeakableErrorsTest,InterceptedCallsTest,WaitingRepliesTest,LeftOnThreadTest,CallThreadsTest
 turns     FrameScheduler,FrameScheduler$*,RefusalBudget,PoolShares,PoolShares$* FrameSchedulerTest,RefusalBudgetTest,PoolSharesTest
 instances PendingConnection,ConnectThrottle,ConnectThrottle$*,SharedWatch,SharedWatch$*,Health,Health$*,AnswerTimes,LocalFailure PendingConnectionTest,ConnectThrottleTest,SharedWatchTest,HealthTest,AnswerTimesTest,LocalFailureTest
+attempts  Attempts,ClientSteps,BlockingCall,FutureCall                 AttemptsTest,RetriesTest,ChooserTest,ClientWireTest,ClientHereTest,WaitingCallsTest,OrphanSlotsTest,EachCallEndsTest,UnsentTrialsTest
 hedges    Hedge,Hedge$*                                              RetriesTest,EachCallEndsTest,UnsentTrialsTest,HedgesAtTheEndOfAStackTest
-outcall   ClientCall,ClientCall$*                                    ClientWireTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,OverdueCallersTest
+outcall   ClientCall,ClientCall$*,RequestWriter,RequestWriter$*,ReplyReader ClientWireTest,ExtraConnectionsTest,OrphanSlotsTest,CallSlotsAloneTest,ClientHereTest,TokensPerAttemptTest,OverdueCallersTest
 words     MethodDictionary,Settings,Metadata,MetadataFields*,FrozenMap,MethodShape MethodDictionaryTest,SettingsTest,MetadataTest,FrozenMapTest,MethodShapeTest,VarintTest
 sniffer   Sniffer                                                    PrefaceTimeTest,EndsWithoutMemoryTest
 chain     Chain,CallInvocation                                       ChainTest,ClientInterceptorsTest,InterceptedCallsTest

@@ -14,15 +14,19 @@ import dev.rpcx.internal.call.CurrentCall;
 import dev.rpcx.internal.call.StreamSender;
 import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.call.TimedContext;
+import dev.rpcx.internal.client.Attempts;
 import dev.rpcx.internal.client.CallSlots;
 import dev.rpcx.internal.client.ClassicClientConnection;
 import dev.rpcx.internal.client.ClientAddress;
 import dev.rpcx.internal.client.ClientCall;
 import dev.rpcx.internal.client.ClientConnection;
 import dev.rpcx.internal.client.ClientMethod;
+import dev.rpcx.internal.client.ClientSteps;
 import dev.rpcx.internal.client.ClientStream;
+import dev.rpcx.internal.client.FutureCall;
 import dev.rpcx.internal.client.Health;
 import dev.rpcx.internal.client.PendingConnection;
+import dev.rpcx.internal.client.RequestWriter;
 import dev.rpcx.internal.client.RetryBudget;
 import dev.rpcx.internal.client.Route;
 import dev.rpcx.internal.ledger.Account;
@@ -1230,24 +1234,25 @@ class ClientWireTest {
         open();
         Codecs codecs = Codecs.standard(Remote.class);
         java.lang.reflect.Method takes = Remote.class.getMethod("takes", Flow.Publisher.class);
-        ClientMethod method = new ClientMethod(
-                100,
-                ClientMethod.Kind.ASYNC,
-                "hand",
-                "takes",
-                Streams.NO_PARAMETERS,
-                codecs.result(takes),
-                MethodDictionary.UNKNOWN_SHAPE,
-                TimeUnit.MINUTES.toNanos(1),
-                client.core().address("peer", 1),
-                null,
-                null,
-                codecs.value(String.class));
+        ClientSteps steps = new ClientSteps(
+                new ClientMethod(
+                        100,
+                        ClientMethod.Kind.ASYNC,
+                        "hand",
+                        "takes",
+                        Streams.NO_PARAMETERS,
+                        codecs.result(takes),
+                        MethodDictionary.UNKNOWN_SHAPE,
+                        TimeUnit.MINUTES.toNanos(1),
+                        null,
+                        null,
+                        codecs.value(String.class)),
+                client.core().address("peer", 1));
         for (boolean subscribes : new boolean[] {false, true}) {
             Counted items = new Counted();
             Object[] arguments = {items};
             long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-            ClientCall call = method.prepare(
+            ClientCall call = steps.writer.prepare(
                     connection(),
                     arguments,
                     null,
@@ -1256,13 +1261,13 @@ class ClientWireTest {
                     connection().nanoTime());
             StreamSender upload = Objects.requireNonNull(call.upload);
             if (subscribes) {
-                ClientMethod.subscribe(upload, arguments);
+                RequestWriter.subscribe(upload, arguments);
             }
             // as the end of the attempt does
             upload.cancel();
-            assertThat(method.mayTryAgain(connection().leftError(), 1, 0, upload, null))
+            assertThat(Attempts.next(null, steps, connection().leftError(), upload, null) != null)
                     .isEqualTo(!subscribes);
-            ClientMethod.subscribe(upload, arguments);
+            RequestWriter.subscribe(upload, arguments);
             assertThat(items.subscribers).isEqualTo(subscribes ? 1 : 0);
             call.dropUnsent();
         }
@@ -1478,22 +1483,23 @@ class ClientWireTest {
         open();
         Codecs codecs = Codecs.standard(Remote.class);
         java.lang.reflect.Method echo = Remote.class.getMethod("echo", String.class);
-        ClientMethod method = new ClientMethod(
-                100,
-                ClientMethod.Kind.ASYNC,
-                "hand",
-                "echo",
-                codecs.parameters(echo),
-                codecs.result(echo),
-                MethodDictionary.UNKNOWN_SHAPE,
-                TimeUnit.MINUTES.toNanos(1),
-                client.core().address("peer", 1),
-                null,
-                null,
-                null);
+        ClientSteps steps = new ClientSteps(
+                new ClientMethod(
+                        100,
+                        ClientMethod.Kind.ASYNC,
+                        "hand",
+                        "echo",
+                        codecs.parameters(echo),
+                        codecs.result(echo),
+                        MethodDictionary.UNKNOWN_SHAPE,
+                        TimeUnit.MINUTES.toNanos(1),
+                        null,
+                        null,
+                        null),
+                client.core().address("peer", 1));
         long now = hand.ticker.nanoTime();
-        ClientMethod.Async retried = new ClientMethod.Async(
-                method, new Object[] {"a"}, Metadata.EMPTY, now + TimeUnit.MINUTES.toNanos(1), null, null);
+        FutureCall retried = new FutureCall(
+                steps, new Object[] {"a"}, Metadata.EMPTY, now + TimeUnit.MINUTES.toNanos(1), null, null);
         retried.start(now);
         hand.settle(channel());
         send(Wire.REPLY, expect(Wire.REQUEST).id(), RawPeer.text("a"));
@@ -1806,21 +1812,22 @@ class ClientWireTest {
     private WeakReference<Object> again(Route route, Codec<Object[]> parameters, CompletableFuture<Object> call)
             throws Exception {
         java.lang.reflect.Method again = Remote.class.getMethod("again", String.class);
-        ClientMethod method = new ClientMethod(
-                100,
-                ClientMethod.Kind.ASYNC,
-                "hand",
-                "echo",
-                parameters,
-                Codecs.standard(Remote.class).result(again),
-                MethodDictionary.UNKNOWN_SHAPE,
-                TimeUnit.MINUTES.toNanos(1),
-                route,
-                null,
-                again.getAnnotation(Method.class),
-                null);
+        ClientSteps steps = new ClientSteps(
+                new ClientMethod(
+                        100,
+                        ClientMethod.Kind.ASYNC,
+                        "hand",
+                        "echo",
+                        parameters,
+                        Codecs.standard(Remote.class).result(again),
+                        MethodDictionary.UNKNOWN_SHAPE,
+                        TimeUnit.MINUTES.toNanos(1),
+                        null,
+                        again.getAnnotation(Method.class),
+                        null),
+                route);
         Object argument = new StringBuilder("a");
-        call.complete(Objects.requireNonNull(method.call(new Object[] {argument}, Metadata.EMPTY)));
+        call.complete(Objects.requireNonNull(steps.call(new Object[] {argument}, Metadata.EMPTY)));
         hand.settle(channel());
         return new WeakReference<>(argument);
     }
@@ -1903,23 +1910,24 @@ class ClientWireTest {
         Written written = new Written();
         Codecs codecs = Codecs.standard(Remote.class);
         java.lang.reflect.Method hedged = Remote.class.getMethod("hedged", String.class);
-        ClientMethod method = new ClientMethod(
-                100,
-                ClientMethod.Kind.ASYNC,
-                "hand",
-                "echo",
-                written,
-                codecs.result(hedged),
-                MethodDictionary.UNKNOWN_SHAPE,
-                TimeUnit.MINUTES.toNanos(1),
-                client.core().address("peer", 1),
-                null,
-                hedged.getAnnotation(Method.class),
-                null);
+        ClientSteps steps = new ClientSteps(
+                new ClientMethod(
+                        100,
+                        ClientMethod.Kind.ASYNC,
+                        "hand",
+                        "echo",
+                        written,
+                        codecs.result(hedged),
+                        MethodDictionary.UNKNOWN_SHAPE,
+                        TimeUnit.MINUTES.toNanos(1),
+                        null,
+                        hedged.getAnnotation(Method.class),
+                        null),
+                client.core().address("peer", 1));
         for (boolean isRetry : new boolean[] {false, true}) {
             StringBuilder text = new StringBuilder("a");
             CompletableFuture<?> call =
-                    (CompletableFuture<?>) Objects.requireNonNull(method.call(new Object[] {text}, Metadata.EMPTY));
+                    (CompletableFuture<?>) Objects.requireNonNull(steps.call(new Object[] {text}, Metadata.EMPTY));
             hand.settle(channel());
             int first = expect(Wire.REQUEST).id();
             int answered = first;
@@ -2279,22 +2287,22 @@ class ClientWireTest {
             throws Exception {
         Codecs codecs = Codecs.standard(Remote.class);
         java.lang.reflect.Method brings = Remote.class.getMethod("bringsOf", String.class);
-        ClientMethod method = new ClientMethod(
-                100,
-                ClientMethod.Kind.STREAM,
-                "hand",
-                "brings",
-                parameters,
-                codecs.result(brings),
-                MethodDictionary.UNKNOWN_SHAPE,
-                TimeUnit.MINUTES.toNanos(1),
-                route,
-                null,
-                null,
-                items);
+        ClientSteps steps = new ClientSteps(
+                new ClientMethod(
+                        100,
+                        ClientMethod.Kind.STREAM,
+                        "hand",
+                        "brings",
+                        parameters,
+                        codecs.result(brings),
+                        MethodDictionary.UNKNOWN_SHAPE,
+                        TimeUnit.MINUTES.toNanos(1),
+                        null,
+                        null,
+                        items),
+                route);
         // as the method itself makes it, which looks first whether what it is to send is a stream
-        return (Flow.Publisher<String>)
-                (Flow.Publisher<?>) new ClientStream(method, new Object[] {"a"}, Metadata.EMPTY);
+        return (Flow.Publisher<String>) (Flow.Publisher<?>) new ClientStream(steps, new Object[] {"a"}, Metadata.EMPTY);
     }
 
     /** Others take the slot that there was as the connection was chosen, twice. */

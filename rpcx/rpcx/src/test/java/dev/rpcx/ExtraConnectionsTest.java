@@ -11,6 +11,7 @@ import dev.rpcx.internal.client.CallSlots;
 import dev.rpcx.internal.client.ClientCall;
 import dev.rpcx.internal.client.ClientConnection;
 import dev.rpcx.internal.client.ClientMethod;
+import dev.rpcx.internal.client.ClientSteps;
 import dev.rpcx.internal.wire.MethodDictionary;
 import dev.rpcx.internal.wire.Settings;
 import dev.rpcx.internal.wire.Wire;
@@ -223,22 +224,23 @@ class ExtraConnectionsTest {
                 .build();
     }
 
-    private static ClientMethod echo(Client client) throws Exception {
+    private static ClientSteps echo(Client client) throws Exception {
         Codecs codecs = Codecs.standard(Calls.class);
         java.lang.reflect.Method echo = Calls.class.getMethod("echoLater", String.class);
-        return new ClientMethod(
-                100,
-                ClientMethod.Kind.ASYNC,
-                "extra",
-                "echo",
-                codecs.parameters(echo),
-                codecs.result(echo),
-                MethodDictionary.UNKNOWN_SHAPE,
-                TimeUnit.MINUTES.toNanos(1),
-                client.core().address("peer", 1),
-                null,
-                null,
-                null);
+        return new ClientSteps(
+                new ClientMethod(
+                        100,
+                        ClientMethod.Kind.ASYNC,
+                        "extra",
+                        "echo",
+                        codecs.parameters(echo),
+                        codecs.result(echo),
+                        MethodDictionary.UNKNOWN_SHAPE,
+                        TimeUnit.MINUTES.toNanos(1),
+                        null,
+                        null,
+                        null),
+                client.core().address("peer", 1));
     }
 
     /** Between the choice of a connection and the taking of its slot. */
@@ -257,10 +259,10 @@ class ExtraConnectionsTest {
         send(hand, kept, RawPeer.frame(Wire.REPLY, ids(kept, Wire.REQUEST, true).get(0), RawPeer.text("a")));
         ClientConnection parting = extra.pipeline().get(ClientConnection.class);
         parting.isParting = true;
-        ClientMethod method = echo(client);
+        ClientSteps steps = echo(client);
         long deadline = hand.ticker.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         ClientCall call =
-                method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, parting.nanoTime());
+                steps.writer.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, parting.nanoTime());
         assertThat(call.connection).isSameAs(kept.pipeline().get(ClientConnection.class));
         assertThat(parting.slots.taken()).isZero();
         call.dropUnsent();
@@ -284,12 +286,12 @@ class ExtraConnectionsTest {
         hand.settle(kept);
         ClientConnection parting = extra.pipeline().get(ClientConnection.class);
         parting.isParting = true;
-        ClientMethod method = echo(client);
+        ClientSteps steps = echo(client);
         long now = parting.nanoTime();
         long deadline = now + TimeUnit.MINUTES.toNanos(1);
         // where the other one is crowded, the look asks when one more may come
         hand.ticker.failAt(1);
-        assertThatThrownBy(() -> method.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, now))
+        assertThatThrownBy(() -> steps.writer.prepare(parting, new Object[] {"x"}, null, Metadata.EMPTY, deadline, now))
                 .isInstanceOf(OutOfMemoryError.class);
         assertThat(parting.slots.taken()).isEqualTo(1);
         parting.lookForOrphans();

@@ -11,6 +11,7 @@ import dev.rpcx.internal.client.ClientAddress;
 import dev.rpcx.internal.client.ClientCall;
 import dev.rpcx.internal.client.ClientConnection;
 import dev.rpcx.internal.client.ClientMethod;
+import dev.rpcx.internal.client.ClientSteps;
 import dev.rpcx.internal.client.PendingConnection;
 import dev.rpcx.internal.client.Route;
 import dev.rpcx.internal.wire.MethodDictionary;
@@ -557,21 +558,22 @@ class WaitingCallsTest {
         Once route = new Once(all);
         Codecs codecs = Codecs.standard(Remote.class);
         java.lang.reflect.Method length = Remote.class.getMethod("patientLength", byte[].class);
-        ClientMethod method = new ClientMethod(
-                100,
-                ClientMethod.Kind.ASYNC,
-                "waiting",
-                "length",
-                codecs.parameters(length),
-                codecs.result(length),
-                MethodDictionary.UNKNOWN_SHAPE,
-                TimeUnit.MINUTES.toNanos(1),
-                route,
-                null,
-                null,
-                null);
+        ClientSteps steps = new ClientSteps(
+                new ClientMethod(
+                        100,
+                        ClientMethod.Kind.ASYNC,
+                        "waiting",
+                        "length",
+                        codecs.parameters(length),
+                        codecs.result(length),
+                        MethodDictionary.UNKNOWN_SHAPE,
+                        TimeUnit.MINUTES.toNanos(1),
+                        null,
+                        null,
+                        null),
+                route);
         CompletableFuture<?> call =
-                (CompletableFuture<?>) Objects.requireNonNull(method.call(new Object[] {new byte[0]}, Metadata.EMPTY));
+                (CompletableFuture<?>) Objects.requireNonNull(steps.call(new Object[] {new byte[0]}, Metadata.EMPTY));
         assertThat(route.waits).isZero();
         assertThat(all.get(1).slots.taken()).isEqualTo(1);
         assertThat(call).isNotDone();

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 abstract class AsyncCall extends LoopThread.Untold {
     private static final RPCXException UNTOLD = LocalFailure.noRoom("no memory was left when the call ended");
 
-    final ClientMethod method;
+    final ClientSteps steps;
 
     /** Time left to the call when it was sent: a copy from the slot, which may have another call by now. */
     private long givenNanos;
@@ -23,8 +23,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     /** Number of the use of the slot that the call was sent with: a copy, for the same reason. */
     private long serial;
 
-    AsyncCall(ClientMethod method) {
-        this.method = method;
+    AsyncCall(ClientSteps steps) {
+        this.steps = steps;
     }
 
     /** Copies from the slot what is needed once the slot may have another call. Called before the call is sent. */
@@ -33,19 +33,15 @@ abstract class AsyncCall extends LoopThread.Untold {
         serial = slot.serial;
     }
 
-    /** What the end of this call says of the instance that had it; {@code error} is null for success. */
-    final Health.Outcome outcome(@Nullable RPCXException error, long deadlineNanos) {
-        return method.outcome(error, givenNanos, deadlineNanos, serial);
-    }
-
-    /** Time at which the call was sent. */
-    final long begunNanos(long deadlineNanos) {
-        return deadlineNanos - givenNanos;
+    /** As {@link ClientSteps#ended}, of the latest attempt; {@code error} is null for success. */
+    final Health.Outcome ended(
+            @Nullable Attempts earlier, ClientAddress used, @Nullable RPCXException error, long deadlineNanos) {
+        return steps.ended(earlier, used, error, givenNanos, deadlineNanos, serial);
     }
 
     @Nullable
     Object decode(ByteBuf reply) {
-        return method.decode(reply);
+        return steps.reader.read(reply);
     }
 
     /** Receiver of the items of a stream; null for a call that brings none. */

@@ -69,7 +69,7 @@ final class ClassicMethod {
         if (kind == ClientMethod.Kind.ASYNC) {
             return started;
         }
-        ClientMethod.failAtOnce(started);
+        FutureCall.failAtOnce(started);
         started.onEnd((result, thrown) -> {
             if (thrown != null) {
                 route.oneWayFailed(service + "/" + name, thrown);
@@ -174,7 +174,7 @@ final class ClassicMethod {
         try {
             codec.write(value, out);
         } catch (CodecException e) {
-            throw ClientMethod.unusable(e);
+            throw RequestWriter.unusable(e);
         }
         return ByteBufUtil.getBytes(out);
     }

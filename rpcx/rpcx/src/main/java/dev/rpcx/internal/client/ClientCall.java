@@ -350,7 +350,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     @Nullable
     CompletableFuture<?> oneWay() {
-        return async instanceof ClientMethod.Async call ? call.oneWay() : null;
+        return async instanceof FutureCall call ? call.oneWay() : null;
     }
 
     /**
@@ -1081,7 +1081,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         async = null;
         completed = true;
         Object value = null;
-        RPCXException failure = ClientMethod.UNREADABLE;
+        RPCXException failure = ReplyReader.UNREADABLE;
         try {
             endUpload();
             value = call.decode(reply);
@@ -1089,7 +1089,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         } catch (RPCXException e) {
             failure = e;
         } catch (Throwable e) {
-            failure = ClientMethod.unreadable(e);
+            failure = ReplyReader.unreadable(e);
         } finally {
             endAsync(call, value, failure);
         }

@@ -108,7 +108,7 @@ public final class ClientProxy implements InvocationHandler {
         Type items = Streams.itemsTaken(method);
         int shape = MethodShape.of(method, items, codecs);
         ClientMethod.Kind kind = kind(method);
-        ClientMethod remote = new ClientMethod(
+        ClientMethod found = new ClientMethod(
                 client.numberOf(service, name, shape, kind != ClientMethod.Kind.ONE_WAY),
                 kind,
                 Names.checked(service),
@@ -117,10 +117,10 @@ public final class ClientProxy implements InvocationHandler {
                 codecs.result(method),
                 shape,
                 timeoutNanos,
-                route,
                 RouteKey.of(method, codecs),
                 marked(method),
                 items == null ? null : codecs.value(items, method));
+        ClientSteps remote = new ClientSteps(found, route);
         return interceptors.isEmpty()
                 ? arguments -> remote.call(arguments, Metadata.EMPTY)
                 : intercepted(

@@ -20,13 +20,13 @@ public final class ClientStream implements Flow.Publisher<Object> {
     private static final RPCXException GIVEN_UP =
             RPCXException.refused(RPCXException.Code.CANCELLED, "the caller gave the call up");
 
-    private final ClientMethod method;
+    private final ClientSteps steps;
     private final Object[] arguments;
     private final Metadata metadata;
     private final @Nullable TimedContext maker = CurrentCall.get();
 
-    public ClientStream(ClientMethod method, Object[] arguments, Metadata metadata) {
-        this.method = method;
+    public ClientStream(ClientSteps steps, Object[] arguments, Metadata metadata) {
+        this.steps = steps;
         this.arguments = arguments;
         this.metadata = metadata;
     }
@@ -67,8 +67,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         private volatile boolean cancelled;
 
-        // attempts so far, and what the latest one sends; set before that is sent, and read once it has ended
-        private int attempt;
+        // Attempts that have failed, null for none, and the stream that the latest one sends. Both are set before that
+        // one is sent, and read once it has ended.
+        private @Nullable Attempts earlier;
         private @Nullable StreamSender upload;
 
         // guarded by this
@@ -106,9 +107,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private boolean isOver;
 
         Call(ClientStream stream) {
-            super(stream.method);
+            super(stream.steps);
             this.stream = stream;
-            receiver = new StreamReceiver(method.result(), this);
+            receiver = new StreamReceiver(steps.reader.codec(), this);
         }
 
         void start(Flow.Subscriber<? super Object> subscriber) {
@@ -120,10 +121,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 givenUp();
                 return;
             }
-            deadlineNanos = method.deadline(made.maker);
+            deadlineNanos = steps.deadline(made.maker);
             try {
-                permit = method.route().called();
-                key = method.key(made.arguments);
+                permit = steps.route.called();
+                key = steps.method.key(made.arguments);
             } catch (Throwable e) {
                 // Errors too: the subscriber has its subscription already and waits for an end
                 refused(e);
@@ -134,19 +135,18 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         private void findConnection() {
             try {
-                ClientConnection ready = method.route().ready(key);
+                ClientConnection ready = steps.route.ready(key);
                 if (ready != null && send(ready)) {
                     return;
                 }
                 keepArguments();
-                Route.Wait begun = method.route()
-                        .await(key, deadlineNanos, method.times(), permit, (connected, failure) -> {
-                            if (connected == null) {
-                                refused(Objects.requireNonNull(failure));
-                            } else if (!send(connected)) {
-                                findConnection();
-                            }
-                        });
+                Route.Wait begun = steps.route.await(key, deadlineNanos, steps.times, permit, (connected, failure) -> {
+                    if (connected == null) {
+                        refused(Objects.requireNonNull(failure));
+                    } else if (!send(connected)) {
+                        findConnection();
+                    }
+                });
                 if (begun != null) {
                     waitsFor(begun);
                 }
@@ -175,8 +175,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         /** A call that waits for its first connection keeps its arguments, which the caller may change from now on. */
         private void keepArguments() {
             ClientStream of = stream;
-            if (encoded == null && attempt == 0 && of != null) {
-                ByteBuf made = method.encoded(of.arguments);
+            if (encoded == null && earlier == null && of != null) {
+                ByteBuf made = steps.writer.encoded(of.arguments);
                 hold(made.capacity());
                 encoded = made;
             }
@@ -187,7 +187,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
          * {@link Route#waitingBytes}.
          */
         private void hold(int bytes) {
-            Route.WaitingBytes taken = method.route().waitingBytes();
+            Route.WaitingBytes taken = steps.route.waitingBytes();
             held = taken;
             taken.hold(bytes);
         }
@@ -207,7 +207,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
          */
         @Override
         void beforeSlotRelease(ClientCall slot, RPCXException error) {
-            if (answered || cancelled || !method.isWorthAnother(error, attempt, attempt, upload, null)) {
+            if (answered || cancelled || !Attempts.isWorthAnother(earlier, steps, error, upload, null)) {
                 return;
             }
             ByteBuf made = slot.arguments();
@@ -231,7 +231,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
             wait = null;
             stream = null;
             forgetArguments();
-            method.route().releasePermit(permit);
+            steps.route.releasePermit(permit);
             // called directly, with no stack frames but those of the end itself: the stack may be nearly exhausted
             receiver.end(failure instanceof LocalFailure own ? LocalFailure.asPublicException(own) : failure);
             receiver.open();
@@ -247,8 +247,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /** @return null if other calls have filled the connection, and the call has to wait */
         private @Nullable ClientCall prepare(ClientConnection on, ClientStream made) {
-            ClientCall slot =
-                    method.prepareOrWait(on, key, made.arguments, encoded, made.metadata, deadlineNanos, on.nanoTime());
+            ClientCall slot = steps.writer.prepareOrWait(
+                    on, key, made.arguments, encoded, made.metadata, deadlineNanos, on.nanoTime());
             if (slot == null) {
                 synchronized (this) {
                     isSending = false;
@@ -284,7 +284,6 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 try {
                     now = new Sent(slot, own, new AtomicLong());
                     items = slot.upload;
-                    attempt++;
                     upload = items;
                     sent = now;
                     copyFromSlot(slot);
@@ -294,8 +293,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     isHeld = false;
                 } finally {
                     if (isHeld) {
-                        // stores only, as in ClientMethod.callBlocking(): where the stack is exhausted no method can be
-                        // called
+                        // stores only, as in BlockingCall: where the stack is exhausted no method can be called
                         slot.orphan = own;
                         used.slots.hasOrphans = true;
                     }
@@ -324,7 +322,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /** Does what has to follow a request that has been queued. */
         private void begin(Sent now, @Nullable StreamSender items, ClientStream made) {
-            ClientMethod.subscribe(items, made.arguments);
+            RequestWriter.subscribe(items, made.arguments);
             if (cancelled) {
                 now.cancel();
             }
@@ -375,19 +373,18 @@ public final class ClientStream implements Flow.Publisher<Object> {
             ClientConnection on = trial.slot.connection;
             int before = on.reads();
             on.askForSign();
-            method.route()
-                    .timer(
-                            () -> on.inLoopOrHere(() -> {
-                                if (trial != sent || isOver || answered || on.isClosed()) {
-                                    return;
-                                }
-                                if (on.reads() == before) {
-                                    lookAtTrial(trial);
-                                } else {
-                                    arrived();
-                                }
-                            }),
-                            CircuitBreaker.PAUSE_NANOS);
+            steps.route.timer(
+                    () -> on.inLoopOrHere(() -> {
+                        if (trial != sent || isOver || answered || on.isClosed()) {
+                            return;
+                        }
+                        if (on.reads() == before) {
+                            lookAtTrial(trial);
+                        } else {
+                            arrived();
+                        }
+                    }),
+                    CircuitBreaker.PAUSE_NANOS);
         }
 
         /** Makes another attempt, since nothing of the latest one has left. */
@@ -447,19 +444,14 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private void count(@Nullable RPCXException error) {
             Health.Outcome outcome = recordOutcome(error);
             if (outcome != null) {
-                method.route().recordOutcome(outcome, permit);
+                steps.route.recordOutcome(outcome, permit);
             }
         }
 
         /** @return what the end of the latest attempt says of the instance that had it; null if none had it */
         private Health.@Nullable Outcome recordOutcome(@Nullable RPCXException error) {
-            Sent ended = sent;
-            if (ended == null) {
-                return null;
-            }
-            Health.Outcome outcome = outcome(error, deadlineNanos);
-            ended.slot.connection.address().ended(outcome, begunNanos(deadlineNanos));
-            return outcome;
+            Sent last = sent;
+            return last == null ? null : ended(earlier, last.slot.connection.address(), error, deadlineNanos);
         }
 
         /** Drops what a call that is over refers to, so that whoever keeps its subscription keeps no connection. */
@@ -492,10 +484,11 @@ public final class ClientStream implements Flow.Publisher<Object> {
         void fail(RPCXException error) {
             // The subscriber has had nothing but its subscription, so the call may have another attempt, as a call
             // without a stream may.
-            if (!answered
-                    && !cancelled
-                    && encoded != null
-                    && method.mayTryAgain(error, attempt, attempt, upload, null)) {
+            Attempts all = answered || cancelled || encoded == null
+                    ? null
+                    : Attempts.next(earlier, steps, error, upload, null);
+            if (all != null) {
+                earlier = all;
                 // the next attempt may go to another instance: if this one was a trial it is none any more
                 recordOutcome(error);
                 synchronized (this) {
@@ -514,9 +507,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
             letGo();
             receiver.end(
-                    unkept == null
-                            ? LocalFailure.asPublicException(Health.named(error, method.route(), method))
-                            : unkept);
+                    unkept == null ? Attempts.told(earlier, Health.named(error, steps.route, steps.method)) : unkept);
         }
     }
 }

@@ -1,7 +1,6 @@
 package dev.rpcx.internal.client;
 
 import dev.rpcx.Metadata;
-import dev.rpcx.RPCXException;
 import dev.rpcx.internal.call.CallFuture;
 import dev.rpcx.internal.io.LoopThread;
 import java.util.Objects;
@@ -24,7 +23,7 @@ final class Hedge extends LoopThread.Untold {
      */
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final ClientMethod method;
+    private final ClientSteps steps;
     private final Object[] arguments;
     private final Metadata metadata;
     private final long deadlineNanos;
@@ -32,9 +31,6 @@ final class Hedge extends LoopThread.Untold {
 
     // guarded by this
     private int underWay;
-
-    /** One of the two calls has ended and may have been executed. */
-    private boolean mayHaveRun;
 
     private @Nullable Leg first;
     private @Nullable Leg second;
@@ -52,7 +48,7 @@ final class Hedge extends LoopThread.Untold {
 
     /** One of the two calls. */
     static final class Leg {
-        final ClientMethod.Async call;
+        final FutureCall call;
         final boolean isAgain;
 
         /** Future that ends with the call; null until the call has begun. */
@@ -68,14 +64,14 @@ final class Hedge extends LoopThread.Untold {
         @Nullable
         Throwable failure;
 
-        Leg(ClientMethod.Async call, boolean isAgain) {
+        Leg(FutureCall call, boolean isAgain) {
             this.call = call;
             this.isAgain = isAgain;
         }
     }
 
-    Hedge(ClientMethod method, Object[] arguments, Metadata metadata, long deadlineNanos) {
-        this.method = method;
+    Hedge(ClientSteps steps, Object[] arguments, Metadata metadata, long deadlineNanos) {
+        this.steps = steps;
         this.arguments = arguments;
         this.metadata = metadata;
         this.deadlineNanos = deadlineNanos;
@@ -83,7 +79,7 @@ final class Hedge extends LoopThread.Untold {
 
     /** @param beganNanos time at which the caller made the call, on this thread */
     CallFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
-        Leg one = new Leg(new ClientMethod.Async(method, arguments, metadata, deadlineNanos, null, result), false);
+        Leg one = new Leg(new FutureCall(steps, arguments, metadata, deadlineNanos, null, result), false);
         synchronized (this) {
             first = one;
         }
@@ -104,7 +100,7 @@ final class Hedge extends LoopThread.Untold {
         synchronized (this) {
             // Asked for under the lock: otherwise a timer whose task has run before the timer is stored would replace
             // the timer that the task has asked for.
-            timer = method.route().timer(task, nanos);
+            timer = steps.route.timer(task, nanos);
         }
         if (result.isDone()) {
             stopLooking();
@@ -134,17 +130,18 @@ final class Hedge extends LoopThread.Untold {
             return;
         }
         Leg other = new Leg(
-                new ClientMethod.Async(method, arguments, metadata, deadlineNanos, one.call.address(), result), true);
+                new FutureCall(steps, arguments, metadata, deadlineNanos, Attempts.beside(one.call.address()), result),
+                true);
         synchronized (this) {
             second = other;
         }
-        begin(other, method.route().ticker().nanoTime());
+        begin(other, steps.route.ticker().nanoTime());
         lookAtTheDeadline();
     }
 
     private void lookAtTheDeadline() {
         if (!result.isDone()) {
-            long left = deadlineNanos - method.route().ticker().nanoTime();
+            long left = deadlineNanos - steps.route.ticker().nanoTime();
             look(this::lastLook, Math.max(0, left) + LOOK_NANOS);
         }
     }
@@ -160,7 +157,7 @@ final class Hedge extends LoopThread.Untold {
                 // the result has ended, or the first call has, and is about to end the result
                 return;
             }
-            if (leg.isAgain && !method.route().budget().spend()) {
+            if (leg.isAgain && !Attempts.mayHedge(steps)) {
                 return;
             }
             underWay++;
@@ -243,21 +240,24 @@ final class Hedge extends LoopThread.Untold {
     /** Counts the end of a call. A failure decides the result only if the other call can no longer succeed. */
     private void ended(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
         boolean isUnsent = leg.isAgain && leg.call.address() == null;
+        // asked here, so that nothing can fail between the stores that follow
+        boolean mayHaveRun = failure != null && Attempts.mayHaveRun(failure);
         synchronized (this) {
             if (!leg.isOver) {
                 leg.isOver = true;
                 leg.value = value;
                 leg.failure = failure;
                 underWay--;
-                if (deciding == null && (failure == null || underWay == 0)) {
-                    deciding = leg;
-                    otherMayHaveRun = mayHaveRun;
+                if (deciding == null) {
+                    if (failure == null || underWay == 0) {
+                        deciding = leg;
+                    } else {
+                        otherMayHaveRun = mayHaveRun;
+                    }
                 }
-                mayHaveRun |= !(failure instanceof RPCXException known
-                        && known.executed() == RPCXException.Executed.NOT_EXECUTED);
                 if (isUnsent) {
                     // no server has had anything of the second call
-                    method.route().budget().giveBack();
+                    Attempts.giveBackHedge(steps);
                 }
             }
         }
@@ -279,7 +279,7 @@ final class Hedge extends LoopThread.Untold {
         if (decided.failure == null) {
             result.succeed(decided.value);
         } else {
-            result.fail(ClientMethod.callerError(decided.failure, other));
+            result.fail(Attempts.told(decided.failure, other));
         }
     }
 

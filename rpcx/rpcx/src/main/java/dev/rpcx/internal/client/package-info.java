@@ -8,10 +8,13 @@
  *   <li>The client itself: {@code ClientSettings} checks which settings exclude each other; {@link ClientCore} makes
  *       proxies, opens channels, sets timers, and ends all of that.
  *   <li>From an interface to attempts: {@link ClientProxy} finds the method that is called, and runs the interceptors;
- *       {@link ClientMethod} makes the attempts of a call, encodes it and decodes its result, and decides whether it is
- *       made again; {@link AsyncCall} is a call for which no thread blocks; {@link Hedge} makes a second attempt beside
- *       the first, and tells of the one that is answered first; {@link ClientStream} makes a call for each subscriber
- *       of a stream that a method brings; {@link BoundPublisher} asks the caller's stream in the caller's context;
+ *       {@link ClientMethod} is what reflection has found of it; {@link ClientSteps} is the list of what each of its calls
+ *       passes, and decides how the caller waits: {@link BlockingCall} blocks its thread, an {@link AsyncCall} is told,
+ *       and is either a {@link FutureCall}, whose caller has a future, or a call of a {@link ClientStream}, which makes
+ *       one for each subscriber of a stream that a method brings; {@link RequestWriter} takes a slot and writes the
+ *       request into it; {@link Attempts} decides, for all kinds of calls, whether there is another attempt, and what the
+ *       caller is told; {@link ReplyReader} decodes the result; {@link Hedge} makes a second call beside the first, and
+ *       tells of the one that is answered first; {@link BoundPublisher} asks the caller's stream in the caller's context;
  *       {@link ClassicMethod} is a method on the classic wire, without retries and hedges.
  *   <li>Which instance: {@link RouteKey} makes a number of the argument that decides; {@link Route} is where a proxy's
  *       calls go, and where they wait for a connection; {@link ClientCluster} has the instances that {@code discovery}
@@ -35,15 +38,15 @@
  *
  * <ol>
  *   <li>{@code ClientProxy.invoke} finds the method; {@code Chain} of {@code call} runs the interceptors, if any.
- *   <li>{@code ClientMethod.call} has its deadline from {@code TimedContext}, the instance's key from {@code RouteKey},
- *       and leave to go from {@code CircuitBreaker}, by {@code Route.called}.
+ *   <li>{@code ClientSteps.call} has the deadline from {@code TimedContext}, and {@code BlockingCall} the instance's key
+ *       from {@code RouteKey}, and leave to go from {@code CircuitBreaker}, by {@code Route.called}.
  *   <li>{@code Route.await} gives a connection: that of {@code ClientAddress}, or in a {@code ClientCluster} that of
  *       the instance that {@code Chooser} picks and {@code Health} allows. Where there is none, it waits at a
  *       {@code PendingConnection}, for which {@code ClientAddress} has {@code ClientCore.open} connect, when
  *       {@code Backoff} and, in a cluster, {@code ConnectThrottle} allow it.
- *   <li>{@code ClientMethod.prepareOn} takes a {@code ClientCall} from {@code CallSlots} and writes the request into
- *       it: the method's number, the time that is left, metadata, arguments. A request that is not small is charged, or
- *       refused, by {@code ClientCall.holdRequest}.
+ *   <li>{@code RequestWriter} takes a {@code ClientCall} from {@code CallSlots} and writes the request into it: the
+ *       method's number, the time that is left, metadata, arguments. A request that is not small is charged, or refused,
+ *       by {@code ClientCall.holdRequest}. Where this connection does not take the request, another one is asked.
  *   <li>{@code ClientConnection.sendCall} decides who sends: the caller itself where no call is in flight, by
  *       {@code WireConnection.sendHere} and {@code WriteTurn}; otherwise the event loop, by {@code Outbox}.
  *   <li>{@code ClientCall.beforeDirectWrite} on the caller's thread, or {@code beforeSend} on the event loop, has the
@@ -57,26 +60,27 @@
  *   <li>{@code WireConnection} cuts a frame on the event loop, and {@code ClientConnection.onFrame} finds its call by
  *       slot and generation. A caller that reads gets its own reply by {@code ClientCall.tryComplete} instead.
  *   <li>{@code ClientCall} takes the reply or the error, and {@code complete} wakes the caller.
- *   <li>The caller, in {@code ClientMethod.callBlocking}, makes an outcome of the end, with {@code AnswerTimes}, and
- *       passes it to {@code Health}, by {@code ClientAddress.ended}, which may have the instance ejected.
- *   <li>After an error {@code ClientMethod.mayTryAgain} decides, by the error, by whether the call may have run, and by
- *       the budgets. If so, the call goes on at step 3 above; where a byte of the attempt has left, at another instance
- *       if there is one.
+ *   <li>The caller, in {@code BlockingCall}, has {@code ClientSteps.ended} make an outcome of the end, with
+ *       {@code AnswerTimes}, and pass it to {@code Health}, by {@code ClientAddress.ended}, which may have the instance
+ *       ejected.
+ *   <li>After an error {@code Attempts.next} decides, by the error, by whether the call may have run, and by the
+ *       budgets. If so, the call goes on at step 3 above; where a byte of the attempt has left, at another instance if
+ *       there is one.
  *   <li>{@code CircuitBreaker} counts how the last attempt has ended.
- *   <li>The caller decodes the result, and gives the slot back by {@code ClientCall.callerDone}. A slot is free once
- *       both the caller is done and the final frame has come.
+ *   <li>{@code ReplyReader} decodes the result, and the caller gives the slot back by {@code ClientCall.callerDone}. A
+ *       slot is free once both the caller is done and the final frame has come.
  * </ol>
  *
  * <p><b>Other ends.</b> A deadline is found by the one timer of {@code ClientConnection}, whose {@code expire} ends the
  * call and sends CANCEL. When a connection is lost, {@code ClientConnection.endCalls} ends each call that is in flight,
  * with {@code lostError} where a byte of it has left, and {@code leftError} where none has; a call that still stands in
- * the outbox ends by {@code ClientCall.onDropped}. Both come to {@code mayTryAgain} as any error. On the classic wire
+ * the outbox ends by {@code ClientCall.onDropped}. Both come to {@code Attempts.next} as any error. On the classic wire
  * {@code ClassicClientConnection.endAll} does this, and nothing is made again.
  *
- * <p><b>Other calls.</b> An asynchronous call and a notice are a {@code ClientMethod.Async}, a stream that is brought a
+ * <p><b>Other calls.</b> An asynchronous call and a notice are a {@code FutureCall}, a stream that is brought a
  * {@code ClientStream.Call}, and a hedged call, also one whose caller blocks, is a {@code Hedge} of two
- * {@code ClientMethod.Async}. Each goes the way above from {@code Route} on, and asks {@code mayTryAgain} when an
- * attempt has failed.
+ * {@code FutureCall}s. Each goes the way above from {@code Route} on, and asks {@code Attempts} when an attempt has
+ * failed.
  *
  * <p><b>Threads.</b> This room starts no thread for a call. An asynchronous call begins on its caller's thread; its
  * reply is decoded, its retries are made and its future is completed on the connection's event loop. Beside these there

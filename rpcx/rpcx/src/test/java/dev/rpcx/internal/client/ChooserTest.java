@@ -284,7 +284,7 @@ class ChooserTest {
         assertThat(call.handle((reply, why) -> why).join())
                 .isInstanceOfSatisfying(
                         RPCXException.class, e -> assertThat(e.code()).isEqualTo(code));
-        assertThat(asked).isEqualTo(code == RPCXException.Code.OVERLOADED ? ClientMethod.MAX_SENT : 1);
+        assertThat(asked).isEqualTo(code == RPCXException.Code.OVERLOADED ? Attempts.MAX_SENT : 1);
     }
 
     private List<EmbeddedChannel> channelsWithCalls() {

@@ -1,0 +1,400 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.Metadata;
+import dev.rpcx.RPCXException;
+import dev.rpcx.internal.call.CallFuture;
+import dev.rpcx.internal.call.StreamSender;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call whose caller has a future. Also a one-way call, whose future nobody looks at, and each of the two calls of a
+ * {@link Hedge}. It begins on its caller's thread; where that is not the end of it, an event loop goes on: it makes
+ * further attempts and completes the future. It walks {@link ClientSteps}, and waits by being told.
+ */
+public final class FutureCall extends AsyncCall implements Runnable {
+    private final Object[] arguments;
+    private final Metadata metadata;
+    private final long deadlineNanos;
+    private final CallFuture<@Nullable Object> future = new CallFuture<>();
+
+    /** Future that the caller has: {@code future}, or that of the hedge if this is one of its two calls. */
+    private final CompletableFuture<?> whole;
+
+    /**
+     * Attempts that have failed, and which instance the next one avoids; null for none. Set before an attempt is
+     * sent, and read once it has ended.
+     */
+    private @Nullable Attempts earlier;
+
+    /**
+     * The arguments, encoded when the call was made. They are kept while the call waits for its first connection,
+     * and for each later attempt of a one-way call, but not while the slot has them too. Null for any other
+     * attempt, which encodes the arguments anew.
+     */
+    private @Nullable ByteBuf encoded;
+
+    /** Charge for {@link #encoded}; null if that is null. */
+    private Route.@Nullable WaitingBytes held;
+
+    private int key;
+    private long permit = CircuitBreaker.PERMITTED;
+
+    /** Why the arguments could not be kept for the next attempt; null if they were kept or did not have to be. */
+    private @Nullable RPCXException unkept;
+
+    /** {@link #awaitOnClose} has been called. Written before the call is sent, or as its attempt ends. */
+    private boolean isWaitedFor;
+
+    private static final AtomicReferenceFieldUpdater<FutureCall, @Nullable ClientCall> SLOT =
+            AtomicReferenceFieldUpdater.newUpdater(FutureCall.class, ClientCall.class, "slot");
+
+    /** Slot of the latest attempt; it may have another call by now. */
+    private volatile @Nullable ClientCall slot;
+
+    /**
+     * Stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has
+     * ended.
+     */
+    private @Nullable StreamSender upload;
+
+    /**
+     * @param earlier says which instance the first attempt avoids, since that has the other call of a hedge; null
+     *     for none
+     * @param hedged future that the caller has of a hedged call; null for any other call
+     */
+    public FutureCall(
+            ClientSteps steps,
+            Object[] arguments,
+            Metadata metadata,
+            long deadlineNanos,
+            @Nullable Attempts earlier,
+            @Nullable CompletableFuture<?> hedged) {
+        super(steps);
+        this.whole = hedged == null ? future : hedged;
+        this.arguments = arguments;
+        this.metadata = metadata;
+        this.deadlineNanos = deadlineNanos;
+        this.earlier = earlier;
+    }
+
+    /**
+     * Throws the failure of a one-way call that has failed by the time it has been made, since nobody looks at its
+     * future.
+     */
+    static void failAtOnce(CallFuture<@Nullable Object> made) {
+        if (!made.isCompletedExceptionally()) {
+            return;
+        }
+        try {
+            made.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException failure ? failure : e;
+        }
+    }
+
+    /** Instance of the latest attempt; null before the call has been sent. */
+    public @Nullable ClientAddress address() {
+        ClientCall used = slot;
+        return used == null ? null : used.connection.address();
+    }
+
+    void giveUp() {
+        future.cancel(true);
+    }
+
+    /** See {@link ClientCall#oneWay}. */
+    @Nullable
+    CompletableFuture<?> oneWay() {
+        return steps.method.kind == ClientMethod.Kind.ONE_WAY && !future.isDone() ? future : null;
+    }
+
+    /** @param now time at which this thread began the call */
+    public CallFuture<@Nullable Object> start(long now) {
+        return start(false, now);
+    }
+
+    /** Starts the second call of a hedge, since the same call has been made once already. */
+    CallFuture<@Nullable Object> startAgain(long now) {
+        return start(true, now);
+    }
+
+    private CallFuture<@Nullable Object> start(boolean isAgain, long begun) {
+        long now = begun;
+        try {
+            if (steps.method.isRouted()) {
+                key = steps.method.key(arguments);
+                // key() may have run the caller's own code, which takes time
+                now = steps.route.ticker().nanoTime();
+            }
+            permit = isAgain ? steps.route.calledAgain() : steps.route.called();
+        } catch (RPCXException refused) {
+            future.fail(refused);
+            return future;
+        }
+        if (permit != CircuitBreaker.PERMITTED) {
+            future.onEnd((result, thrown) -> steps.route.releasePermit(permit));
+        }
+        return attempt(now);
+    }
+
+    private void attemptAgain() {
+        attempt(steps.route.ticker().nanoTime());
+    }
+
+    /** @param now time at which this thread began the attempt */
+    private CallFuture<@Nullable Object> attempt(long now) {
+        ClientConnection ready = steps.route.readyElsewhere(key, Attempts.avoided(earlier));
+        if (ready != null && trySendOn(ready, now)) {
+            return future;
+        }
+        if (keepsArguments()) {
+            try {
+                waitForConnection();
+            } catch (Throwable e) {
+                // also where the heap is full: the end of the call gives back what the call holds
+                end(e);
+            }
+        }
+        return future;
+    }
+
+    private void waitForConnection() {
+        Route.Wait wait = steps.route.await(key, deadlineNanos, steps.times, permit, (connected, failure) -> {
+            if (connected == null) {
+                end(java.util.Objects.requireNonNull(failure));
+            } else if (!trySendOn(connected, connected.nanoTime())) {
+                attemptAgain();
+            }
+        });
+        if (wait != null) {
+            // A call whose future has ended waits no longer. Once the wait is over, giveUp() does nothing.
+            future.onEnd((result, thrown) -> {
+                if (wait.giveUp()) {
+                    // no attempt is under way or to come, so nobody else calls releaseReferences()
+                    future.releaseReferences();
+                }
+            });
+        }
+    }
+
+    /**
+     * Keeps the arguments of a call that waits for its first connection: the caller may change them from now on.
+     *
+     * @return false if the arguments cannot be kept, and the call has ended for that
+     */
+    private boolean keepsArguments() {
+        if (steps.method.kind == ClientMethod.Kind.ONE_WAY) {
+            awaitOnClose();
+        }
+        if (encoded != null || Attempts.haveFailed(earlier)) {
+            return true;
+        }
+        try {
+            ByteBuf made = steps.writer.encoded(arguments);
+            hold(made.capacity());
+            encoded = made;
+        } catch (Throwable e) {
+            end(e);
+            return false;
+        }
+        return true;
+    }
+
+    private void hold(int bytes) {
+        Route.WaitingBytes taken = steps.route.waitingBytes();
+        future.onEnd(taken);
+        taken.hold(bytes);
+        held = taken;
+    }
+
+    /** Gives up the kept arguments: the request is in its slot, and charged to the connection. */
+    private void forgetEncoded() {
+        encoded = null;
+        Route.WaitingBytes taken = held;
+        if (taken != null) {
+            held = null;
+            taken.giveBack();
+        }
+    }
+
+    /** Has the end of the client wait for this call, which has no slot by which it would be found. */
+    private void awaitOnClose() {
+        if (!isWaitedFor) {
+            isWaitedFor = true;
+            steps.route.awaitOnClose(future);
+        }
+    }
+
+    @Override
+    void beforeSlotRelease(ClientCall slot, RPCXException error) {
+        if (steps.method.kind != ClientMethod.Kind.ONE_WAY) {
+            return;
+        }
+        awaitOnClose();
+        if (encoded != null || !Attempts.isWorthAnother(earlier, steps, error, upload, address())) {
+            return;
+        }
+        ByteBuf made = slot.arguments();
+        if (made != null) {
+            // the caller of a one-way call has no future that says how long the arguments must not change
+            try {
+                encoded = kept(made);
+            } catch (RPCXException noRoom) {
+                unkept = noRoom;
+            }
+        }
+    }
+
+    private ByteBuf kept(ByteBuf bytes) {
+        hold(bytes.readableBytes());
+        return Unpooled.copiedBuffer(bytes);
+    }
+
+    private void end(Throwable failure) {
+        if (steps.method.kind == ClientMethod.Kind.ONE_WAY) {
+            steps.route.oneWayFailed(steps.method, failure);
+        }
+        future.fail(Attempts.told(earlier, failure));
+    }
+
+    /**
+     * @return false if other calls have filled the connection, and the call has to wait; true also if it has ended
+     */
+    private boolean trySendOn(ClientConnection ready, long now) {
+        try {
+            return sendOn(ready, now);
+        } catch (Throwable e) {
+            end(e);
+            return true;
+        }
+    }
+
+    private boolean sendOn(ClientConnection on, long now) {
+        if (future.isDone()) {
+            // its caller has ended it
+            future.releaseReferences();
+            return true;
+        }
+        ClientCall call = steps.writer.prepareOrWait(on, key, arguments, encoded, metadata, deadlineNanos, now);
+        if (call == null) {
+            return false;
+        }
+        long serial = call.serial;
+        ClientConnection used = call.connection;
+        StreamSender items = call.upload;
+        boolean isHeld = true;
+        try {
+            if ((earlier != null || whole != future) && whole.isDone()) {
+                dropUnsent(call);
+                isHeld = false;
+                return true;
+            }
+            if (items != null) {
+                steps.endTrialOnceTaken(call, items, deadlineNanos, permit);
+            }
+            // The stores from here on are visible to any thread that sees the action that onCancel() stores below.
+            copyFromSlot(call);
+            SLOT.lazySet(this, call);
+            upload = items;
+            if (steps.method.kind != ClientMethod.Kind.ONE_WAY || call.keepsArguments()) {
+                forgetEncoded();
+            }
+            future.onCancel(this);
+            call.sendAsync(this);
+            isHeld = false;
+        } finally {
+            if (isHeld) {
+                // stores only, as in BlockingCall
+                call.orphan = serial;
+                used.slots.hasOrphans = true;
+            }
+        }
+        // the local variable, not the field: this attempt may have ended, and the next one have set the field
+        RequestWriter.subscribe(items, arguments);
+        if (future.isCancelled()) {
+            // it was cancelled before it had an action to run
+            call.cancel(serial);
+        }
+        return true;
+    }
+
+    /**
+     * Drops the attempt of a call whose future has ended while the arguments were read for that attempt: the caller
+     * may have changed them since. Arguments that were read before that end are those that the caller has called
+     * with.
+     */
+    private void dropUnsent(ClientCall call) {
+        call.connection.address().ended(Health.Outcome.UNKNOWN, deadlineNanos - call.givenNanos);
+        call.dropUnsent();
+        giveUp();
+        future.releaseReferences();
+    }
+
+    /**
+     * Cancels the latest attempt, since the caller gives the call up. If another attempt is being made at the same
+     * time, the thread that makes it cancels it once it is sent.
+     */
+    @Override
+    public void run() {
+        ClientCall used = slot;
+        if (used != null) {
+            used.cancel(this);
+        }
+    }
+
+    private Health.Outcome ended(@Nullable RPCXException error) {
+        ClientAddress used = address();
+        return used == null ? Health.Outcome.UNKNOWN : ended(earlier, used, error, deadlineNanos);
+    }
+
+    @Override
+    void succeed(@Nullable Object value) {
+        steps.route.recordOutcome(ended(null), permit);
+        future.succeed(value);
+    }
+
+    @Override
+    void tellCaller(@Nullable Object value, @Nullable RPCXException error) {
+        future.releaseReferences();
+        if (error == null) {
+            future.complete(value);
+        } else {
+            future.completeExceptionally(error);
+        }
+    }
+
+    @Override
+    void fail(RPCXException error) {
+        Health.Outcome outcome = ended(error);
+        Attempts all = mayHaveAnother() ? Attempts.next(earlier, steps, error, upload, address()) : null;
+        if (all != null) {
+            earlier = all;
+            try {
+                attemptAgain();
+            } catch (Throwable e) {
+                end(e);
+            }
+        } else {
+            steps.route.recordOutcome(outcome, permit);
+            ClientAddress last = address();
+            if (unkept != null && !Attempts.hasLeft(error)) {
+                end(unkept);
+            } else {
+                end(last == null ? error : Health.named(error, last, steps.method));
+            }
+        }
+    }
+
+    /**
+     * Whether another attempt can be made. Nobody waits for a call whose future has ended, and a one-way call is
+     * sent with the arguments that it was made with or not at all.
+     */
+    private boolean mayHaveAnother() {
+        return !whole.isDone() && (steps.method.kind != ClientMethod.Kind.ONE_WAY || encoded != null);
+    }
+}

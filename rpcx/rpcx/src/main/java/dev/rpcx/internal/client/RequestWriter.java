@@ -1,0 +1,386 @@
+package dev.rpcx.internal.client;
+
+import dev.rpcx.Metadata;
+import dev.rpcx.RPCXException;
+import dev.rpcx.codec.Codec;
+import dev.rpcx.codec.CodecException;
+import dev.rpcx.codec.HeapArray;
+import dev.rpcx.internal.ThrowableText;
+import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.call.CurrentCall;
+import dev.rpcx.internal.call.StreamSender;
+import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Outbound;
+import dev.rpcx.internal.wire.Wire;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes a slot for each attempt at a call of one method, and writes the request into it: the method's number or name,
+ * the time that is left, the metadata, the arguments. It decides whether a request carries its time, and refuses what is
+ * too large, comes too late or cannot be encoded. Whether a connection takes a request is known only once that is
+ * written, so it also decides which connection is asked next. Any thread: that which makes the attempt, a caller or an
+ * event loop.
+ */
+public final class RequestWriter {
+    private final ClientMethod method;
+
+    /** Where another connection is looked for when the chosen one does not take a request. */
+    private final Route route;
+
+    /** Type of the requests: {@link Wire#NOTICE} or {@link Wire#REQUEST}. */
+    private final int type;
+
+    private final byte[] serviceBytes;
+    private final byte[] nameBytes;
+    private final Codec<Object[]> parameters;
+
+    /** Codec of the items of the stream that the method takes; null if it takes none. */
+    private final @Nullable Codec<Object> items;
+
+    RequestWriter(ClientMethod method, Route route) {
+        this.method = method;
+        this.route = route;
+        this.type = method.kind == ClientMethod.Kind.ONE_WAY ? Wire.NOTICE : Wire.REQUEST;
+        this.serviceBytes = method.service.getBytes(StandardCharsets.UTF_8);
+        this.nameBytes = method.name.getBytes(StandardCharsets.UTF_8);
+        this.parameters = method.parameters;
+        this.items = method.items;
+    }
+
+    /**
+     * As {@link #prepare}. Where other calls have filled the connection since it was chosen, another one is chosen.
+     * Choosing a connection may take the only trial of its instance, so a chosen connection is used or waited for here,
+     * and no caller chooses one only to look at it.
+     *
+     * @return null if no other connection is ready yet, and the call has to wait for one
+     * @throws RPCXException if no connection takes the call, or all are full
+     */
+    @Nullable
+    ClientCall prepareOrWait(
+            ClientConnection chosen,
+            int key,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline,
+            long begun) {
+        ClientConnection on = chosen;
+        long now = begun;
+        while (true) {
+            try {
+                return prepare(on, arguments, encoded, metadata, deadline, now);
+            } catch (RPCXException refused) {
+                if (!LocalFailure.is(LocalFailure.Why.FULL, refused)
+                        || deadline - route.ticker().nanoTime() <= 0) {
+                    throw refused;
+                }
+                ClientConnection next = route.ready(key);
+                if (next == null) {
+                    return null;
+                }
+                if (next.isFull()) {
+                    throw refused;
+                }
+                on = next;
+                now = on.nanoTime();
+            }
+        }
+    }
+
+    /**
+     * Takes a slot and writes the request into it: on the given connection, or on one of another instance if the server
+     * of this one takes no such call, or no more calls. Nothing has left of a call that this side refuses, so asking
+     * another instance costs no server anything, and no retry. The returned slot belongs to the caller, who has no
+     * other way to get one.
+     *
+     * @param encoded arguments encoded when the call was made; null to encode them now
+     * @param now time at which this thread began this attempt
+     * @throws RPCXException if no connection takes the call; the reason is that of the given connection
+     */
+    public ClientCall prepare(
+            ClientConnection on,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline,
+            long now) {
+        try {
+            return prepareOn(on, arguments, encoded, metadata, deadline, now, List.of());
+        } catch (RPCXException refused) {
+            if (!(refused instanceof LocalFailure)) {
+                throw refused;
+            }
+            return prepareElsewhere(on, refused, arguments, encoded, metadata, deadline);
+        }
+    }
+
+    private ClientCall prepareElsewhere(
+            ClientConnection on,
+            RPCXException first,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline) {
+        List<ClientAddress> asked = new ArrayList<>(Attempts.MAX_ATTEMPTS);
+        List<ClientAddress> unfit = new ArrayList<>(Attempts.MAX_ATTEMPTS);
+        ClientConnection last = on;
+        RPCXException refused = first;
+        while (true) {
+            asked.add(last.address());
+            if (LocalFailure.is(LocalFailure.Why.UNFIT, refused)) {
+                unfit.add(last.address());
+            }
+            ClientConnection next = asked.size() < Attempts.MAX_ATTEMPTS ? route.readyBeside(asked) : null;
+            if (next == null) {
+                throw first;
+            }
+            try {
+                return prepareOn(next, arguments, encoded, metadata, deadline, next.nanoTime(), unfit);
+            } catch (RPCXException again) {
+                if (!(again instanceof LocalFailure)) {
+                    throw again;
+                }
+                last = next;
+                refused = again;
+            }
+        }
+    }
+
+    /**
+     * @param unfit instances that do not take the call: each is counted as failed once this one takes it, since a
+     *     call that no instance takes is at fault itself
+     */
+    private ClientCall prepareOn(
+            ClientConnection on,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline,
+            long now,
+            List<ClientAddress> unfit) {
+        ClientCall call = acquire(on, deadline);
+        ClientConnection used = on;
+        long serial = call.serial;
+        boolean isHeld = true;
+        try {
+            // The connection has been found idle since it was chosen, and may be about to be closed, so its slot is
+            // given back. If no other connection of the instance is ready, this one takes the call after all.
+            while (used.isParting) {
+                ClientConnection other = used.address().ready();
+                if (other == null) {
+                    break;
+                }
+                call.dropUnsent();
+                isHeld = false;
+                used = other;
+                call = acquire(used, deadline);
+                serial = call.serial;
+                isHeld = true;
+            }
+            try {
+                write(used, call, arguments, encoded, metadata, deadline, now);
+                used.address().health().begins(deadline);
+                if (!unfit.isEmpty()) {
+                    unfit.forEach(ClientAddress::refused);
+                }
+            } catch (Throwable unsent) {
+                used.address().health().unsent();
+                // Throwable, since the user's methods may throw what they do not declare: otherwise nobody would give
+                // the slot back.
+                call.dropUnsent();
+                isHeld = false;
+                throw unsent;
+            }
+            isHeld = false;
+        } finally {
+            if (isHeld) {
+                // stores only: where the stack is exhausted no method can be called
+                call.orphan = serial;
+                used.slots.hasOrphans = true;
+            }
+        }
+        return call;
+    }
+
+    /**
+     * Takes a slot of a chosen connection. Where none is free, the instance gets back the trial that the choice may
+     * have taken, since no call comes of it.
+     */
+    private static ClientCall acquire(ClientConnection on, long deadline) {
+        try {
+            return on.slots.acquire(deadline);
+        } catch (RPCXException full) {
+            on.address().health().unsent();
+            throw full;
+        }
+    }
+
+    /**
+     * Writes the request, prelude and body, into the slot.
+     *
+     * @param encoded arguments encoded when the call was made; null to encode them now
+     * @param now time at which this thread began this attempt
+     */
+    private void write(
+            ClientConnection connection,
+            ClientCall call,
+            Object[] arguments,
+            @Nullable ByteBuf encoded,
+            Metadata metadata,
+            long deadline,
+            long now) {
+        try {
+            ByteBuf out = call.body;
+            int head = type;
+            int number = connection.numberOf(method);
+            if (number > 0) {
+                Varint.write(out, number);
+            } else {
+                head |= Wire.NAMED;
+                out.writeByte(serviceBytes.length).writeBytes(serviceBytes);
+                out.writeByte(nameBytes.length).writeBytes(nameBytes);
+            }
+            long left = deadline - now;
+            if (left <= 0) {
+                throw late();
+            }
+            call.givenNanos = left;
+            // The call has the time that is left, however long it has waited before. A request without TIME has the
+            // full default time, so any less time is written, rounded down so that it never grows on its way. Time for
+            // which the request waits for the socket is taken off as well. Time for which it waits for the event loop
+            // is not: if the loop is held up, the request leaves with all of this time, even when that is over, since
+            // nobody looks at the clock then.
+            long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
+            int timeAt = out.writerIndex();
+            if (connection.carriesTime(left) || !CurrentCall.isAbsent()) {
+                head |= Wire.TIME;
+                Varint.write(out, micros);
+            }
+            int timeBytes = out.writerIndex() - timeAt;
+            int metadataAt = out.writerIndex();
+            if (!metadata.isEmpty()) {
+                head |= Wire.METADATA;
+                MetadataFields.write(out, metadata);
+            }
+            int prelude = out.writerIndex();
+            if (encoded == null) {
+                parameters.write(arguments, out);
+            } else {
+                out.writeBytes(encoded, encoded.readerIndex(), encoded.readableBytes());
+            }
+            int bytes = out.writerIndex() - prelude;
+            if (bytes > connection.maxBytesTaken()) {
+                throw LocalFailure.unfit(
+                        RPCXException.Code.TOO_LARGE,
+                        "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
+            }
+            if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
+                // The request may have to carry TIME when it begins to leave, and exceeds one frame then. TIME is
+                // inserted now, so that the charge and FrameScheduler count its bytes.
+                head |= Wire.TIME;
+                timeBytes = Varint.insert(out, timeAt, micros);
+                metadataAt += timeBytes;
+                prelude += timeBytes;
+            }
+            call.timeAt(timeAt, timeBytes);
+            if (metadata.isComputed()) {
+                call.metadataAt(metadata, metadataAt, prelude - metadataAt);
+            }
+            if (out.writerIndex() > Outbound.SMALL_BYTES) {
+                call.holdRequest(HeapArray.taken(out));
+            }
+            call.head = head;
+            call.argumentsAt = prelude;
+            call.argumentsEnd = out.writerIndex();
+            if (items != null) {
+                needStream(arguments);
+                call.upload = upload(connection, call, items);
+            }
+        } catch (CodecException e) {
+            throw unusable(e);
+        } finally {
+            // The user's accessors and suppliers of metadata may have set the interrupt flag of an event loop, which
+            // writes a further attempt.
+            LoopThread.forgetInterrupt();
+        }
+    }
+
+    private void needStream(@Nullable Object[] arguments) {
+        if (arguments[0] == null) {
+            throw RPCXException.refused(
+                    RPCXException.Code.INVALID, method + ": the stream to send is null (expected: a publisher)");
+        }
+    }
+
+    /** Encodes the arguments as they are now, for a call that leaves later. */
+    ByteBuf encoded(Object[] arguments) {
+        if (items != null) {
+            needStream(arguments);
+        }
+        ByteBuf out = Unpooled.buffer();
+        try {
+            parameters.write(arguments, out);
+        } catch (CodecException e) {
+            throw unusable(e);
+        }
+        return out;
+    }
+
+    private static StreamSender upload(ClientConnection connection, ClientCall call, Codec<Object> items) {
+        long serial = call.serial();
+        return new StreamSender(
+                connection,
+                call.id,
+                items,
+                Wire.END,
+                new StreamSender.Failed() {
+                    @Override
+                    public void onFailure(Throwable thrown) {
+                        call.cancel(
+                                serial,
+                                RPCXException.Code.CANCELLED,
+                                "the stream to send has failed: " + ThrowableText.words(thrown),
+                                thrown);
+                    }
+
+                    @Override
+                    public void tooLarge(RPCXException why) {
+                        call.cancel(serial, why.code(), why.getMessage(), null);
+                    }
+                },
+                () -> {},
+                null);
+    }
+
+    /**
+     * Subscribes to the stream that a call sends to the server, once its request is queued: a publisher that fails at
+     * once then ends a call that exists. The items wait for the server's credit.
+     */
+    @SuppressWarnings("unchecked") // the proxied method declares this type
+    public static void subscribe(@Nullable StreamSender upload, Object[] arguments) {
+        if (upload == null) {
+            return;
+        }
+        upload.subscribeHere((Flow.Publisher<Object>) arguments[0]);
+    }
+
+    private static RPCXException late() {
+        return RPCXException.refused(RPCXException.Code.DEADLINE_EXCEEDED, "no time left to send the call");
+    }
+
+    static RPCXException unusable(CodecException e) {
+        return new RPCXException(
+                e.code() == CodecException.Code.TOO_LARGE ? RPCXException.Code.TOO_LARGE : RPCXException.Code.INVALID,
+                e.getMessage() == null ? e.code().name() : e.getMessage(),
+                RPCXException.Executed.NOT_EXECUTED,
+                e);
+    }
+}
