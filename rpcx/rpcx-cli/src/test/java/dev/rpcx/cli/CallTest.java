@@ -360,7 +360,7 @@ class CallTest {
     private int run(String... args) {
         out.reset();
         err.reset();
-        return new CommandLine(
+        return new Rpcx(
                         new PrintStream(out, true, StandardCharsets.UTF_8),
                         new PrintStream(err, true, StandardCharsets.UTF_8),
                         getClass().getClassLoader())
@@ -571,7 +571,7 @@ class CallTest {
                 throw new OutOfMemoryError("Java heap space");
             }
         };
-        CommandLine commands = new CommandLine(
+        Rpcx commands = new Rpcx(
                 full,
                 new PrintStream(err, true, StandardCharsets.UTF_8),
                 getClass().getClassLoader());
@@ -617,7 +617,7 @@ class CallTest {
                         heap,
                         "-cp",
                         System.getProperty("java.class.path"),
-                        CommandLine.class.getName(),
+                        Rpcx.class.getName(),
                         "call",
                         address,
                         TYPE,

@@ -1,6 +1,7 @@
 package dev.rpcx.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
@@ -23,6 +24,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -85,7 +88,7 @@ class CommandLineTest {
     private int run(String... args) {
         out.reset();
         err.reset();
-        return new CommandLine(
+        return new Rpcx(
                         new PrintStream(out, true, StandardCharsets.UTF_8),
                         new PrintStream(err, true, StandardCharsets.UTF_8),
                         getClass().getClassLoader())
@@ -129,7 +132,7 @@ class CommandLineTest {
         assertThat(run("list")).isEqualTo(1);
         assertThat(complained()).startsWith("HOST:PORT is missing");
         assertThat(run("list", address, "--server-name", "")).isEqualTo(1);
-        assertThat(complained()).contains("expected: a name");
+        assertThat(complained()).contains("--server-name: nothing behind it (expected: NAME)");
         assertThat(run("list", address, "--tls")).isEqualTo(2);
         assertThat(complained()).contains("the server does not speak TLS").hasSizeLessThan(120);
         assertThat(run("call", address, PeopleClient.class.getName(), "older", "[[{\"age\":\"x\"}], 2]"))
@@ -154,7 +157,7 @@ class CommandLineTest {
     void badInputSaysWhatWasExpected() {
         String type = PeopleClient.class.getName();
         assertThat(run()).isEqualTo(1);
-        assertThat(complained()).contains("rpcx list HOST:PORT");
+        assertThat(complained()).contains("Usage: rpcx", "list", "health", "call", "check");
         assertThat(run("list", "localhost")).isEqualTo(1);
         assertThat(complained()).contains("host:port");
         assertThat(run("call", address, type, "younger")).isEqualTo(1);
@@ -284,10 +287,27 @@ class CommandLineTest {
                 Map.entry(new String[] {"list", address, "--ca", folder.toString()}, "a folder"),
                 Map.entry(new String[] {"list", address, "--ca", "--tls"}, "nothing behind it"),
                 Map.entry(new String[] {"list", address, "--tls", "--tls"}, "twice"),
-                Map.entry(new String[] {"list", address, "--ca=x"}, "a space between"),
+                Map.entry(new String[] {"list", address, "--ca=/nowhere.pem"}, "--ca /nowhere.pem: no such file"),
                 Map.entry(new String[] {"list", address, "--server-nam", "x"}, "did you mean --server-name?"),
-                Map.entry(new String[] {"list", address, "x"}, "2 words behind list"),
+                Map.entry(new String[] {"list", address, "x"}, "x: one word too many (expected: rpcx list HOST:PORT)"),
                 Map.entry(new String[] {"--tls"}, "no command"),
+                Map.entry(new String[] {""}, "no command (expected: call, check, "),
+                Map.entry(new String[] {"--tls", "list", address, "--tls"}, "--tls: stands there twice"),
+                Map.entry(new String[] {"list", address, "--tls=false"}, "--tls"),
+                Map.entry(new String[] {"list", address, "--ca", "--nosuch"}, "--ca: nothing behind it"),
+                Map.entry(new String[] {"list", address, "--tokn=0123456789"}, "did you mean --token?"),
+                Map.entry(new String[] {"--tls", "proto", "p", type}, "--tls: no such option of proto"),
+                Map.entry(new String[] {"lock", "-x", type}, "-x: no such option of lock"),
+                Map.entry(new String[] {"--", "list", address}, "list: stands behind --"),
+                Map.entry(new String[] {"help", "lsit"}, "lsit: no such command, did you mean list?"),
+                Map.entry(new String[] {"call", address, type, "@" + text}, "has no method @" + text),
+                Map.entry(new String[] {"list", address, "\u001B[31m\nx"}, "\\u001b[31m\\u000ax: one word too many"),
+                Map.entry(new String[] {"li\u001B[31mst"}, "li\\u001b[31mst: no such command"),
+                Map.entry(new String[] {"list", address, "--\u001B[31m"}, "--\\u001b[31m: no such option"),
+                Map.entry(new String[] {"list", address, "--tls=\u001B[31m"}, "\\u001b[31m"),
+                Map.entry(new String[] {"list", address, "--tls=" + "x".repeat(100_000)}, "--tls"),
+                Map.entry(new String[] {"list", address, "--" + "x".repeat(100_000)}, "100002 characters"),
+                Map.entry(new String[] {"help", "\u001B[31m"}, "\\u001b[31m: no such command"),
                 Map.entry(new String[] {"list", "::1:9000"}, "[::1]:9000"),
                 Map.entry(new String[] {"list", "localhost:0"}, "port: 0"),
                 Map.entry(new String[] {"list", "localhost:+90"}, "host:port"),
@@ -302,7 +322,9 @@ class CommandLineTest {
                 Map.entry(new String[] {"lock", "a\0b", type}, "the name of a file"),
                 Map.entry(new String[] {"check", binary.toString(), type}, "UTF-8"),
                 Map.entry(new String[] {"compare", binary.toString(), text.toString()}, "UTF-8"),
-                Map.entry(new String[] {"compare", "a", "b", "c"}, "3 words"),
+                Map.entry(
+                        new String[] {"compare", "a", "b", "c"},
+                        "c: one word too many (expected: rpcx compare OLD NEW)"),
                 Map.entry(new String[] {"proto", "p;x", type}, "a package of Protobuf"),
                 Map.entry(new String[] {"proto", "--tls", "p", type}, "--tls: no such option of proto"),
                 Map.entry(new String[] {"proto", "p", "java.lang.String"}, "no published method"),
@@ -320,7 +342,7 @@ class CommandLineTest {
             assertThat(said()).isEmpty();
         });
         assertThat(run("--help")).isZero();
-        assertThat(said()).contains("rpcx list HOST:PORT", "--token", "--ca");
+        assertThat(said()).contains("Usage: rpcx", "list", "--token", "--ca");
     }
 
     @Test
@@ -342,10 +364,71 @@ class CommandLineTest {
         for (String command : new String[] {"list", "health", "call", "proto", "lock", "check", "compare"}) {
             for (String[] asked : new String[][] {{command, "--help"}, {"help", command}, {"--help", command}}) {
                 assertThat(run(asked)).isZero();
-                assertThat(said()).startsWith("rpcx " + command + " ").contains("--debug");
+                assertThat(said()).startsWith("Usage: rpcx " + command + " ").contains("--debug", "Exit codes:");
                 assertThat(complained()).isEmpty();
             }
         }
+    }
+
+    /** Names of commands may be values, and a value may begin with a hyphen behind {@code --}. */
+    @Test
+    void whatStandsBehindAnOptionOrTwoHyphensIsAValue() {
+        assertThat(run("--server-name", "health", "list", address)).isEqualTo(2);
+        assertThat(run("list", "--", address)).as(complained()).isZero();
+        assertThat(run("call", address, PeopleClient.class.getName(), "older", "--", "-5"))
+                .isEqualTo(1);
+        assertThat(complained()).startsWith("-5 (expected: a JSON array of 2");
+    }
+
+    @Test
+    void theHelpOfCheckSaysThatAStaleLockFails(@TempDir Path folder) throws Exception {
+        assertThat(run("check", "--help")).isZero();
+        assertThat(said()).contains("behind").contains("3");
+        Path lock = folder.resolve("schema.lock");
+        assertThat(run("lock", lock.toString(), PeopleClient.class.getName())).isZero();
+        assertThat(run("check", lock.toString(), PeopleClient.class.getName())).isZero();
+        Files.writeString(lock, Files.readString(lock).replace("people/refuse", "people/refused"));
+        assertThat(run("check", lock.toString(), PeopleClient.class.getName())).isEqualTo(3);
+        assertThat(complained()).contains("behind the classes");
+    }
+
+    @Test
+    void theVersionIsThatOfTheBuild() throws Exception {
+        assertThat(run("--version")).isZero();
+        Matcher built = Pattern.compile("<version>([0-9.]+)").matcher(Files.readString(Path.of("pom.xml")));
+        assertThat(built.find()).isTrue();
+        assertThat(said().strip()).isEqualTo("rpcx " + built.group(1));
+    }
+
+    @Test
+    void theShellCompletesCommandsOptionsAndFiles(@TempDir Path folder) throws Exception {
+        assumeThat(Path.of("/bin/bash")).exists();
+        assertThat(run("completion")).isZero();
+        Path script = Files.writeString(folder.resolve("completion"), said());
+        Process bash = new ProcessBuilder("/bin/bash", "-c", """
+                        compopt() { :; }
+                        . "$0"
+                        complete_words() {
+                          COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*"
+                          _complete_rpcx
+                          echo "${COMPREPLY[*]}"
+                        }
+                        complete_words rpcx he
+                        complete_words rpcx list --to
+                        complete_words rpcx proto --
+                        complete_words rpcx list --ca "$0"
+                        """, script.toString())
+                .redirectErrorStream(true)
+                .start();
+        List<String> completed = new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
+                .lines()
+                .toList();
+        assertThat(bash.waitFor()).isZero();
+        assertThat(completed).hasSize(4);
+        assertThat(completed.get(0)).isEqualTo("health help");
+        assertThat(completed.get(1)).isEqualTo("--token");
+        assertThat(completed.get(2)).contains("--help").doesNotContain("--tls", "--token");
+        assertThat(completed.get(3)).isEqualTo(script.toString());
     }
 
     @Test
@@ -353,7 +436,8 @@ class CommandLineTest {
         assertThat(run("list", address, "--tsl")).isEqualTo(1);
         assertThat(complained()).hasLineCount(1);
         assertThat(run("list", address, "--tsl", "--debug")).isEqualTo(1);
-        assertThat(complained()).contains("    at dev.rpcx.cli.RemoteArguments", "--tsl: no such option");
+        assertThat(complained())
+                .contains("    at picocli.CommandLine", "    at dev.rpcx.cli.Rpcx", "--tsl: no such option");
     }
 
     @Test

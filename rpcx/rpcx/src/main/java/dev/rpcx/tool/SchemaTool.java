@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
 public final class SchemaTool {
     private static final String USAGE = """
             rpcx lock FILE CLASS...            writes or extends these services' lock, beside those of the class path
-            rpcx check FILE CLASS...           fails (3) where the services break with the lock, or are not in it
+            rpcx check FILE CLASS...           fails (3) where the services break with the lock, or it is behind them
             rpcx compare OLD NEW               fails (3) where one lock breaks with the other
             rpcx proto PACKAGE CLASS...        prints the services as a .proto; numbers from the class path's locks
 

@@ -1,0 +1,414 @@
+package dev.rpcx.cli;
+
+import dev.rpcx.Endpoint;
+import dev.rpcx.RPCXException;
+import dev.rpcx.schema.SchemaException;
+import dev.rpcx.tool.SchemaTool;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import picocli.AutoComplete;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExecutionException;
+import picocli.CommandLine.Help;
+import picocli.CommandLine.MissingParameterException;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.OverwrittenOptionException;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.ScopeType;
+
+/**
+ * The command {@code rpcx}, with a method for each of its commands. A mistake in what was asked is printed in one line,
+ * and nothing is sent. Everything that is printed is {@link Printable}, whoever wrote it.
+ */
+@Command(
+        name = "rpcx",
+        version = "rpcx 0.1.0",
+        mixinStandardHelpOptions = true,
+        scope = ScopeType.INHERIT,
+        description = {
+            "Inspects and calls servers of RPCX, and keeps the numbers of messages in locks. TLS and --token are for"
+                    + " list, health and call; their options may stand before the command, too.",
+            ""
+        },
+        parameterListHeading = "%n",
+        commandListHeading = "%nCommands:%n",
+        abbreviateSynopsis = true,
+        synopsisSubcommandLabel = "COMMAND",
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {
+            "0:good",
+            "1:a mistake in what was asked",
+            "2:the server is not reached and nothing was executed there, or there is no lock to check against",
+            "3:the call failed or may have been executed, what came cannot be shown or written, the schema breaks with"
+                    + " its lock or is not in it, or the lock is behind the classes"
+        },
+        footer = {"", "Classes come from RPCX_CLASSPATH."})
+public final class Rpcx {
+    static final int BAD_INPUT = 1;
+    static final int UNWELL = 2;
+    static final int FAILED = 3;
+
+    /** Commands that have the options of {@link Remote}. */
+    private static final Set<String> REMOTE = Set.of("list", "health", "call");
+
+    private static final String ADDRESS = "Where the server listens; IPv6 in brackets, [::1]:9000.";
+    private static final String LOCK = "The lock, usually src/main/resources/META-INF/rpcx/schema.lock.";
+    private static final String CLASS = "Interface or class of a service.";
+
+    private final PrintStream out;
+    private final PrintStream err;
+    private final ClassLoader loader;
+    private final CommandLine commands;
+
+    /** Has the options of the commands that talk to a server, which may stand before the command, too. */
+    @Mixin
+    private final Remote remote = new Remote();
+
+    /**
+     * Is only for help and completion: the option is taken out of the arguments, since it counts where they cannot be
+     * parsed, too.
+     */
+    @Option(
+            names = "--debug",
+            arity = "0",
+            scope = ScopeType.INHERIT,
+            description = "Show the stack trace of an error.")
+    boolean isDebug;
+
+    Rpcx(PrintStream out, PrintStream err, ClassLoader loader) {
+        this.out = out;
+        this.err = err;
+        this.loader = loader;
+        commands = new CommandLine(this).addSubcommand(new CommandLine.HelpCommand());
+        for (OptionSpec option : CommandSpec.forAnnotatedObject(remote).options()) {
+            for (CommandLine each : commands.getSubcommands().values()) {
+                if (REMOTE.contains(each.getCommandName())) {
+                    each.getCommandSpec()
+                            .addOption(
+                                    OptionSpec.builder(option).inherited(true).build());
+                }
+            }
+        }
+        commands.registerConverter(Endpoint.class, Remote::endpoint)
+                .registerConverter(Path.class, Rpcx::path)
+                .setExpandAtFiles(false)
+                .setPosixClusteredShortOptionsAllowed(false)
+                .setAllowSubcommandsAsOptionParameters(true)
+                // Whatever picocli prints is escaped, and so would be its colours.
+                .setColorScheme(Help.defaultColorScheme(Help.Ansi.OFF))
+                .setUsageHelpWidth(100)
+                .setOut(new PrintWriter(Printable.writer(out)));
+    }
+
+    public static void main(String[] args) {
+        int exitCode = new Rpcx(System.out, System.err, Rpcx.class.getClassLoader()).run(args);
+        // Nothing else reports a full disk.
+        if (System.out.checkError()) {
+            System.err.println("standard output: not all of it could be written");
+            exitCode = exitCode == 0 ? FAILED : exitCode;
+        }
+        System.exit(exitCode);
+    }
+
+    int run(String... args) {
+        List<String> words = new ArrayList<>(List.of(args));
+        boolean isTraced = words.removeIf("--debug"::equals);
+        try {
+            if (words.isEmpty()) {
+                commands.usage(new PrintWriter(Printable.writer(err)));
+                return BAD_INPUT;
+            }
+            return execute(commands.parseArgs(words.toArray(String[]::new)));
+        } catch (Throwable e) {
+            Throwable why = e instanceof ExecutionException && e.getCause() != null ? e.getCause() : e;
+            if (isTraced) {
+                StringWriter trace = new StringWriter();
+                why.printStackTrace(new PrintWriter(trace));
+                err.println(Printable.lines(trace.toString().replace("\t", "    ")));
+            }
+            return printError(why);
+        }
+    }
+
+    private int execute(ParseResult parsed) {
+        List<CommandLine> given = parsed.asCommandLineList();
+        CommandLine last = given.get(given.size() - 1);
+        if (given.stream().anyMatch(CommandLine::isUsageHelpRequested)) {
+            last.usage(last.getOut());
+            return 0;
+        }
+        if (!parsed.hasSubcommand() && !parsed.isVersionHelpRequested()) {
+            throw new Mistake(noCommand("", parsed.commandSpec()));
+        }
+        expectFitting(parsed, last.getCommandSpec());
+        return new CommandLine.RunLast().execute(parsed);
+    }
+
+    /**
+     * Refuses what picocli lets pass: an option before the command that the command does not have, or that stands
+     * behind the command again, and a value that is blank or looks like an option.
+     */
+    private static void expectFitting(ParseResult parsed, CommandSpec command) {
+        Set<String> seen = new HashSet<>();
+        for (ParseResult each = parsed; each != null; each = each.subcommand()) {
+            for (OptionSpec option : each.matchedOptions()) {
+                if (command.findOption(option.longestName()) == null) {
+                    throw new Mistake(noOption(option.longestName(), command));
+                }
+                if (!seen.add(option.longestName())) {
+                    throw new Mistake(twice(option));
+                }
+                if (option.stringValues().stream().anyMatch(value -> value.isBlank() || value.startsWith("--"))) {
+                    throw new Mistake(nothingBehind(option));
+                }
+            }
+        }
+    }
+
+    /** Prints what has gone wrong. Returns the exit code. */
+    private int printError(Throwable e) {
+        String text = String.valueOf(e.getMessage());
+        if (e instanceof RPCXException failed) {
+            text = Calls.words(failed);
+        } else if (e instanceof ParameterException mistake) {
+            text = words(mistake);
+        } else if (e instanceof LinkageError) {
+            text = e + " (expected: all that the class needs on the class path, set RPCX_CLASSPATH)";
+        } else if (!(e instanceof Calls.Failure
+                || e instanceof Mistake
+                || e instanceof IllegalArgumentException
+                || e instanceof SchemaException)) {
+            text = e + " (--debug shows where)";
+        }
+        err.println(Printable.line(text));
+        return e instanceof RPCXException ? FAILED : e instanceof Calls.Failure failed ? failed.exitCode : BAD_INPUT;
+    }
+
+    /** Returns in words of this tool what picocli has found. */
+    private static String words(ParameterException e) {
+        CommandSpec command = e.getCommandLine().getCommandSpec();
+        String expected = " (expected: "
+                + e.getCommandLine().getHelp().synopsis(0).strip().replace(" [OPTIONS]", "") + ")";
+        if (e instanceof OverwrittenOptionException again) {
+            return twice(again.getOverwritten());
+        }
+        List<String> unmatched = e.getCommandLine().getUnmatchedArguments();
+        if (e instanceof MissingParameterException missing) {
+            ArgSpec first = missing.getMissing().get(0);
+            if (first.isOption() || unmatched.isEmpty()) {
+                return first.isOption() ? nothingBehind(first) : first.paramLabel() + " is missing" + expected;
+            }
+        }
+        ArgSpec place = e.getArgSpec();
+        if (place != null) {
+            return (place.isOption() ? name(place) + " " : "")
+                    + (e.getCause() instanceof Mistake || e.getCause() instanceof IllegalArgumentException
+                            ? e.getCause().getMessage()
+                            : Printable.clipped(String.valueOf(e.getValue())) + " (expected: true or false)");
+        }
+        String word = unmatched.isEmpty() ? e.getValue() : unmatched.get(0);
+        if (word == null) {
+            return Printable.clipped(String.valueOf(e.getMessage()));
+        }
+        if (word.length() > 1 && word.startsWith("-")) {
+            return noOption(word, command);
+        }
+        return command.parent() == null
+                ? noCommand(word, command)
+                : Printable.clipped(word) + ": one word too many" + expected;
+    }
+
+    private static String twice(ArgSpec option) {
+        return name(option) + ": stands there twice (expected: once)";
+    }
+
+    private static String nothingBehind(ArgSpec option) {
+        return name(option) + ": nothing behind it (expected: " + option.paramLabel() + ")";
+    }
+
+    private static String name(ArgSpec option) {
+        return ((OptionSpec) option).longestName();
+    }
+
+    /** Returns the error without what stands behind an equals sign, which may be a secret. */
+    private static String noOption(String word, CommandSpec command) {
+        String name = word.split("=", 2)[0];
+        List<String> names =
+                command.options().stream().map(OptionSpec::longestName).toList();
+        return Printable.clipped(name) + ": no such option of " + command.name() + Printable.nearest(name, names) + " ("
+                + command.qualifiedName() + " --help names them)";
+    }
+
+    private static String noCommand(String word, CommandSpec command) {
+        Set<String> names = command.subcommands().keySet();
+        if (names.contains(word)) {
+            return word + ": stands behind -- (expected: before it)";
+        }
+        return (word.isEmpty() ? "no command" : Printable.clipped(word) + ": no such command")
+                + Printable.nearest(word, names) + " (expected: " + String.join(", ", names) + ")";
+    }
+
+    private static Path path(String name) {
+        try {
+            return Path.of(name);
+        } catch (InvalidPathException e) {
+            throw new Mistake(Printable.clipped(name) + " (expected: the name of a file)");
+        }
+    }
+
+    @Command(description = "Prints what the server publishes, as service/method.")
+    int list(@Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at) {
+        return new Calls(remote, at, out, err).list();
+    }
+
+    @Command(description = "Says whether the server answers, and how fast.")
+    int health(@Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at) {
+        return new Calls(remote, at, out, err).health();
+    }
+
+    @Command(
+            description = "Calls a method of an @RPCXClient interface.",
+            footer = {
+                "",
+                "JSON by the schema: an object for a message, {\"case\": {...}} for a sealed type, Base64 for bytes,"
+                        + " ISO 8601 for times. A field that is missing or unknown, or does not fit, is an error, and"
+                        + " nothing is sent. A double or float may be written with any number of digits if it is that"
+                        + " number to half a unit of the last one: 0.1 is taken, 1e-400 and 9007199254740993 are not."
+                        + " Characters that are not seen are printed as \\uXXXX.",
+                "",
+                "Classes come from RPCX_CLASSPATH."
+            })
+    int call(
+            @Parameters(paramLabel = "HOST:PORT", description = ADDRESS) Endpoint at,
+            @Parameters(paramLabel = "INTERFACE", description = "The interface, by the full name of its class.")
+                    String type,
+            @Parameters(paramLabel = "METHOD", description = "Name of the method in Java, or its published name.")
+                    String method,
+            @Parameters(
+                            paramLabel = "JSON",
+                            arity = "0..1",
+                            defaultValue = "[]",
+                            description = "The array of its arguments; none if left out.")
+                    String json) {
+        return new Calls(remote, at, out, err).call(Called.find(loader, type, method, json));
+    }
+
+    @Command(description = "Prints services as a .proto, with the numbers of the class path's locks.")
+    int proto(
+            @Parameters(paramLabel = "PACKAGE", description = "Package of Protobuf, such as com.acme.") String name,
+            @Parameters(paramLabel = "CLASS", arity = "1..*", description = CLASS) List<String> classes) {
+        if (!name.matches("[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*")) {
+            throw new Mistake(Printable.clipped(name) + " (expected: a package of Protobuf, such as com.acme)");
+        }
+        return tool("proto", name, classes);
+    }
+
+    @Command(description = "Writes or extends the lock of these services' numbers.")
+    int lock(
+            @Parameters(paramLabel = "FILE", description = LOCK) Path file,
+            @Parameters(paramLabel = "CLASS", arity = "1..*", description = CLASS) List<String> classes)
+            throws IOException {
+        return tool("lock", text(file), classes);
+    }
+
+    @Command(
+            description = "Fails (3) where the services break with the lock or are not in it, and where it is behind"
+                    + " them, so that `rpcx lock` would change it.")
+    int check(
+            @Parameters(paramLabel = "FILE", description = LOCK) Path file,
+            @Parameters(paramLabel = "CLASS", arity = "1..*", description = CLASS) List<String> classes)
+            throws IOException {
+        return tool("check", text(file), classes);
+    }
+
+    @Command(description = "Fails (3) where one lock breaks with the other.")
+    int compare(
+            @Parameters(paramLabel = "OLD", description = "The lock as it was.") Path before,
+            @Parameters(paramLabel = "NEW", description = "The lock as it is.") Path after)
+            throws IOException {
+        return tool("compare", text(before), List.of(text(after)));
+    }
+
+    @Command(
+            description = {
+                "Prints a script by which bash and zsh complete commands, options and files.",
+                "",
+                "  source <(rpcx completion)",
+                ""
+            })
+    int completion() {
+        // The end of a line is the same on each system, since the shell reads it.
+        out.print(AutoComplete.bash("rpcx", commands) + "\n");
+        return 0;
+    }
+
+    /**
+     * Runs a command of {@link SchemaTool}, and escapes its output: the files and classes may be somebody else's, and
+     * so may be what the tool says of them.
+     */
+    private int tool(String command, String first, List<String> others) {
+        List<String> args = new ArrayList<>(List.of(command, first));
+        args.addAll(others);
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        ByteArrayOutputStream complained = new ByteArrayOutputStream();
+        try (PrintStream tool = new PrintStream(said, true, StandardCharsets.UTF_8);
+                PrintStream complaints = new PrintStream(complained, true, StandardCharsets.UTF_8)) {
+            return new SchemaTool(tool, complaints, loader).run(args);
+        } finally {
+            print(said, out);
+            print(complained, err);
+        }
+    }
+
+    private static void print(ByteArrayOutputStream text, PrintStream to) {
+        if (text.size() > 0) {
+            to.println(Printable.lines(text.toString(StandardCharsets.UTF_8)));
+        }
+    }
+
+    /**
+     * Returns the name of a file, which is readable text if it exists. {@link SchemaTool} handles a file that is
+     * missing: {@code lock} writes it.
+     */
+    private static String text(Path file) throws IOException {
+        String name = Printable.clipped(file.toString());
+        try {
+            if (Files.exists(file)) {
+                Files.readString(readable(name, file));
+            }
+        } catch (CharacterCodingException e) {
+            throw new Mistake(name + ": no text in UTF-8 (expected: a lock as `rpcx lock` writes it)");
+        }
+        return file.toString();
+    }
+
+    /** @param what the file as an error calls it */
+    static Path readable(String what, Path file) {
+        // A pipe is a file too.
+        if (Files.isReadable(file) && !Files.isDirectory(file)) {
+            return file;
+        }
+        throw new Mistake(what
+                + (!Files.exists(file) ? ": no such file" : Files.isDirectory(file) ? ": a folder" : ": not readable")
+                + " (expected: a file that can be read)");
+    }
+}
