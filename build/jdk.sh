@@ -1,18 +1,28 @@
-# Sourced by ./parley and ./check: finds a JDK 25 and a Maven, or says in one line what is missing and ends with exit code 1.
+# Sourced by ./parley, ./check and RPCX's scripts: finds a JDK 25 and a Maven, or says in one line what is missing and ends with exit code 1.
 
-is_jdk_25() { [ -x "$1/bin/javac" ] && grep -qs '^JAVA_VERSION="25[".]' "$1/release"; }
+is_jdk() { [ -x "$2/bin/javac" ] && grep -qs "^JAVA_VERSION=\"$1[\".]" "$2/release"; }
 
-find_jdk() {
+# prints the folder of a JDK of this version, where the machine has one
+jdk_of() {
   local candidate on_path
   on_path=$(command -v javac 2>/dev/null) && on_path=$(dirname "$(dirname "$(readlink -f "$on_path" 2>/dev/null || echo "$on_path")")")
   for candidate in "${JAVA_HOME:-}" "${on_path:-}" /usr/lib/jvm/* /usr/java/* /opt/*jdk* /opt/java/* \
     /Library/Java/JavaVirtualMachines/*/Contents/Home "$HOME"/.sdkman/candidates/java/* "$HOME"/.jdks/* "$HOME"/.local/share/mise/installs/java/*; do
-    if [ -n "$candidate" ] && is_jdk_25 "$candidate"; then
-      JAVA_HOME=$candidate
-      export JAVA_HOME
+    if [ -n "$candidate" ] && is_jdk "$1" "$candidate"; then
+      echo "$candidate"
       return
     fi
   done
+}
+
+find_jdk() {
+  local home
+  home=$(jdk_of 25)
+  if [ -n "$home" ]; then
+    JAVA_HOME=$home
+    export JAVA_HOME
+    return
+  fi
   local found=none
   [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && found=$(sed -n 's/^JAVA_VERSION="\(.*\)"/\1/p' "$JAVA_HOME/release" 2>/dev/null)
   [ "$found" = none ] && command -v java >/dev/null && found=$(java -version 2>&1 | sed -n '1s/.*"\(.*\)".*/\1/p')

@@ -42,7 +42,7 @@ parts | while read -r name module classes tests; do
   report=$home/target/mutation/$name
   mkdir -p "$report"
   # maven reads standard input, which is the list of parts
-  mvn -B -ntp -pl "workbench/$module" -am -Pmutation-figures test-compile org.pitest:pitest-maven:mutationCoverage \
+  mvn -B -ntp -pl "workbench/$module" -am test-compile org.pitest:pitest-maven:mutationCoverage \
     -DtargetClasses="$(qualified "$classes")" -DtargetTests="$(qualified "$tests")" -DreportsDirectory="$report" \
     </dev/null >"$report/log" 2>&1 ||
     echo "mutation: $name failed, see $report/log" >&2

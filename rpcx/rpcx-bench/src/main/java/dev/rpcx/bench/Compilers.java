@@ -1,6 +1,6 @@
 package dev.rpcx.bench;
 
-import dev.parley.probe.ProcessProbe;
+import dev.rpcx.probe.ProcessProbe;
 import java.util.List;
 
 /**

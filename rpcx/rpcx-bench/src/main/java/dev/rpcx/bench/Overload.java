@@ -1,6 +1,6 @@
 package dev.rpcx.bench;
 
-import dev.parley.probe.MachineFacts;
+import dev.rpcx.probe.MachineFacts;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -1,6 +1,6 @@
 package dev.rpcx.bench;
 
-import dev.parley.probe.ProcessProbe;
+import dev.rpcx.probe.ProcessProbe;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -219,13 +219,13 @@ final class Pair implements AutoCloseable {
      * those of the first 50, divided by 200.
      */
     double[] wireBytes(String peer, List<String> jvmArgs) throws IOException, InterruptedException {
-        try (dev.parley.probe.ByteRelay relay = dev.parley.probe.ByteRelay.to("127.0.0.1", port)) {
+        try (dev.rpcx.probe.ByteRelay relay = dev.rpcx.probe.ByteRelay.to("127.0.0.1", port)) {
             Child counted = connect(peer, List.of(), jvmArgs, relay.port());
             try {
                 counted.ask("count 50");
-                dev.parley.probe.ByteRelay.Counts before = relay.settled();
+                dev.rpcx.probe.ByteRelay.Counts before = relay.settled();
                 counted.ask("count 200");
-                dev.parley.probe.ByteRelay.Counts bytes = relay.settled().since(before);
+                dev.rpcx.probe.ByteRelay.Counts bytes = relay.settled().since(before);
                 return new double[] {bytes.out() / 200.0, bytes.back() / 200.0};
             } finally {
                 counted.end();

@@ -1,6 +1,6 @@
 package dev.rpcx.bench;
 
-import dev.parley.probe.MachineFacts;
+import dev.rpcx.probe.MachineFacts;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -41,7 +41,7 @@ import picocli.CommandLine.ScopeType;
  */
 @Command(
         name = "rpcx",
-        version = "rpcx 0.1.0",
+        versionProvider = Version.class,
         mixinStandardHelpOptions = true,
         scope = ScopeType.INHERIT,
         description = {

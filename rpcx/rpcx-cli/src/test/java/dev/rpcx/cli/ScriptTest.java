@@ -37,7 +37,7 @@ class ScriptTest {
         script = Files.copy(own, module.resolve("rpcx"), java.nio.file.StandardCopyOption.COPY_ATTRIBUTES);
         Files.createDirectories(home.resolve("build"));
         Files.copy(own.resolve("../../../build/jdk.sh").normalize(), home.resolve("build/jdk.sh"));
-        Files.writeString(home.resolve("pom.xml"), "");
+        Files.writeString(home.resolve("rpcx/pom.xml"), "");
         Files.createDirectories(home.resolve("rpcx/rpcx/src/main"));
         Files.createDirectories(module.resolve("src/main"));
         Path target = Files.createDirectories(module.resolve("target"));

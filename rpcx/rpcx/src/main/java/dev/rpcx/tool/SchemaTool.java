@@ -471,11 +471,22 @@ public final class SchemaTool {
     }
 
     private int proto(String protoPackage, List<String> classes) {
+        expectProtobuf();
         ProtoFile file = new ProtoFile(protoPackage);
         for (PublishedService service : services(classes, new Schema(Lock.of(loader)))) {
             file.service(service.name(), service.rpcs());
         }
         out.print(file.text());
         return 0;
+    }
+
+    /** Checks that protobuf-java is there, which the export alone needs and RPCX does not bring along. */
+    private static void expectProtobuf() {
+        try {
+            Class.forName("com.google.protobuf.DescriptorProtos", false, ProtoFile.class.getClassLoader());
+        } catch (ClassNotFoundException e) {
+            throw new SchemaException("the export of a .proto needs protobuf-java, which is not on the class path"
+                    + " (expected: the dependency com.google.protobuf:protobuf-java)");
+        }
     }
 }

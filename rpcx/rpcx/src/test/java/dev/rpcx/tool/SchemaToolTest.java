@@ -7,16 +7,20 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.schema.Field;
 import dev.rpcx.schema.Unknown;
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.io.PrintStream;
 import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 import java.math.BigInteger;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -541,6 +545,34 @@ class SchemaToolTest {
                 .contains("rpc Find(FindRequest) returns (FindReply);")
                 .contains("rpc Order(.acme.shop.Order) returns (.acme.shop.Order);")
                 .contains("rpc Watch(stream PageOfString) returns (stream .acme.shop.Order);");
+    }
+
+    @Test
+    void withoutProtobufTheExportNamesTheDependencyAndLocksAreWritten() throws Exception {
+        List<URL> entries = new ArrayList<>();
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            if (!entry.contains("protobuf-java")) {
+                entries.add(Path.of(entry).toUri().toURL());
+            }
+        }
+        try (URLClassLoader without =
+                        new URLClassLoader(entries.toArray(URL[]::new), ClassLoader.getPlatformClassLoader());
+                PrintStream said = new PrintStream(out, true, StandardCharsets.UTF_8);
+                PrintStream complained = new PrintStream(err, true, StandardCharsets.UTF_8)) {
+            Class<?> type = without.loadClass(SchemaTool.class.getName());
+            Object tool = type.getConstructor(PrintStream.class, PrintStream.class, ClassLoader.class)
+                    .newInstance(said, complained, without);
+            assertThat(type.getMethod("run", List.class)
+                            .invoke(tool, List.of("proto", "acme.shop", V1.Shop.class.getName())))
+                    .isEqualTo(1);
+            assertThat(errors())
+                    .isEqualTo("the export of a .proto needs protobuf-java, which is not on the class path (expected:"
+                            + " the dependency com.google.protobuf:protobuf-java)\n");
+            assertThat(type.getMethod("run", List.class)
+                            .invoke(tool, List.of("lock", file.toString(), V1.Shop.class.getName())))
+                    .isEqualTo(0);
+        }
+        assertThat(file).exists();
     }
 
     @Test

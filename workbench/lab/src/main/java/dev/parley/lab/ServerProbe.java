@@ -1,7 +1,7 @@
 package dev.parley.lab;
 
 import dev.parley.backend.Backend;
-import dev.parley.probe.ProcessProbe;
+import dev.rpcx.probe.ProcessProbe;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package dev.parley.lab;
 
-import dev.parley.probe.ProcessProbe;
 import dev.parley.process.Child;
 import dev.parley.process.ProcessException;
+import dev.rpcx.probe.ProcessProbe;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,9 +1,9 @@
 /**
- * What is read from outside while services run: processor time and memory of a process, bytes on a connection, facts and moods of the
- * machine.
+ * The moods of the machine while services run: processor time stolen by its host, pages swapped, cores throttled. Processes, bytes and
+ * facts of the machine are {@code dev.rpcx.probe}'s.
  *
- * <p>Starting points: {@link dev.parley.probe.ProcessProbe}, {@link dev.parley.probe.ByteRelay}, {@link dev.parley.probe.MachineFacts}.
- * Nothing here starts a process. Reads {@code /proc} on Linux and falls back to what the JDK tells elsewhere. Imports the model.
+ * <p>Starting point: {@link dev.parley.probe.MachineMood}. Nothing here starts a process. Reads {@code /proc}; where that is not there, the
+ * machine behaves.
  */
 @NullMarked
 package dev.parley.probe;

@@ -1,4 +1,4 @@
-package dev.parley.probe;
+package dev.rpcx.probe;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.parley.probe;
+package dev.rpcx.probe;
 
 import java.io.IOException;
 import java.nio.file.Files;

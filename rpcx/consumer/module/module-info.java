@@ -1,0 +1,6 @@
+module shop {
+    requires dev.rpcx;
+
+    opens shop to
+            dev.rpcx;
+}
