@@ -7,6 +7,7 @@ import dev.rpcx.Client;
 import dev.rpcx.Inside;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
+import dev.rpcx.RPCXException;
 import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
@@ -170,6 +171,9 @@ class SubscribingPublishersTest {
             service.opened.countDown();
             await().until(() -> Inside.core(server).ledger().held(Resource.STREAMS) == 0
                     && Inside.core(server).running() == 0);
+            // the event loop frees a place after its stream and its handler have ended
+            await().ignoreExceptionsInstanceOf(RPCXException.class)
+                    .until(() -> calls.echo("free").equals("free"));
             // as many places are free again as there were
             for (int i = 0; i < 2 * PLACES; i++) {
                 assertThat(calls.echo("still")).isEqualTo("still");
