@@ -66,7 +66,7 @@ public final class Attempts {
 
     /**
      * Decides whether to make another attempt after one that has failed. Spends from the budgets what that attempt
-     * costs.
+     * costs. Where no memory is left for this object there is no other attempt.
      *
      * @param earlier the attempts before the one that has failed; null if there were none
      * @param upload stream that the attempt was to send to the server; null for none
@@ -79,13 +79,15 @@ public final class Attempts {
             RPCXException error,
             @Nullable StreamSender upload,
             @Nullable ClientAddress used) {
-        if (!isWorthAnother(earlier, steps, error, upload, used) || !isPaidFor(steps, error, used)) {
+        if (!isWorthAnother(earlier, steps, error, upload, used)) {
             return null;
         }
+        // made before anything is spent for the next attempt
         Attempts all = earlier == null ? first() : earlier;
-        if (all != null) {
-            all.add(error, used);
+        if (all == null || !isPaidFor(steps, error, used)) {
+            return null;
         }
+        all.add(error, used);
         return all;
     }
 

@@ -137,6 +137,7 @@ public final class ClientCore {
                 ClientSteps.class,
                 BlockingCall.class,
                 FutureCall.class,
+                ClientStream.class,
                 Hedge.class,
                 Hedge.Leg.class,
                 ClassicMethod.class));

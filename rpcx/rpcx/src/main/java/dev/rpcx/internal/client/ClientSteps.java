@@ -10,7 +10,8 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The steps of each call of one method, made once. The fields are the list, in the order in which a call passes them:
+ * The steps of each call of one method, in the order in which a call passes them. Made once; what a step needs for all
+ * calls of the method is a field:
  *
  * <ol>
  *   <li>time: {@code TimedContext} gives the deadline; {@link #times} learns how long answers take, and says what it
@@ -62,15 +63,16 @@ public final class ClientSteps {
                     new Hedge(this, given, metadata, deadline).start(now, method.hedgeNanos);
             return method.kind == ClientMethod.Kind.BLOCKING ? route.await(first, deadline) : first;
         }
-        return switch (method.kind) {
-            case BLOCKING -> BlockingCall.call(this, given, metadata, deadline);
-            case ASYNC -> new FutureCall(this, given, metadata, deadline, null, null).start(now);
-            case ONE_WAY -> {
-                FutureCall.failAtOnce(new FutureCall(this, given, metadata, deadline, null, null).start(now));
-                yield null;
-            }
-            case STREAM -> throw new AssertionError(method.kind);
-        };
+        // no switch: its table would be a class of its own, first needed by a call whose memory may be at its end
+        if (method.kind == ClientMethod.Kind.BLOCKING) {
+            return BlockingCall.call(this, given, metadata, deadline);
+        }
+        CallFuture<@Nullable Object> made = new FutureCall(this, given, metadata, deadline, null, null).start(now);
+        if (method.kind == ClientMethod.Kind.ASYNC) {
+            return made;
+        }
+        FutureCall.failAtOnce(made);
+        return null;
     }
 
     @SuppressWarnings("unchecked") // the proxied method declares this type

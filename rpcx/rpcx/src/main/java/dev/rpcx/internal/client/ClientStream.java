@@ -68,7 +68,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private volatile boolean cancelled;
 
         // Attempts that have failed, null for none, and the stream that the latest one sends. Both are set before that
-        // one is sent, and read once it has ended.
+        // one is sent. They are read by whoever makes the next attempt, and once the latest one has ended.
         private @Nullable Attempts earlier;
         private @Nullable StreamSender upload;
 

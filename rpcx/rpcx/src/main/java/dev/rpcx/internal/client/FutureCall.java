@@ -13,8 +13,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A call whose caller has a future. Also a one-way call, whose future nobody looks at, and each of the two calls of a
- * {@link Hedge}. It begins on its caller's thread; where that is not the end of it, an event loop goes on: it makes
- * further attempts and completes the future. It walks {@link ClientSteps}, and waits by being told.
+ * {@link Hedge}. It begins on its caller's thread, and the second call of a hedge on an event loop; where that is not
+ * the end of it, an event loop goes on: it makes further attempts and completes the future. It walks
+ * {@link ClientSteps}, and waits by being told.
  */
 public final class FutureCall extends AsyncCall implements Runnable {
     private final Object[] arguments;
@@ -27,7 +28,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * Attempts that have failed, and which instance the next one avoids; null for none. Set before an attempt is
-     * sent, and read once it has ended.
+     * sent. Read by whoever makes the next attempt, and once an attempt has ended.
      */
     private @Nullable Attempts earlier;
 

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads the replies of one method, and says how a call ends whose result cannot be read. On the thread of a caller that
- * blocks, otherwise on the event loop.
+ * blocks for its one call, otherwise, as for each call of a hedge, on the event loop.
  */
 final class ReplyReader {
     /** Error of a call whose result cannot be read, where there is no memory to make a more precise one. */

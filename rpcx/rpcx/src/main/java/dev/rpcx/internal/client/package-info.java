@@ -12,8 +12,8 @@
  *       passes, and decides how the caller waits: {@link BlockingCall} blocks its thread, an {@link AsyncCall} is told,
  *       and is either a {@link FutureCall}, whose caller has a future, or a call of a {@link ClientStream}, which makes
  *       one for each subscriber of a stream that a method brings; {@link RequestWriter} takes a slot and writes the
- *       request into it; {@link Attempts} decides, for all kinds of calls, whether there is another attempt, and what the
- *       caller is told; {@link ReplyReader} decodes the result; {@link Hedge} makes a second call beside the first, and
+ *       request into it; {@link Attempts} decides, for all calls of the native wire, whether there is another attempt, and
+ *       what the caller of a call is told; {@link ReplyReader} decodes the result; {@link Hedge} makes a second call beside the first, and
  *       tells of the one that is answered first; {@link BoundPublisher} asks the caller's stream in the caller's context;
  *       {@link ClassicMethod} is a method on the classic wire, without retries and hedges.
  *   <li>Which instance: {@link RouteKey} makes a number of the argument that decides; {@link Route} is where a proxy's

@@ -11,14 +11,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which calls of one connection may begin: each needs a place, room for what its request takes, and, unless it
- * runs on the event loop, that its method's limit has room for one more handler. A call {@link #enter enters} once, and
- * {@link #leave leaves} once.
+ * runs on the event loop, that its method's limit has room for one more handler. Whoever {@link #enter enters}
+ * {@link #leave leaves} once; a call that is postponed enters again.
  *
  * <p>A handler is counted twice. Its method's limit, which learns from how long handlers take, is left where the
  * handler ends, on any thread. Its connection counts it until the event loop has learnt of that end.
  *
- * <p>Event loop only, where nothing else is said. Threads of handlers leave by static methods, which read the call and
- * its limit alone: the event loop writes to this object with each call, and would take its cache line from them.
+ * <p>Event loop only, where nothing else is said. Threads of handlers leave by static methods, which read nothing of
+ * this object: the event loop writes to it with each call, and would take its cache line from them.
  */
 final class Admission {
     /**
@@ -139,10 +139,14 @@ final class Admission {
         }
     }
 
-    /** Gives up the place of a call that could not begin for want of memory, and its handler that was admitted. */
-    void undo(ServerCall call, ServerMethod method) {
+    /**
+     * Gives up the place of a call that could not begin for want of memory, and its handler that was admitted.
+     *
+     * @param hasEntered whether {@link #enter} has returned true for this use of the place
+     */
+    void undo(ServerCall call, ServerMethod method, boolean hasEntered) {
         giveBack(call);
-        AdmissionLimit.Group counted = call.admitted;
+        AdmissionLimit.Group counted = hasEntered && method.admission() != null ? call.admitted : null;
         if (counted != null) {
             running.handlerEnded(method);
             counted.release();

@@ -104,6 +104,8 @@ final class ReplyWriter {
         }
     }
 
+    // ---- either
+
     /**
      * Puts an error in the place of a reply that is too much to hold, for a caller that has not read those before it.
      */

@@ -48,7 +48,7 @@ final class RequestReader {
         int before = payload.readableBytes();
         Metadata given = (head & Wire.METADATA) != 0 ? MetadataFields.read(payload) : Metadata.EMPTY;
         method = called;
-        metadata = given;
+        metadata = Metadata.EMPTY;
         metadataCost = given == Metadata.EMPTY ? 0 : MetadataFields.cost(given, before - payload.readableBytes());
         refusedAs = null;
         if (called == null) {
@@ -61,6 +61,7 @@ final class RequestReader {
             refuse(RPCXException.Code.TOO_LARGE, tooLarge());
         } else {
             nanos = nanos(called, micros);
+            metadata = given;
         }
     }
 

@@ -500,6 +500,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             return null;
         }
         boolean isPlaceUsed = false;
+        boolean hasEntered = false;
         try {
             int slot = id & Wire.SLOT_MASK;
             if (!hasSlot(slot) || !admission.holdMetadata(call, method, request.metadataCost(), more)) {
@@ -509,7 +510,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 return null;
             }
             lastIds[slot] = id;
-            if (!more && !admission.enter(call, method)) {
+            hasEntered = !more && admission.enter(call, method);
+            if (!more && !hasEntered) {
                 isPlaceUsed = true;
                 call.releaseCharges();
                 admission.keep(call);
@@ -524,7 +526,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             if (!isPlaceUsed) {
                 // there was no memory for the call, and the connection ends
                 call.releaseCharges();
-                admission.undo(call, method);
+                admission.undo(call, method, hasEntered);
             }
         }
         call.metadataCost = request.metadataCost();

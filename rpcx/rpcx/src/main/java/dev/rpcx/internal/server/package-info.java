@@ -46,7 +46,7 @@
  *       RequestReader} reads its prelude: the method, by {@code ServerCore.method}, the time that is left, and the
  *       metadata.
  *   <li>{@code Admission} gives it a place, charges for its metadata, and has its handler enter the method's limit, by
- *       {@code RunningHandlers} and {@code AdmissionLimit}. Where there is no room, {@code onRequest} refuses it as
+ *       {@code RunningHandlers} and {@code AdmissionLimit}. Where there is no room, {@code ServerConnection} refuses it as
  *       OVERLOADED. A request in parts is admitted when it is whole.
  *   <li>{@code ServerCall.begin} makes the {@code HandledContext}; {@code ServerConnection.dispatch} has {@code
  *       Admission} keep and charge the request's bytes, and has the deadline watched.
