@@ -1,6 +1,6 @@
 /**
- * RPCX: remote calls from plain interfaces and records. Plain Protobuf on the wire, two forms of it on one port
- * ({@code rpcx/spec/wire.md}).
+ * RPCX: remote calls from plain interfaces and records. Plain Protobuf on the wire, two forms of it on one port ({@code
+ * rpcx/spec/wire.md}).
  *
  * <p>Starting points: {@link dev.rpcx.RPCXServer} and {@link dev.rpcx.RegistryServer} to publish,
  * {@link dev.rpcx.Server} to serve, {@link dev.rpcx.RPCXClient} and {@link dev.rpcx.Client} to call.
@@ -8,9 +8,9 @@
  * <p>The package has two layers.
  *
  * <ul>
- *   <li>Each package below {@code dev.rpcx.internal} is called a room, and may use the <b>vocabulary</b>. That itself
- *       uses {@code dev.rpcx.internal}, which knows no room, and of the rooms what its static methods need:
- *       {@code CallContext} uses {@code CurrentCall}, and {@code Endpoints} three classes of
+ *   <li>The <b>vocabulary</b> is what users and rooms share; the packages below {@code dev.rpcx.internal} are called
+ *       rooms. The vocabulary uses {@code dev.rpcx.internal}, which knows no room. Two of its types have static methods
+ *       that use a room: {@code CallContext} uses {@code CurrentCall}, and {@code Endpoints} three classes of
  *       {@code internal.discovery}.
  *       <ul>
  *         <li>On a service: {@link dev.rpcx.RPCXServer} names it, {@link dev.rpcx.Method} publishes a method,

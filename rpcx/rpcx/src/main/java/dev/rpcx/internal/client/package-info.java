@@ -7,15 +7,18 @@
  * <ul>
  *   <li>The client itself: {@code ClientSettings} checks which settings exclude each other; {@link ClientCore} makes
  *       proxies, opens channels, sets timers, and ends all of that.
- *   <li>From an interface to attempts: {@link ClientProxy} finds the method that is called, and runs the interceptors;
- *       {@link ClientMethod} is what reflection has found of it; {@link ClientSteps} is the list of what each of its calls
- *       passes, and decides how the caller waits: {@link BlockingCall} blocks its thread, an {@link AsyncCall} is told,
- *       and is either a {@link FutureCall}, whose caller has a future, or a call of a {@link ClientStream}, which makes
- *       one for each subscriber of a stream that a method brings; {@link RequestWriter} takes a slot and writes the
- *       request into it; {@link Attempts} decides, for all calls of the native wire, whether there is another attempt, and
- *       what the caller of a call is told; {@link ReplyReader} decodes the result; {@link Hedge} makes a second call beside the first, and
- *       tells of the one that is answered first; {@link BoundPublisher} asks the caller's stream in the caller's context;
- *       {@link ClassicMethod} is a method on the classic wire, without retries and hedges.
+ *   <li>From an interface to a call: {@link ClientProxy} finds the method that is called, and runs the interceptors.
+ *       {@link ClientMethod} is what reflection has found of a method. {@link ClientSteps} is the list of what each
+ *       call of the method passes, and decides how the caller waits.
+ *   <li>How a caller waits: {@link BlockingCall} blocks the caller's thread. An {@link AsyncCall} is told of its end: a
+ *       {@link FutureCall} completes a future, and {@link ClientStream} is the stream that a method brings, and makes
+ *       one call for each subscriber. {@link Hedge} makes a second call beside the first, and the one that is answered
+ *       first counts. {@link ClassicMethod} is a method on the classic wire, without retries and hedges.
+ *   <li>What is sent and read: {@link RequestWriter} takes a slot and writes the request into it;
+ *       {@link BoundPublisher} asks the stream that a call takes, in its caller's context; {@link ReplyReader} decodes
+ *       the result.
+ *   <li>Retries: {@link Attempts} decides, for all calls of the native wire, whether there is another attempt, and
+ *       which error the caller sees.
  *   <li>Which instance: {@link RouteKey} makes a number of the argument that decides; {@link Route} is where a proxy's
  *       calls go, and where they wait for a connection; {@link ClientCluster} has the instances that {@code discovery}
  *       names, and ejects those that fail; {@link Chooser} decides which of them gets a call; {@link ClientAddress} is
@@ -38,20 +41,21 @@
  *
  * <ol>
  *   <li>{@code ClientProxy.invoke} finds the method; {@code Chain} of {@code call} runs the interceptors, if any.
- *   <li>{@code ClientSteps.call} has the deadline from {@code TimedContext}, and {@code BlockingCall} the instance's key
- *       from {@code RouteKey}, and leave to go from {@code CircuitBreaker}, by {@code Route.called}.
+ *   <li>{@code ClientSteps.call} gets the deadline from {@code TimedContext}. {@code BlockingCall} gets the key of the
+ *       instance from {@code RouteKey}, and a permit from {@code CircuitBreaker}, by {@code Route.called}.
  *   <li>{@code Route.await} gives a connection: that of {@code ClientAddress}, or in a {@code ClientCluster} that of
  *       the instance that {@code Chooser} picks and {@code Health} allows. Where there is none, it waits at a
  *       {@code PendingConnection}, for which {@code ClientAddress} has {@code ClientCore.open} connect, when
  *       {@code Backoff} and, in a cluster, {@code ConnectThrottle} allow it.
  *   <li>{@code RequestWriter} takes a {@code ClientCall} from {@code CallSlots} and writes the request into it: the
- *       method's number, the time that is left, metadata, arguments. A request that is not small is charged, or refused,
- *       by {@code ClientCall.holdRequest}. Where this connection does not take the request, another one is asked.
+ *       method's number, the time that is left, metadata, arguments. A request that is not small is charged, or
+ *       refused, by {@code ClientCall.holdRequest}. Where this connection does not take the request, another one is
+ *       asked.
  *   <li>{@code ClientConnection.sendCall} decides who sends: the caller itself where no call is in flight, by
  *       {@code WireConnection.sendHere} and {@code WriteTurn}; otherwise the event loop, by {@code Outbox}.
- *   <li>{@code ClientCall.beforeDirectWrite} on the caller's thread, or {@code beforeSend} on the event loop, has the
- *       call counted and its deadline watched. The caller then reads the socket itself, if {@code ReadTurn} has lent
- *       it, or parks.
+ *   <li>{@code ClientCall.beforeDirectWrite} on the caller's thread, or {@code beforeSend} on the event loop, makes
+ *       {@code ClientConnection} count the call and watch its deadline. The caller then reads the socket itself, if
+ *       {@code ReadTurn} has lent it, or parks.
  * </ol>
  *
  * <p><b>And back.</b>
@@ -64,9 +68,10 @@
  *       {@code AnswerTimes}, and pass it to {@code Health}, by {@code ClientAddress.ended}, which may have the instance
  *       ejected.
  *   <li>After an error {@code Attempts.next} decides, by the error, by whether the call may have run, and by the
- *       budgets. If so, the call goes on at step 3 above; where a byte of the attempt has left, at another instance if
- *       there is one.
- *   <li>{@code CircuitBreaker} counts how the last attempt has ended.
+ *       budgets. If so, the call goes on at {@code Route.await}; where a byte of the attempt has left, at another
+ *       instance if there is one.
+ *   <li>{@code BlockingCall} tells {@code CircuitBreaker} how the last attempt has ended, by
+ *       {@code Route.recordOutcome}.
  *   <li>{@code ReplyReader} decodes the result, and the caller gives the slot back by {@code ClientCall.callerDone}. A
  *       slot is free once both the caller is done and the final frame has come.
  * </ol>
@@ -74,13 +79,13 @@
  * <p><b>Other ends.</b> A deadline is found by the one timer of {@code ClientConnection}, whose {@code expire} ends the
  * call and sends CANCEL. When a connection is lost, {@code ClientConnection.endCalls} ends each call that is in flight,
  * with {@code lostError} where a byte of it has left, and {@code leftError} where none has; a call that still stands in
- * the outbox ends by {@code ClientCall.onDropped}. Both come to {@code Attempts.next} as any error. On the classic wire
- * {@code ClassicClientConnection.endAll} does this, and nothing is made again.
+ * the outbox ends by {@code ClientCall.onDropped}. {@code Attempts.next} sees these errors as any other. On the classic
+ * wire {@code ClassicClientConnection.endAll} ends the calls, and there are no retries.
  *
  * <p><b>Other calls.</b> An asynchronous call and a notice are a {@code FutureCall}, a stream that is brought a
  * {@code ClientStream.Call}, and a hedged call, also one whose caller blocks, is a {@code Hedge} of two
- * {@code FutureCall}s. Each goes the way above from {@code Route} on, and asks {@code Attempts} when an attempt has
- * failed.
+ * {@code FutureCall}s. Each goes the way above from {@code Route.called} on, and asks {@code Attempts} when an attempt
+ * has failed.
  *
  * <p><b>Threads.</b> This room starts no thread for a call. An asynchronous call begins on its caller's thread; its
  * reply is decoded, its retries are made and its future is completed on the connection's event loop. Beside these there

@@ -15,8 +15,8 @@
  *       {@link DnsNames} asks the name servers, for that and for {@code discovery}. The host that a server listens on
  *       is looked up by {@code Loops.bind}, which blocks.
  *   <li>TLS: {@link KeyPairs} checks for {@code Tls} that a key belongs to its certificate; {@link TlsEngine} puts TLS
- *       into the pipeline of a new connection and names the peer; {@link TlsRecords} bounds and charges the records
- *       before and behind it.
+ *       into the pipeline of a new connection, and gives it the name that the peer's certificate must have;
+ *       {@link TlsRecords} bounds and charges the records before and behind it.
  *   <li>Writing: {@link WriteTurn} is the right to write to a socket, and writes; {@link SocketQueue} watches and
  *       claims the bytes in the channel's queue that the peer has not read, and ends its connection where they are too
  *       many.

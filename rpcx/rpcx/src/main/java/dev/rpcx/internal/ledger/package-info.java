@@ -21,9 +21,10 @@
  * <p>A request for too much memory is refused by the class that wanted the charge, as OVERLOADED, when {@code add} or
  * {@code tryCharge} returns false: at a server {@code ServerConnection}, {@code ServerCall} and
  * {@code ClassicServerConnection}, at a client {@code ClientCall}, {@code ClassicClientConnection} and {@code Route}.
- * How much is too much is said here, in {@code Ledger}: the limits of bytes are shares of the heap, and a connection
- * may hold as much as is still free, all connections of an address twice as much. A connection too many gets no
- * account: {@code Ledger.open} returns null, and {@code ServerCore} closes it.
+ * How much is too much is said here, in {@code Ledger}: the limits of bytes are shares of the heap, and one connection
+ * may hold as many bytes as are still free in the pool; all connections of an address together may hold twice as many
+ * as are still free. A connection too many gets no account: {@code Ledger.open} returns null, and {@code ServerCore}
+ * closes it.
  *
  * <p>No thread runs here. A charge belongs to the thread that owns its owner, mostly the connection's event loop; a
  * claim belongs to that loop; the other classes are thread-safe.

@@ -1,7 +1,43 @@
 /**
  * Maps Java types to Protobuf messages: which component has which number, which types cannot be mapped, what a lock
- * file keeps, and which changes break a peer. All of it runs at start or at build time, and never during a call. It
- * knows the annotations of {@code dev.rpcx.schema}, and neither the codec nor any other room.
+ * file keeps, and which changes break a peer. Starting points: {@code Schema} and {@code Lock}.
+ *
+ * <p>It uses the annotations of {@code dev.rpcx.schema} and, for the export alone, protobuf-java, which RPCX does not
+ * bring along. It must know neither the codec nor any other room: {@code Schema} has {@code RPCXFuture} only by its
+ * name.
+ *
+ * <ul>
+ *   <li>From a Java type to a message: {@link Schema} looks at each type once, and decides what it becomes or why it
+ *       cannot be mapped; {@link Use} is one use of a class, with what its type parameters stand for there;
+ *       {@link BeanProperty} finds the fields of a class that have a getter and a setter; {@link Accessors} has the
+ *       names that these may have, and {@link Cases} the names of a sealed type's cases: both also have the texts of
+ *       errors that the annotation processor shares.
+ *   <li>The message: {@link Shape} is the type of one value on the wire, and has four kinds. {@link Scalar} is a single
+ *       Protobuf scalar; {@link WellKnown} is a message of a fixed form, such as a timestamp; {@link EnumType} has the
+ *       numbers of an enum's constants, and the constant that stands for the unknown; {@link MessageType} has the
+ *       fields of a message, and the members by which a codec reads and makes the Java object. {@link FieldType} is one
+ *       field: its number, its shape, and what holds the value in Java.
+ *   <li>Numbers: {@link Numbers} assigns the numbers of one type's members, all from one source; {@link NumberSource}
+ *       names the sources; {@link ParameterNumbers} finds the numbers of a method's parameters for {@code call} and the
+ *       annotation processor; {@link Lock} has the committed numbers, and joins all lock files of a class path;
+ *       {@link LockLines} makes the lines of a type, a request or a reply; {@link LineType} is the type of a member as
+ *       a line writes it.
+ *   <li>What breaks a peer: {@link Framing} has a kind for each of the fields 1 to 6 of a request, a reply or an item,
+ *       in which both sides of a call have to agree; {@link Compatibility} compares two locks, and says what the change
+ *       breaks, and for which side.
+ *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
+ *       {@link ProtoText} its text.
+ * </ul>
+ *
+ * <p><b>Why was this type refused?</b> The rules stand at {@code Schema}, and the text of the {@code SchemaException}
+ * names the component. {@code Schema} refuses most of it; {@code Use} refuses a type parameter of which nothing says
+ * what it stands for; {@code BeanProperty} a field with one accessor, or with accessors of another type;
+ * {@code Numbers} a number that is taken or missing; {@code FieldType} one that Protobuf does not allow; {@code Lock}
+ * files that cannot be read or that contradict each other.
+ *
+ * <p>Threads: all of it runs at start or at build time, and never during a call; codecs read the messages and enums
+ * during calls, which then do not change any more. {@code Schema} is thread-safe, and a {@code Lock} never changes;
+ * {@code ProtoFile} is for one thread.
  */
 @NullMarked
 package dev.rpcx.internal.schema;
