@@ -57,7 +57,7 @@ public final class RunStore implements AutoCloseable {
         RunStore store = new RunStore(file, connection, new RowWriter(connection, 1));
         try {
             store.write(rows -> {
-                Schema.create(connection);
+                Tables.create(connection);
                 rows.run(run);
             });
             return store;
@@ -136,7 +136,7 @@ public final class RunStore implements AutoCloseable {
 
     /** Builds the cleaned views anew from the raw rows, which stay as they are. Can be run again at any time. */
     public void buildViews() {
-        write(rows -> Schema.buildViews(connection));
+        write(rows -> Tables.buildViews(connection));
     }
 
     public Path file() {
@@ -157,7 +157,7 @@ public final class RunStore implements AutoCloseable {
      */
     public List<Path> export(Path folder, ExportFormat format) {
         List<Path> files = new java.util.ArrayList<>();
-        Schema.EXPORTED.forEach((name, query) -> {
+        Tables.EXPORTED.forEach((name, query) -> {
             Path written = folder.resolve(name + "." + format.suffix());
             read(() -> {
                 try (java.sql.Statement statement = connection.createStatement()) {
@@ -172,7 +172,7 @@ public final class RunStore implements AutoCloseable {
 
     /** What was asked for; empty for a run that was stopped before it had a plan. */
     public Optional<StoredStudy> study() {
-        return read(() -> Schema.hasStudy(connection)
+        return read(() -> Tables.hasStudy(connection)
                         ? RowReader.all(
                                 connection,
                                 "SELECT * FROM raw.study",
@@ -206,16 +206,16 @@ public final class RunStore implements AutoCloseable {
 
     /** Seconds of all trials, warm-up (negative) included, by trial and second. */
     public List<SecondRow> seconds() {
-        return read(() -> RowReader.all(connection, Schema.current("second", "second"), RowReader::second));
+        return read(() -> RowReader.all(connection, Tables.current("second", "second"), RowReader::second));
     }
 
     public List<HistogramRow> histograms() {
         return read(
-                () -> RowReader.all(connection, Schema.current("histogram", "kind, subject"), RowReader::histogram));
+                () -> RowReader.all(connection, Tables.current("histogram", "kind, subject"), RowReader::histogram));
     }
 
     public List<FigureRow> figures() {
-        return read(() -> RowReader.all(connection, Schema.current("figure", "metric, subject"), RowReader::figure));
+        return read(() -> RowReader.all(connection, Tables.current("figure", "metric, subject"), RowReader::figure));
     }
 
     public List<LibraryRow> libraries() {
@@ -310,17 +310,17 @@ public final class RunStore implements AutoCloseable {
         }
         RunStore store = new RunStore(file, connect(file, readOnly), null);
         try {
-            int version = store.read(() -> Schema.versionOf(store.connection));
+            int version = store.read(() -> Tables.versionOf(store.connection));
             if (version < 0) {
                 throw new StoreException(
                         Code.NOT_A_STORE,
                         file + ": a DuckDB file, but not of a run (expected: results.duckdb of a run)",
                         null);
             }
-            if (version > Schema.VERSION) {
+            if (version > Tables.VERSION) {
                 throw new StoreException(
                         Code.NEWER_SCHEMA,
-                        file + ": schema version " + version + " (expected: at most " + Schema.VERSION
+                        file + ": schema version " + version + " (expected: at most " + Tables.VERSION
                                 + "); read it with the Parley that wrote it, or a later one",
                         null);
             }
@@ -329,7 +329,7 @@ public final class RunStore implements AutoCloseable {
                     : new RunStore(
                             file,
                             store.connection,
-                            new RowWriter(store.connection, store.read(() -> Schema.nextSession(store.connection))));
+                            new RowWriter(store.connection, store.read(() -> Tables.nextSession(store.connection))));
         } catch (StoreException e) {
             store.closeAfter(e);
             throw e;

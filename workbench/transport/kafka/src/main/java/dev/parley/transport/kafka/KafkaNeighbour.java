@@ -21,7 +21,7 @@ final class KafkaNeighbour implements Neighbour {
     private final Location.AtBroker to;
 
     /** Null before the first call. Guarded by this. */
-    private @Nullable CompletableFuture<ClientConnection> connection;
+    private @Nullable CompletableFuture<KafkaConnection> connection;
 
     /** Guarded by this. */
     private boolean closed;
@@ -36,7 +36,7 @@ final class KafkaNeighbour implements Neighbour {
     public <Q extends Record, R extends Record> R call(Operation<Q, R> operation, Q request, Duration timeout) {
         CompletableFuture<ConsumerRecord<byte[], byte[]>> reply = exchange(operation, request);
         try {
-            return Message.read(reply.get(timeout.toNanos(), TimeUnit.NANOSECONDS), operation.reply());
+            return KafkaMessage.read(reply.get(timeout.toNanos(), TimeUnit.NANOSECONDS), operation.reply());
         } catch (ExecutionException e) {
             throw CallException.unreached(to, e);
         } catch (TimeoutException e) {
@@ -56,7 +56,7 @@ final class KafkaNeighbour implements Neighbour {
                 .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
                 .handle((message, thrown) -> {
                     if (thrown == null) {
-                        return Message.read(message, operation.reply());
+                        return KafkaMessage.read(message, operation.reply());
                     }
                     throw thrown instanceof TimeoutException
                             ? CallException.late(to, timeout)
@@ -77,21 +77,21 @@ final class KafkaNeighbour implements Neighbour {
         return reply;
     }
 
-    private synchronized CompletableFuture<ClientConnection> connection() {
+    private synchronized CompletableFuture<KafkaConnection> connection() {
         if (closed) {
             return CompletableFuture.failedFuture(
                     new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed"));
         }
         if (connection == null || lost(connection)) {
             connection = CompletableFuture.supplyAsync(
-                    () -> ClientConnection.open(caller, wiring, to),
+                    () -> KafkaConnection.open(caller, wiring, to),
                     // opening waits for the broker
                     task -> Thread.ofVirtual().name("kafka-open").start(task));
         }
         return connection;
     }
 
-    private static boolean lost(CompletableFuture<ClientConnection> connection) {
+    private static boolean lost(CompletableFuture<KafkaConnection> connection) {
         return connection.isCompletedExceptionally()
                 || connection.isDone() && connection.join().isLost();
     }
@@ -103,14 +103,14 @@ final class KafkaNeighbour implements Neighbour {
 
     @Override
     public void close() {
-        CompletableFuture<ClientConnection> open;
+        CompletableFuture<KafkaConnection> open;
         synchronized (this) {
             closed = true;
             open = connection;
         }
         if (open != null) {
             // one that is being opened is closed as soon as it is open
-            open.thenAccept(ClientConnection::close);
+            open.thenAccept(KafkaConnection::close);
         }
     }
 }

@@ -103,7 +103,7 @@ final class KafkaServer implements Transport.Server {
     }
 
     private void answer(ConsumerRecord<byte[], byte[]> request) {
-        reply(request, Message.answer(request, contract, handler));
+        reply(request, KafkaMessage.answer(request, contract, handler));
     }
 
     private void reply(ConsumerRecord<byte[], byte[]> request, @Nullable ProducerRecord<byte[], byte[]> reply) {
@@ -115,7 +115,7 @@ final class KafkaServer implements Transport.Server {
                 if (failed instanceof RecordTooLargeException) {
                     reply(
                             request,
-                            Message.error(
+                            KafkaMessage.error(
                                     request, new CallException(Code.TOO_LARGE, String.valueOf(failed.getMessage()))));
                 } else if (failed != null) {
                     LOG.log(System.Logger.Level.DEBUG, "reply not sent", failed);

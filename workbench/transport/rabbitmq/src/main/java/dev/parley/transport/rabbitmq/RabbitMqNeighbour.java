@@ -20,7 +20,7 @@ final class RabbitMqNeighbour implements Neighbour {
     private final Location.AtBroker to;
 
     /** Null before the first call. Guarded by this. */
-    private @Nullable CompletableFuture<ClientConnection> connection;
+    private @Nullable CompletableFuture<RabbitMqConnection> connection;
 
     /** Guarded by this. */
     private boolean closed;
@@ -33,7 +33,7 @@ final class RabbitMqNeighbour implements Neighbour {
 
     @Override
     public <Q extends Record, R extends Record> R call(Operation<Q, R> operation, Q request, Duration timeout) {
-        CompletableFuture<Message> reply = exchange(operation, request);
+        CompletableFuture<RabbitMqMessage> reply = exchange(operation, request);
         try {
             return reply.get(timeout.toNanos(), TimeUnit.NANOSECONDS).reply(operation.reply());
         } catch (ExecutionException e) {
@@ -64,8 +64,8 @@ final class RabbitMqNeighbour implements Neighbour {
     }
 
     /** Cancelling or ending the reply in any way takes the call out of the table of those in flight. */
-    private CompletableFuture<Message> exchange(Operation<?, ?> operation, Record request) {
-        CompletableFuture<Message> reply = new CompletableFuture<>();
+    private CompletableFuture<RabbitMqMessage> exchange(Operation<?, ?> operation, Record request) {
+        CompletableFuture<RabbitMqMessage> reply = new CompletableFuture<>();
         connection().whenComplete((open, thrown) -> {
             if (thrown == null) {
                 open.send(operation, request, reply);
@@ -76,21 +76,21 @@ final class RabbitMqNeighbour implements Neighbour {
         return reply;
     }
 
-    private synchronized CompletableFuture<ClientConnection> connection() {
+    private synchronized CompletableFuture<RabbitMqConnection> connection() {
         if (closed) {
             return CompletableFuture.failedFuture(
                     new CallException(Code.UNAVAILABLE, "the client of " + to + " is closed"));
         }
         if (connection == null || lost(connection)) {
             connection = CompletableFuture.supplyAsync(
-                    () -> ClientConnection.open(caller, wiring, to),
+                    () -> RabbitMqConnection.open(caller, wiring, to),
                     // opening waits for the broker
                     task -> Thread.ofVirtual().name("rabbitmq-open").start(task));
         }
         return connection;
     }
 
-    private static boolean lost(CompletableFuture<ClientConnection> connection) {
+    private static boolean lost(CompletableFuture<RabbitMqConnection> connection) {
         return connection.isCompletedExceptionally()
                 || connection.isDone() && connection.join().isLost();
     }
@@ -102,14 +102,14 @@ final class RabbitMqNeighbour implements Neighbour {
 
     @Override
     public void close() {
-        CompletableFuture<ClientConnection> open;
+        CompletableFuture<RabbitMqConnection> open;
         synchronized (this) {
             closed = true;
             open = connection;
         }
         if (open != null) {
             // one that is being opened is closed as soon as it is open
-            open.thenAccept(ClientConnection::close);
+            open.thenAccept(RabbitMqConnection::close);
         }
     }
 }

@@ -19,7 +19,7 @@ final class RequestConsumer {
     private static final System.Logger LOG = System.getLogger(RequestConsumer.class.getName());
 
     private final Channel channel;
-    private final UnaryOperator<Message> handler;
+    private final UnaryOperator<RabbitMqMessage> handler;
     private final Executor executor;
     private final Phaser underWay;
     private final boolean confirms;
@@ -33,7 +33,7 @@ final class RequestConsumer {
             Channel channel,
             Wiring wiring,
             String queue,
-            UnaryOperator<Message> handler,
+            UnaryOperator<RabbitMqMessage> handler,
             Executor executor,
             Phaser underWay)
             throws IOException {
@@ -83,7 +83,7 @@ final class RequestConsumer {
     }
 
     private void answer(Delivery delivery) {
-        Message reply = handler.apply(new Message(delivery.getProperties(), delivery.getBody()));
+        RabbitMqMessage reply = handler.apply(new RabbitMqMessage(delivery.getProperties(), delivery.getBody()));
         long deliveryTag = delivery.getEnvelope().getDeliveryTag();
         writing.lock();
         try {

@@ -22,7 +22,7 @@ final class HttpConnector implements WebSocketNeighbour.Connector {
 
     @Override
     public CompletableFuture<CallsInFlight> open() {
-        return ClientConnection.open(http, uri, to);
+        return WebSocketConnection.open(http, uri, to);
     }
 
     @Override

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * One open connection with one channel, on which requests go out, one at a time as the library wants it, and replies come in. Once lost, it
  * stays lost: its reply queue is gone too, so that no late reply can reach another call.
  */
-final class ClientConnection {
+final class RabbitMqConnection {
     private static final int TO_CLOSE_MS = 300;
     /** Source: rabbitmq.com/docs/direct-reply-to. */
     private static final String DIRECT = "amq.rabbitmq.reply-to";
@@ -35,14 +35,14 @@ final class ClientConnection {
     private final Channel channel;
     private final String replyTo;
     private final ReentrantLock publishing = new ReentrantLock();
-    private final ConcurrentHashMap<String, CompletableFuture<Message>> inFlight = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<String, CompletableFuture<RabbitMqMessage>> inFlight = new ConcurrentHashMap<>();
     private final AtomicLong calls = new AtomicLong();
     /** Calls whose requests the broker has not confirmed yet, by publishing number. */
     private final ConcurrentNavigableMap<Long, String> unconfirmed = new ConcurrentSkipListMap<>();
 
     private volatile @Nullable CallException lost;
 
-    private ClientConnection(Wiring wiring, Location.AtBroker to, Connection connection) throws IOException {
+    private RabbitMqConnection(Wiring wiring, Location.AtBroker to, Connection connection) throws IOException {
         this.wiring = wiring;
         this.to = to;
         this.connection = connection;
@@ -55,14 +55,14 @@ final class ClientConnection {
      *
      * @throws CallException {@link Code#UNAVAILABLE} when there is no broker at that address
      */
-    static ClientConnection open(String caller, Wiring wiring, Location.AtBroker to) {
+    static RabbitMqConnection open(String caller, Wiring wiring, Location.AtBroker to) {
         ConnectionFactory factory = RabbitMqTransport.factory(to);
         // the next call connects again
         factory.setAutomaticRecoveryEnabled(false);
         try {
             Connection connection = factory.newConnection(caller + ">" + to.service());
             try {
-                ClientConnection opened = new ClientConnection(wiring, to, connection);
+                RabbitMqConnection opened = new RabbitMqConnection(wiring, to, connection);
                 opened.listen();
                 return opened;
             } catch (IOException | RuntimeException e) {
@@ -100,13 +100,13 @@ final class ClientConnection {
     }
 
     /** @param reply completed with the reply, unless its owner ends it before */
-    void send(Operation<?, ?> operation, Record request, CompletableFuture<Message> reply) {
+    void send(Operation<?, ?> operation, Record request, CompletableFuture<RabbitMqMessage> reply) {
         String id = wiring.direct()
                 ? Long.toString(calls.incrementAndGet())
                 : UUID.randomUUID().toString();
-        Message message;
+        RabbitMqMessage message;
         try {
-            message = Message.request(operation, request, replyTo, id);
+            message = RabbitMqMessage.request(operation, request, replyTo, id);
         } catch (CallException e) {
             reply.completeExceptionally(e);
             return;
@@ -133,15 +133,15 @@ final class ClientConnection {
     }
 
     private void replied(Delivery delivery) {
-        CompletableFuture<Message> reply =
+        CompletableFuture<RabbitMqMessage> reply =
                 inFlight.get(String.valueOf(delivery.getProperties().getCorrelationId()));
         if (reply != null) {
-            reply.complete(new Message(delivery.getProperties(), delivery.getBody()));
+            reply.complete(new RabbitMqMessage(delivery.getProperties(), delivery.getBody()));
         }
     }
 
     private void fail(String id, String why) {
-        CompletableFuture<Message> reply = inFlight.get(id);
+        CompletableFuture<RabbitMqMessage> reply = inFlight.get(id);
         if (reply != null) {
             reply.completeExceptionally(new CallException(Code.UNAVAILABLE, to + ": " + why));
         }

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * A producer of requests and a consumer of replies with a topic of its own. The library reconnects by itself; only an error that it does not
  * get over, or closing, ends it.
  */
-final class ClientConnection {
+final class KafkaConnection {
     private static final Duration TO_CLOSE = Duration.ofMillis(300);
     private static final Duration POLL = Duration.ofSeconds(1);
 
@@ -38,7 +38,7 @@ final class ClientConnection {
     private volatile @Nullable CallException lost;
     private @Nullable Thread polling;
 
-    private ClientConnection(Wiring wiring, Location.AtBroker to, String replyTopic) {
+    private KafkaConnection(Wiring wiring, Location.AtBroker to, String replyTopic) {
         this.to = to;
         this.replyTopic = replyTopic.getBytes(StandardCharsets.UTF_8);
         producer = new KafkaProducer<>(wiring.producer(KafkaTransport.broker(to)));
@@ -50,10 +50,10 @@ final class ClientConnection {
      *
      * @throws CallException {@link Code#UNAVAILABLE} when there is no broker at that address
      */
-    static ClientConnection open(String caller, Wiring wiring, Location.AtBroker to) {
+    static KafkaConnection open(String caller, Wiring wiring, Location.AtBroker to) {
         String replyTopic = Wiring.replyTopic(to.service(), caller);
         Topics.make(wiring, to, to.service(), replyTopic);
-        ClientConnection connection = new ClientConnection(wiring, to, replyTopic);
+        KafkaConnection connection = new KafkaConnection(wiring, to, replyTopic);
         try {
             connection.listen(new TopicPartition(replyTopic, 0));
             return connection;
@@ -90,7 +90,7 @@ final class ClientConnection {
             return;
         }
         try {
-            producer.send(Message.request(to.service(), operation, request, replyTopic, id), (sent, failed) -> {
+            producer.send(KafkaMessage.request(to.service(), operation, request, replyTopic, id), (sent, failed) -> {
                 if (failed != null) {
                     reply.completeExceptionally(notSent(failed));
                 }
@@ -112,7 +112,7 @@ final class ClientConnection {
         try (consumer) {
             while (lost == null) {
                 for (ConsumerRecord<byte[], byte[]> message : consumer.poll(POLL)) {
-                    UUID id = Message.id(message.headers());
+                    UUID id = KafkaMessage.id(message.headers());
                     CompletableFuture<ConsumerRecord<byte[], byte[]>> reply = id == null ? null : inFlight.get(id);
                     if (reply != null) {
                         reply.complete(message);

@@ -18,19 +18,19 @@ import org.jspecify.annotations.Nullable;
  * A WebSocket of java.net.http. Messages go out one after the other, since {@link WebSocket#sendText} takes one at a
  * time.
  */
-final class ClientConnection extends CallsInFlight implements WebSocket.Listener {
+final class WebSocketConnection extends CallsInFlight implements WebSocket.Listener {
     /** A peer that takes the connection and does not answer is no WebSocket. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
 
     /** The end of the row of messages that go out. Guarded by this. */
     private CompletableFuture<WebSocket> sent = new CompletableFuture<>();
 
-    private ClientConnection(Location to) {
+    private WebSocketConnection(Location to) {
         super(to);
     }
 
     static CompletableFuture<CallsInFlight> open(HttpClient http, URI uri, Location to) {
-        ClientConnection connection = new ClientConnection(to);
+        WebSocketConnection connection = new WebSocketConnection(to);
         return http.newWebSocketBuilder()
                 .connectTimeout(HANDSHAKE)
                 .buildAsync(uri, connection)

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * What stands in a message: a request has headers for its operation, correlation id and reply topic, and a JSON object as value; a reply has
  * the correlation id and a JSON object, or, where the header {@code error} names a code, the error's text.
  */
-final class Message {
+final class KafkaMessage {
     /** Source: Spring for Apache Kafka, KafkaHeaders. */
     private static final String CORRELATION = "kafka_correlationId";
 
@@ -27,7 +27,7 @@ final class Message {
     private static final String OPERATION = "operation";
     private static final String ERROR = "error";
 
-    private Message() {}
+    private KafkaMessage() {}
 
     static ProducerRecord<byte[], byte[]> request(
             String topic, Operation<?, ?> operation, Record body, byte[] replyTopic, UUID id) {

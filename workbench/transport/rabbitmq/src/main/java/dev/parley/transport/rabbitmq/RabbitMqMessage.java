@@ -14,12 +14,12 @@ import java.util.Map;
  * What stands in a message: a request has its operation in the property {@code type} and a JSON object as body; a reply has a JSON object,
  * or, where the header {@code error} names a code, the error's text.
  */
-record Message(BasicProperties properties, byte[] body) {
+record RabbitMqMessage(BasicProperties properties, byte[] body) {
     private static final String JSON = "application/json";
     private static final String ERROR = "error";
 
-    static Message request(Operation<?, ?> operation, Record body, String replyTo, String correlationId) {
-        return new Message(
+    static RabbitMqMessage request(Operation<?, ?> operation, Record body, String replyTo, String correlationId) {
+        return new RabbitMqMessage(
                 new BasicProperties.Builder()
                         .contentType(JSON)
                         .type(operation.name())
@@ -30,10 +30,10 @@ record Message(BasicProperties properties, byte[] body) {
     }
 
     /** What the handler makes of this request: always a reply, since an error is one too. */
-    Message answered(Contract contract, Handler handler) {
+    RabbitMqMessage answered(Contract contract, Handler handler) {
         try {
             Operation<?, ?> operation = contract.operation(String.valueOf(properties.getType()));
-            return new Message(
+            return new RabbitMqMessage(
                     new BasicProperties.Builder()
                             .contentType(JSON)
                             .correlationId(properties.getCorrelationId())
@@ -41,7 +41,7 @@ record Message(BasicProperties properties, byte[] body) {
                     JsonCodec.encode(handled(operation, handler)));
         } catch (RuntimeException | Error e) {
             CallException error = CallException.of(e);
-            return new Message(
+            return new RabbitMqMessage(
                     new BasicProperties.Builder()
                             .contentType("text/plain")
                             .correlationId(properties.getCorrelationId())

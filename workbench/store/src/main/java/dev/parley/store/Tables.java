@@ -13,7 +13,7 @@ import java.util.Map;
  * <p>A session is one time that the file was open for writing, from 1. Where a resumed run tries a trial again, both attempts stay, told
  * apart by it, and readers take the rows of the session in which the trial last ended.
  */
-final class Schema {
+final class Tables {
     /** Goes up by one with every change of a raw table that an older reader would misread. */
     static final int VERSION = 1;
 
@@ -126,7 +126,7 @@ final class Schema {
                 + " WHERE e.session IS NULL OR e.session = r.session ORDER BY r.trial_id, " + order;
     }
 
-    private Schema() {}
+    private Tables() {}
 
     static void create(Connection connection) throws SQLException {
         run(connection, RAW);
