@@ -8,89 +8,95 @@ import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 
 /**
- * Information about the call that a handler handles. Calls that the handler makes on its own thread have no more time
- * than is left of the handled call.
+ * Information about the call that a handler handles. Calls that the handler makes on its own thread get no more time
+ * than the handled call has remaining.
  *
  * <p>A thread has the context of a call while it runs the call's interceptors, its handler, or the publisher or
- * subscriber of its streams. A dependent that is attached to an {@link RPCXFuture} meanwhile has this context too, on
- * whatever thread it runs. A dependent of any other future runs with the context of the thread that completes that
- * future, which may be the context of another call: {@link #on} and {@link #run} let it run with this context.
+ * subscriber of its streams. If a dependent is attached to an {@link RPCXFuture} during that time, the dependent runs
+ * with this context too, on whatever thread it runs. A dependent of any other future runs with the context of the
+ * thread that completes that future, which may be the context of another call. Use {@link #on} or {@link #run} to run
+ * such a dependent with this context.
  *
- * <p>RPCX makes the contexts. An implementation of your own serves tests of code that takes a context;
- * {@link #current} never returns it.
+ * <p>RPCX creates the contexts. You can implement this interface for tests of code that takes a context, but
+ * {@link #current} never returns your implementation.
  */
 public interface CallContext {
     /**
-     * Runs {@code calls}, and gives the RPCX calls that it makes this much time, all of them together, instead of each
-     * method's own time, and never more than is left of the call being handled. The time bounds the RPCX calls and not
-     * {@code calls} itself: a computation or a sleep there goes on. Blocks until {@code calls} returns.
+     * Runs {@code calls}, and sets one time limit for all RPCX calls that it makes, all of them together. This limit
+     * replaces the time of each method, but it cannot exceed the time that remains for the call being handled. It
+     * applies to the RPCX calls only: a computation or a sleep within {@code calls} goes on. Blocks until {@code calls}
+     * returns.
      *
-     * @throws IllegalArgumentException a time that is not 1 µs to 1 h
+     * @param time 1 µs to 1 h
+     * @return what {@code calls} returns
+     * @throws IllegalArgumentException if the time is not 1 µs to 1 h
      */
     static <T> T within(Duration time, Supplier<T> calls) {
         return CurrentCall.within(time, calls);
     }
 
     /**
-     * The context of this thread: that of the call which it is handling, or of the calls to which {@link #within} has
-     * given a time.
+     * Returns the context of the calling thread: that of the call which the thread handles, or that of the calls to
+     * which {@link #within} has given a time. Empty if the thread is doing neither.
      */
     static Optional<CallContext> current() {
         return Optional.ofNullable(CurrentCall.get());
     }
 
     /**
-     * Runs {@code task} on the calling thread, with this context as {@link #current} meanwhile. It is meant for a task
-     * that belongs to the call and runs elsewhere, such as a dependent of a future of the handler's own making. Calls
-     * that the task makes have no more time than is left of this context's call, and {@link Tokens#forwarding} signs
-     * them for that call's caller, whatever else the thread handles. The context may be used after its call has ended.
-     * Thread-safe.
+     * Runs {@code task} on the calling thread. While the task runs, {@link #current} returns this context. Use this
+     * method for a task that belongs to the call and runs elsewhere, such as a dependent of a future that the handler
+     * has created. Calls that the task makes have no more time than the call of this context has remaining, and
+     * {@link Tokens#forwarding} signs them for the caller of that call, whatever else the thread handles. The context
+     * may be used after its call has ended. Thread-safe: any thread may call this.
      */
     void run(Runnable task);
 
-    /** As {@link #run}, and returns what {@code calls} returns. */
+    /** Runs {@code calls} in the way in which {@link #run} runs a task, and returns what {@code calls} returns. */
     <T> T call(Supplier<T> calls);
 
     /**
-     * Returns an executor that hands each task to {@code place}, to be run with this context as by {@link #run}. In
-     * {@code ready.thenComposeAsync(v -> down.get(v), context.on(Runnable::run))} the call {@code down.get} is made
-     * within this context, whichever thread completes {@code ready}. The dependents of an {@link RPCXFuture} need no
-     * such executor: they run in the context in which they were attached.
+     * Returns an executor that hands each task to {@code place}, which runs it with this context, as {@link #run} does.
+     * For example, in {@code ready.thenComposeAsync(v -> down.get(v), context.on(Runnable::run))} the call
+     * {@code down.get} is made within this context, whichever thread completes {@code ready}. The dependents of an
+     * {@link RPCXFuture} need no such executor: they run in the context in which they were attached.
      */
     Executor on(Executor place);
 
-    /** Time left for the call, in nanoseconds; zero or less when the time is over. */
+    /** Returns the time that remains for the call, in nanoseconds. It is zero or negative once the time is over. */
     long remainingNanos();
 
-    /** Metadata that the caller has sent beside the arguments; may be empty, never null. */
+    /** Returns the metadata that the caller has sent beside the arguments. They may be empty, but are never null. */
     Metadata metadata();
 
     /**
-     * Identity of the caller: the principal that a server's interceptor has set with {@link #authenticate}, otherwise
-     * the subject of the client's certificate, otherwise empty. Nothing that a client sends as metadata is taken for
-     * its identity.
+     * Returns the identity of the caller. This is the principal that a server's interceptor has set with
+     * {@link #authenticate}. If none has been set, it is the subject of the client's certificate; without a certificate
+     * it is empty. Metadata that a client sends never count as its identity.
      */
     Optional<Principal> principal();
 
-    /** Sets the {@code principal} of the call. For a server's interceptor, before it proceeds. */
+    /** Sets the {@code principal} of the call. A server's interceptor calls this method before it proceeds. */
     void authenticate(Principal caller);
 
     /**
-     * True once the caller has given the call up, or is gone, so that nobody will read the result. A handler that
-     * blocks is interrupted as well.
+     * Returns whether the call has been cancelled, so that nobody will read its result: its caller has given it up or
+     * is gone, its time is over, or the server has cut it off while stopping. At that moment a handler that blocks is
+     * also interrupted.
      */
     boolean isCancelled();
 
     /**
-     * Has {@code task} run once if, before the call has ended, its caller gives up or is gone, or its time is over. If
-     * that has happened already, the task runs at once on the calling thread. It never runs for a call that ends in
-     * good time, unless the handler runs on after an interceptor has answered the call. The task runs where the
-     * method's handlers run, so for a method on the event loop it may not block.
+     * Registers {@code task}, which runs once if the call is cancelled before it has ended: its caller gives it up or
+     * is gone, its time is over, or the server cuts it off while stopping. If that has already happened, the task runs
+     * immediately on the calling thread. The task never runs for a call that ends in time, with one exception: an
+     * interceptor has answered the call, and the handler is still running. The task runs on the kind of thread on which
+     * the method's handlers run, so it must not block if that is the event loop.
      *
-     * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself leaves
-     * the future alone, since others may hold it too, unless it is the {@link RPCXFuture} of a call that was made for
-     * this call, and nobody else waits for it. One second later the call is over, whether its result comes or not.
-     * Thread-safe.
+     * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself does
+     * not cancel the future, since others may hold it too. The exception is the {@link RPCXFuture} of a call that was
+     * made for this call, if nobody else waits for it: RPCX cancels that one. One second after the cancel the call is
+     * over, whether its result has come or not. Thread-safe: any thread may call this.
      */
     void onCancel(Runnable task);
 }

@@ -23,23 +23,26 @@ import org.jspecify.annotations.Nullable;
  *  "trace":"4bf92f3577b34da6a3ce929d0e0e4736"}
  * }</pre>
  *
- * <p>{@code leftMicros} is the time that was left of the {@code CallContext} when the call ended; a call that a client
- * makes outside any context has none. {@code executed} and {@code error} are there for a call that ended with an
- * {@link RPCXException}; a HANDLER_FAILED call that ended with another exception has only {@code error}. {@code trace}
- * is there if the metadata has a W3C {@code traceparent}; at a client, if that entry is not computed for each attempt.
+ * <p>{@code micros} is the duration of the call in microseconds. {@code leftMicros} is the time in microseconds that
+ * remained for the {@code CallContext} when the call ended; it is missing if a client makes the call outside any
+ * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}; a
+ * HANDLER_FAILED call that ended with another exception has only {@code error}. {@code trace} is present if the
+ * metadata have a W3C {@code traceparent}. At a client it is missing if that entry is computed for each attempt.
  *
- * <p>At a server, a call is CANCELLED if its caller has gone and its future has not ended within a second of that, or
- * if its handler throws anything but an {@link RPCXException} after its caller has gone. If the handler throws such an
- * exception before that, the call is HANDLER_FAILED.
+ * <p>At a server, a cancelled call is one whose caller has given up or is gone, or whose time is over. Its outcome is
+ * CANCELLED if its future has not ended within one second of the cancel, or if its handler throws anything but an
+ * {@link RPCXException} after the cancel. If the handler throws such an exception before that, the outcome is
+ * HANDLER_FAILED.
  *
- * <p>A call that brings a stream has its line at the end of the stream. At a client there is a line for each
- * subscription, which is CANCELLED where the subscriber has cancelled it. At a server the line is written also where
- * the caller has gone before the stream is subscribed to. Where the server itself ends a stream, such as for an item
- * that is too large, the line says so, unless an interceptor before this one returns another stream.
+ * <p>The line of a call that brings a stream is written at the end of the stream. At a client there is one line for
+ * each subscription; its outcome is CANCELLED if the subscriber has cancelled it. At a server the line is also written
+ * if the caller has gone before the stream is subscribed to. If the server itself ends a stream, for example because an
+ * item is too large, the line has that failure, unless an interceptor that was added before this one returns another
+ * stream.
  *
- * <p>Any other result that is refused only when it is encoded or sent, such as for its size, is OK in a server's line.
- * A call that a server refuses before its handler (overload, an unknown method) does not reach this interceptor and has
- * no line. A client's log has both failures. Arguments and results are never written.
+ * <p>Any other result that is refused only when it is encoded or sent, for example because of its size, is OK in a
+ * server's line. A call that a server refuses before its handler (overload, an unknown method) does not reach this
+ * interceptor, and has no line. A client's log has both kinds of failure. Arguments and results are never written.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -56,17 +59,25 @@ public final class CallLog implements Interceptor {
         this.logger = logger;
     }
 
-    /** For {@code Client.builder().interceptor}: measures from the call to its end, all attempts included. */
+    /**
+     * Returns a log for {@code Client.builder().interceptor}. It measures the time from the call to its end, including
+     * all attempts.
+     */
     public static CallLog ofClient() {
         return new CallLog("client", 0, LOGGER);
     }
 
-    /** For {@code Server.builder(…).interceptor}: measures the time in the handler. */
+    /** Returns a log for {@code Server.builder(…).interceptor}. It measures the time in the handler. */
     public static CallLog ofServer() {
         return new CallLog(SERVER, 0, LOGGER);
     }
 
-    /** Returns the same log without calls that succeeded in less than {@code time}, which is 0 to 365 days. */
+    /**
+     * Returns a copy of this log that omits calls that succeeded in less than {@code time}. Calls that failed are
+     * logged in any case.
+     *
+     * @param time 0 to 365 days
+     */
     public CallLog slowerThan(Duration time) {
         return new CallLog(
                 side,
@@ -102,7 +113,7 @@ public final class CallLog implements Interceptor {
         return new LoggedStream<>(stream, named, context, begin);
     }
 
-    /** The same stream, but the end of each subscription is logged. */
+    /** Publisher that passes on the given stream, and logs the end of each subscription. */
     private final class LoggedStream<T> implements Flow.Publisher<T>, WatchedStream {
         private final Flow.Publisher<T> stream;
         private final Named named;
@@ -140,7 +151,7 @@ public final class CallLog implements Interceptor {
         return side.equals(SERVER);
     }
 
-    /** Subscriber that passes all signals on, and writes the line at the first end of the stream. */
+    /** Subscriber that passes on all signals, and writes the line once, when the stream first ends. */
     private final class Logged<T> implements Flow.Subscriber<T> {
         private final Flow.Subscriber<? super T> subscriber;
         private final Named named;
@@ -168,7 +179,7 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            // the subscriber cancels a second subscription, which does not end the stream
+            // a second subscription is passed on as it is: the subscriber cancels it, which does not end the stream
             subscriber.onSubscribe(
                     isSubscribed.compareAndSet(false, true)
                             ? new LoggedSubscription(this, subscription)
@@ -224,19 +235,22 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** Stands for the end of a stream whose subscriber wants no more of it. */
+    /** Failure with which a stream counts as ended if its subscriber wants no more of it, or if its caller is gone. */
     private static final class GivenUp extends CancellationException {
         private static final long serialVersionUID = 1L;
     }
 
     /**
-     * Names of a call for its line. A stage that outlasts the call holds this object in place of the
-     * {@code Invocation}, and so neither arguments nor results.
+     * What the line of a call needs of the call. A stage that outlasts the call holds this object instead of the
+     * {@code Invocation}, and so holds neither arguments nor results.
      */
     private record Named(
             String service, String method, @Nullable String traceparent) {}
 
-    /** Leaves out a {@code traceparent} that is computed for each attempt: to compute it would run the user's code. */
+    /**
+     * Returns what the line of a call needs of the call. It has no {@code traceparent} if that is computed for each
+     * attempt: computing it would run the user's code.
+     */
     private static Named named(Invocation call) {
         return new Named(
                 call.service(), call.method(), call.metadata().entries().get("traceparent"));
@@ -266,7 +280,7 @@ public final class CallLog implements Interceptor {
             context.principal().map(Principal::getName).ifPresent(name -> text(line, "principal", name));
         }
         String trace = call.traceparent;
-        // a traceparent has a version, a trace, a span and flags, with hyphens between
+        // a traceparent has a version, a trace, a span and flags, with hyphens between them
         if (trace != null && trace.length() >= 35 && trace.charAt(2) == '-') {
             text(line, "trace", trace.substring(3, 35));
         }
@@ -290,8 +304,9 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Whether a call counts as cancelled. At a server that depends on the caller and not on the exception: a handler
-     * may throw a {@link CancellationException} of its own accord, and may throw anything once its caller has given up.
+     * Returns whether a call counts as cancelled. At a server that depends on whether the call has been cancelled, and
+     * not on the exception: a handler may throw a {@link CancellationException} for its own reasons, and may throw
+     * anything after a cancel.
      */
     private boolean isCancelled(@Nullable CallContext context, Throwable t) {
         return t instanceof GivenUp
@@ -311,7 +326,7 @@ public final class CallLog implements Interceptor {
         line.append('"');
     }
 
-    /** Escapes a peer's text for use between quotes in a line of a log, and cuts it at 500 characters. */
+    /** Returns a peer's text, escaped for use between quotes in a line of a log, and cut at 500 characters. */
     static String escaped(String text) {
         StringBuilder escaped = new StringBuilder();
         escape(escaped, text);
@@ -319,7 +334,8 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Escapes as in a JSON string. Characters that are invisible, or change the direction of writing, are escaped too.
+     * Appends the text, escaped as in a JSON string, and cut at 500 characters. Characters that are invisible, or that
+     * change the direction of writing, are escaped too.
      */
     private static void escape(StringBuilder line, String text) {
         text.codePoints().limit(MAX_TEXT).forEach(c -> {

@@ -1,22 +1,26 @@
 package dev.rpcx;
 
-/** How a client chooses an instance for each call, among the instances that are connected and have not been ejected. */
+/**
+ * How a client chooses an instance for each call. It chooses among the instances that are connected and have not been
+ * ejected. An instance is ejected for some seconds after too many of its calls have failed. If there is no other
+ * instance, the client chooses any that is connected.
+ */
 public enum Choice {
     /**
-     * Of two random instances, the one with fewer calls under way. This is as good as a choice among all instances, and
-     * the clients do not all run to the same idle instance. The default. Source: Mitzenmacher, "The Power of Two
-     * Choices in Randomized Load Balancing", 2001.
+     * Draws two random instances, and chooses the one with fewer calls in flight. This is as good as a choice among all
+     * instances, and the clients do not all choose the same idle instance. This is the default. Source: Mitzenmacher,
+     * "The Power of Two Choices in Randomized Load Balancing", 2001.
      */
     LEAST_LOADED,
     /**
-     * Each instance in turn, in proportion to its weight and evenly spread. Source: nginx's smooth weighted round
-     * robin.
+     * Chooses the instances in rotation. Each instance gets calls in proportion to its weight, evenly spread. Source:
+     * nginx's smooth weighted round robin.
      */
     WEIGHTED_ROUND_ROBIN,
     /**
-     * Calls with an equal {@link RouteBy} argument go to the same instance as long as it is there. When an instance
-     * comes or goes, the calls of few other arguments change their instance. Calls without such an argument are
-     * distributed as by {@link #LEAST_LOADED}.
+     * Sends calls with an equal {@link RouteBy} argument to the same instance, as long as that instance is there. When
+     * an instance comes or goes, the calls of few other arguments change their instance. Calls without such an argument
+     * are distributed as by {@link #LEAST_LOADED}.
      */
     CONSISTENT_HASH
 }

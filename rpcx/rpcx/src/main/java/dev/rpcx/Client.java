@@ -13,8 +13,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes proxies of interfaces, and holds the connections and threads that the proxies share. Thread-safe. One client in
- * a process is enough: any number of callers share a connection.
+ * Creates proxies of interfaces, and holds the connections and threads that the proxies share. Thread-safe: any thread
+ * may call a client and its proxies. One client in a process is enough, since any number of callers share a connection.
  *
  * <pre>{@code
  * try (Client client = Client.standard()) {
@@ -36,25 +36,25 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Makes a new client with the standard settings: one connection to each address until that connection is crowded,
-     * 10 s for a call, 3 s to connect. The caller has to close the client.
+     * Creates a client with the default settings: 10 s for a call, 3 s to connect, and one connection to each address
+     * until that connection is crowded. The caller has to close the client.
      */
     public static Client standard() {
         return builder().build();
     }
 
-    /** Returns a builder for a client with settings of your own; each setting has a standard value. */
+    /** Returns a builder for a client with other settings. Each setting has a default. */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * Makes a proxy of the interface, which calls the server that the interface's {@link RPCXClient} annotation names.
-     * The first call connects.
+     * Creates a proxy of the interface. The proxy calls the server that the interface's {@link RPCXClient} annotation
+     * names. The client connects to it with the first call.
      *
-     * @throws IllegalArgumentException the type is no interface, has no annotation, or no address in it, or has a
-     *     method that cannot be called remotely: a method with types that cannot be mapped
-     *     ({@link dev.rpcx.schema.SchemaException}), or with times that a call cannot have
+     * @throws IllegalArgumentException if the type is not an interface, has no annotation or no address in it, or has a
+     *     method that cannot be called remotely: its types cannot be mapped ({@link dev.rpcx.schema.SchemaException}),
+     *     or a call cannot have its times
      */
     public <T> T create(Class<T> type) {
         RPCXClient marked = ClientProxy.marked(type);
@@ -66,25 +66,32 @@ public final class Client implements AutoCloseable {
         return create(type, marked.remoteServerAddress(), marked.remoteServerDomain());
     }
 
-    /** As {@code create(type)}, for a server at another address than that of the annotation. */
+    /**
+     * Creates a proxy as {@code create(type)} does, but for the server at this address. The address in the annotation
+     * is not used.
+     *
+     * @param port 1 to 65535
+     */
     public <T> T create(Class<T> type, String host, int port) {
         return core.create(type, host, port);
     }
 
     /**
-     * As {@code create(type)}, for a service of several instances, which may come and go: each call goes to one of
-     * them, as {@link Builder#choice} says. Proxies made with an equal {@code endpoints} share their connections, which
-     * stay until the client closes. The client begins to connect at once, in the background.
+     * Creates a proxy as {@code create(type)} does, but for a service of several instances, which may come and go. Each
+     * call goes to one of the instances, as {@link Builder#choice} says. Proxies that are created with equal
+     * {@code endpoints} share their connections, which stay until the client closes. The client begins to connect
+     * immediately, in the background.
      *
-     * <p>A call that an instance refuses with {@link RPCXException.Code#NOT_FOUND} or
-     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, is tried once more at another instance, unless it takes
-     * or brings a stream. These second tries have a budget for each method, apart from that of retries: a hundred may
-     * be spent at once, and ten a second after that. A second try that another instance takes is not counted.
+     * <p>If an instance refuses a call with {@link RPCXException.Code#NOT_FOUND} or
+     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, the call is retried once at another instance, unless it
+     * takes or brings a stream. Each method has a budget for these retries, separate from the budget for all other
+     * retries. It holds at most 100 retries, and gets ten more a second. A retry that the other instance takes costs
+     * nothing.
      *
-     * @throws IllegalArgumentException also if the client uses the classic wire, which cannot tell when an instance
-     *     leaves; or if it uses TLS without an expected name, unless the endpoints are made by {@link Endpoints#of}:
-     *     see {@link Tls#expecting}
-     * @throws IllegalStateException the client is closed
+     * @throws IllegalArgumentException for the reasons that {@code create(type)} has; also if the client uses the
+     *     classic wire, which cannot tell when an instance leaves; or if it uses TLS without an expected name (see
+     *     {@link Tls#expecting}), unless the endpoints are made by {@link Endpoints#of}
+     * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
         Given.notNull(endpoints, "endpoints", "instances of the service");
@@ -100,10 +107,10 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Returns what the server at this address publishes, as {@code service/method}, in order. For tools, and to check
-     * that the server answers. Blocks at most as long as a call.
+     * Returns the methods that the server at this address publishes, as {@code service/method}, in alphabetical order.
+     * For tools, and to check that the server answers. Blocks no longer than the call timeout.
      *
-     * @return the same list as long as the client has the same connection to this server
+     * @return the same list object as long as the client has the same connection to this server
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the server cannot be reached or does not answer
      */
     public List<String> published(String host, int port) {
@@ -111,24 +118,24 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Ends the connections, and the threads unless other clients use them too. The client first waits for one-way calls
-     * that their server has not acknowledged yet, for as long as they have time, at most 5 s. Other calls under way end
-     * with {@link RPCXException.Code#UNAVAILABLE}. Blocks until all has ended, but at most 10 s: an event loop that a
-     * callback holds up ends only after the callback. A second close does nothing.
+     * Closes the connections, and ends the threads unless other clients use them too. Before that, the client waits for
+     * one-way calls that their server has not acknowledged yet: until their time is over, but at most 5 s. Other calls
+     * in flight end with {@link RPCXException.Code#UNAVAILABLE}. Blocks until everything has ended, but at most 10 s:
+     * an event loop that is running a callback ends only after the callback. Closing a closed client does nothing.
      *
-     * @throws IllegalStateException the calling thread is an event loop, which this method would have to wait for
+     * @throws IllegalStateException if the calling thread is an event loop, since this method would have to wait for it
      */
     @Override
     public void close() {
         core.close();
     }
 
-    /** The core of this client, for tests. */
+    /** Returns the core of this client, for tests. */
     ClientCore core() {
         return core;
     }
 
-    /** Settings of a client, each with a standard value. */
+    /** Settings of a client. Each setting has a default. */
     public static final class Builder {
         private Duration callTimeout = Duration.ofSeconds(10);
         private Duration connectTimeout = Duration.ofSeconds(3);
@@ -149,26 +156,28 @@ public final class Client implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Uses the classic wire, that of the paper, for servers that {@linkplain Server.Builder#classic serve} it. The
-         * classic wire has one connection to each address, no streams, no cancel, no metadata and no second attempts.
-         * So an interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the call. The
-         * client makes no use of what {@link Method#idempotent} and {@link Method#hedgeMillis} allow.
+         * Uses the classic wire, which the paper describes, to call servers that
+         * {@linkplain Server.Builder#classic serve} it. The classic wire has one connection to each address, and no
+         * streams, no cancel, no metadata, no retries and no hedges. So an interceptor of {@link Tokens} sends nothing,
+         * and a server that requires tokens refuses the call. The client ignores {@link Method#idempotent} and
+         * {@link Method#hedgeMillis}.
          */
         public Builder classic() {
             classic = true;
             return this;
         }
 
-        /** Time for a call without streams, unless its method says otherwise: 1 µs to an hour; standard 10 s. */
+        /** Sets the maximum time of a call without streams, unless its method has a time. 1 µs to 1 h; default 10 s. */
         public Builder callTimeout(Duration time) {
             callTimeout = Given.callTime("callTimeout", time);
             return this;
         }
 
         /**
-         * Time within which a server that has vanished is noticed, and calls under way to it end as unavailable: 100 ms
-         * to 1 h; standard 10 s. A silent connection is asked for a sign of life at most three times within it. On the
-         * classic wire, which has no such request, a host that has vanished is noticed within four times this time.
+         * Sets the maximum time until the client notices that a server has vanished. Calls in flight to that server
+         * then end as unavailable. 100 ms to 1 h; default 10 s. Within this time, a server that is silent is asked at
+         * most three times for a sign of life. The classic wire has no such request: there it takes up to four times
+         * this time until the client notices that a host has vanished.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.micros(
@@ -176,20 +185,24 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** How one of several instances is chosen for a call; standard {@link Choice#LEAST_LOADED}. */
+        /** Sets how the client chooses one of several instances for a call. Default {@link Choice#LEAST_LOADED}. */
         public Builder choice(Choice way) {
             choice = Given.notNull(way, "choice", "one of Choice");
             return this;
         }
 
         /**
-         * Opens a circuit breaker for a service when this share of its calls in the last 10 s, of which there must be
-         * at least 20, could not be made, were refused as unavailable or overloaded, or were not answered in time.
-         * While it is open, calls fail at once, not executed; after 1 s one call is tried, and one more each second
-         * until one is answered. Any answer of a handler that has run counts as an answer, whatever its code. A call
-         * without an answer does not count if it had less than nine tenths of its method's time, and less than twice
-         * the time that answers of this method took lately. The share is above 0 and at most 1; standard: the breaker
-         * never opens.
+         * Sets the share of failed calls from which a circuit breaker opens. Each address, and each set of instances,
+         * has one breaker, which looks at the calls of the last 10 s if there are at least 20. A call has failed if it
+         * could not be made, was refused as unavailable or overloaded, ended with a protocol error, or was not answered
+         * in time. While the breaker is open, calls fail immediately as {@link RPCXException.Code#UNAVAILABLE}, not
+         * executed. After 1 s one call goes through as a trial, and then one each second until one is answered, which
+         * closes the breaker. Any answer of a handler that has run counts as an answer, whatever its code.
+         *
+         * <p>A call without an answer counts as failed only if it had enough time: at least nine tenths of its method's
+         * time, or at least twice the time that answers of this method took lately.
+         *
+         * @param share above 0, at most 1; without this setting there is no breaker
          */
         public Builder circuitBreaker(double share) {
             if (!(share > 0 && share <= 1)) {
@@ -199,29 +212,36 @@ public final class Client implements AutoCloseable {
             return this;
         }
 
-        /** Uses TLS for the connections to every server; standard: plain connections. */
+        /** Uses TLS for the connections to all servers. Default: plain connections. */
         public Builder tls(Tls client) {
             tls = Tls.checked(client, false);
             return this;
         }
 
-        /** Time to connect, and as much again until the server has greeted the client: up to an hour; standard 3 s. */
+        /**
+         * Sets the maximum time to connect. The server then has the same time again to greet the client. 1 µs to 1 h;
+         * default 3 s.
+         */
         public Builder connectTimeout(Duration time) {
             connectTimeout = Given.callTime("connectTimeout", time);
             return this;
         }
 
-        /** Exact number of connections to each address: 1 to 64. */
+        /** Sets the exact number of connections to each address: 1 to 64. */
         public Builder connections(int count) {
             return connections(count, count);
         }
 
         /**
-         * Number of connections to each address: {@code kept} at all times, and up to {@code most} while each has a
-         * thousand calls under way, or three quarters of the calls that the server takes on one connection; both 1 to
-         * 64. A call that finds all of them full waits, within its own time, as long as one more connection can be
-         * made. Connections beyond {@code kept} are closed when they have had no call for 10 to 20 s and another
-         * connection has room. Standard 1 to 4: one connection is fastest up to some hundred callers.
+         * Sets the number of connections to each address. The client keeps {@code kept} connections at all times, even
+         * if they are idle. It adds connections, up to {@code most}, while each connection is crowded: it has 1024
+         * calls in flight, or three quarters of the calls that the server takes on one connection, if that is less. A
+         * call that finds all connections full waits, within its own time, as long as one more connection can be made.
+         * A connection beyond {@code kept} is closed if it has had no call for 10 to 20 s and another connection has
+         * room. Default 1 to 4: one connection is fastest up to some hundred callers.
+         *
+         * @param kept 1 to 64
+         * @param most {@code kept} to 64
          */
         public Builder connections(int kept, int most) {
             if (kept < 1 || most < kept || most > 64) {
@@ -234,9 +254,10 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Number of event loop threads that serve only this client's connections: 1 to 1024. Without this setting the
-         * client borrows the event loops that all such clients of the process share. There is one for each processor,
-         * at most four; they end a second after the last such client has closed.
+         * Sets the number of event loop threads, which then serve only this client's connections: 1 to 1024. Without
+         * this setting, the client borrows event loops from a pool that it shares with the other clients of the process
+         * that have no such setting. The pool has one event loop for each processor, at most four. They end one second
+         * after the last of these clients has closed. Clients in process have a separate pool.
          */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {
@@ -247,50 +268,56 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Calls servers in the same process that are {@linkplain Server.Builder#inProcess in process} too. A server is
-         * found by its port, whatever the host is called. For tests: no sockets are used, and all else is as with
-         * sockets.
+         * Calls servers of the same process that are {@linkplain Server.Builder#inProcess in process} too. The client
+         * finds a server by its port, whatever the name of the host is. No sockets are used; everything else is as with
+         * sockets. For tests.
          */
         public Builder inProcess() {
             inProcess = true;
             return this;
         }
 
-        /** Longest time for which {@link Client#close} blocks. */
+        /**
+         * Sets the maximum time for which {@link Client#close} blocks. At most half of it is spent waiting for one-way
+         * calls.
+         */
         Builder maxClose(Duration time) {
             maxClose = time;
             return this;
         }
 
-        /** Runs the client on this platform, with event loops of its own. */
+        /**
+         * Runs the client on this platform, with event loops that it does not share: one, unless {@code eventLoops} has
+         * set a number before.
+         */
         Builder platform(Platform given) {
             platform = given;
             return eventLoops == null ? eventLoops(1) : this;
         }
 
         /**
-         * For tests: inserts these faults into the frames of every connection, in both directions, in process as well
-         * as on sockets. For the native wire only. The same seed gives the same faults to the same frames in the same
-         * order.
+         * Inserts these faults into the frames of every connection, in both directions, whether the connection is in
+         * process or uses sockets. The same seed gives the same faults to the same frames in the same order. Native
+         * wire only. For tests.
          */
         public Builder faults(Faults badNetwork) {
             faults = Given.notNull(badNetwork, "faults", "Faults.seeded(…)");
             return this;
         }
 
-        /** Adds an interceptor around every call, inside the interceptors that were added before. */
+        /** Adds an interceptor around every call. It runs inside the interceptors that were added before. */
         public Builder interceptor(Interceptor interceptor) {
             interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 
         /**
-         * Makes the client. This method starts no thread and makes no connection: the first call does, or
-         * {@code create} for several instances.
+         * Creates the client. This method starts no thread and makes no connection: that happens with the first call,
+         * or with {@code create} for several instances.
          *
-         * @throws IllegalArgumentException the client has faults on the classic wire
-         * @throws IllegalStateException the client has two interceptors of {@link Tokens} that sign, but a call carries
-         *     one token
+         * @throws IllegalArgumentException if the client has faults and uses the classic wire
+         * @throws IllegalStateException if the client has two interceptors of {@link Tokens} that sign: a call carries
+         *     only one token
          */
         public Client build() {
             long signing = interceptors.stream()

@@ -5,19 +5,26 @@ import dev.rpcx.internal.Given;
 /**
  * One instance of a service.
  *
- * @param host name or address, of 1 to 255 characters, without spaces and control characters
+ * @param host name or IP address: 1 to 255 characters, without spaces and control characters
  * @param port 1 to 65535
- * @param weight 1 to 1000: share of the calls in relation to the weights of the other instances, where the client
- *     chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or {@link Choice#CONSISTENT_HASH}
+ * @param weight 1 to 1000: the instance's share of the calls, in proportion to the weights of the other instances. It
+ *     counts if the client chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or {@link Choice#CONSISTENT_HASH}.
  */
 public record Endpoint(String host, int port, int weight) {
-    /** Largest weight. */
+    /** Maximum weight. */
     public static final int MAX_WEIGHT = 1000;
 
-    /** Most characters of a host: those of the longest DNS name. Texts of errors stay short even if a registry lies. */
+    /**
+     * Maximum number of characters of a host, which is the length of the longest DNS name. The limit keeps the texts of
+     * errors short even if a registry lies.
+     */
     public static final int MAX_HOST_LENGTH = 255;
 
-    /** Checks the host, and the ranges of port and weight. */
+    /**
+     * Checks the host, and the ranges of port and weight.
+     *
+     * @throws IllegalArgumentException if one of them is not allowed
+     */
     public Endpoint {
         if (Given.notNull(host, "host", "a name or an address").isEmpty()) {
             throw new IllegalArgumentException("host: empty (expected: a name or an address)");
@@ -38,12 +45,15 @@ public record Endpoint(String host, int port, int weight) {
         }
     }
 
-    /** Makes an endpoint with weight 1. */
+    /** Creates an endpoint with weight 1. */
     public Endpoint(String host, int port) {
         this(host, port, 1);
     }
 
-    /** Whether {@code text} can be the host of an endpoint. For text from a registry, which may be anything. */
+    /**
+     * Returns whether {@code text} can be the host of an endpoint. For text from a registry, which may contain
+     * anything.
+     */
     public static boolean isHost(String text) {
         return !Given.notNull(text, "text", "a name or an address").isEmpty()
                 && text.length() <= MAX_HOST_LENGTH

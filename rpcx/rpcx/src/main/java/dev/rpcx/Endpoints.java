@@ -9,36 +9,45 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Source that tells where the instances of a service are: a fixed list, DNS or a registry. It is given to
- * {@link Client#create(Class, Endpoints)}. An implementation only passes on what its registry says: the client sees to
- * it that an empty or failing registry does not empty a working list. An implementation should have value equality
- * where it can, as all have that are made here: the clients of a process make one watch for all endpoints that are
- * equal.
+ * Source of the instances of a service: a fixed list, DNS or a registry. It is passed to
+ * {@link Client#create(Class, Endpoints)}. An implementation only passes on what its registry says: if a registry
+ * returns an empty list, or fails, the client itself keeps the list that it has. An implementation should override
+ * {@code equals} and {@code hashCode} if it can, as all do that are made here: all clients of a process share one watch
+ * for endpoints that are equal.
  */
 @FunctionalInterface
 public interface Endpoints {
     /**
-     * Begins to tell the listener of the instances, on any thread, until the watch is closed. The method does not
-     * block. It does not throw where the registry cannot be reached: it tells the listener, and tries again.
+     * Starts to report the instances to the listener, on any thread, until the watch is closed. This method does not
+     * block. If the registry cannot be reached, it does not throw: it reports the failure to the listener, and tries
+     * again.
      *
-     * @return handle that ends the watch, never null: {@link Client#create(Class, Endpoints)} throws otherwise
+     * @return handle that ends the watch. It must not be null, otherwise {@link Client#create(Class, Endpoints)}
+     *     throws.
      */
     Watch watch(Listener listener);
 
-    /** Receives the instances. Both methods return at once and may be called from any thread, one call at a time. */
+    /**
+     * Receives the instances. Any thread may call {@code found} and {@code failed}, but their calls must not overlap.
+     * Both return without blocking.
+     */
     interface Listener {
         /**
-         * Takes the list of all present instances. An empty list changes nothing. An instance whose weight has changed
-         * keeps its connections. An instance that is named twice counts once, with the weight named first. A list is
-         * taken every 200 ms at most; of those that come in between only the last one counts.
+         * Takes the list of all instances that are there now. An empty list changes nothing. An instance whose weight
+         * has changed keeps its connections. An instance that is in the list twice counts once, with the weight that
+         * comes first. Of a list of more than 4096 instances only 4096 are used. The client applies a list at most
+         * every 200 ms; of the lists that come in between, only the last one counts.
          */
         void found(List<Endpoint> all);
 
-        /** Told when the registry could not be asked; the instances that were found before stay in force. */
+        /** Called when the registry could not be asked. The instances that were found before stay in use. */
         void failed(Throwable why);
     }
 
-    /** Ends what {@link #watch} began. {@code Client.close} waits for this too, within its own longest time. */
+    /**
+     * Handle of what {@link #watch} has started: {@code close} ends it. {@code Client.close} waits for this
+     * {@code close} too, within its own maximum time of 10 s.
+     */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
         @Override
@@ -46,45 +55,61 @@ public interface Endpoints {
     }
 
     /**
-     * Returns endpoints of these instances and no others. A client keeps its connections to them until it closes, and
-     * tries again and again to reach those that are not there. Instances that come and go need an {@code Endpoints}
-     * that tells its {@link Listener} of each change, not a new {@code Endpoints} each time.
+     * Returns endpoints that have exactly these instances. A client keeps its connections to them until it closes, and
+     * tries again and again to reach those that are not there. For instances that come and go, implement an
+     * {@code Endpoints} that reports each change to its {@link Listener}, instead of creating new {@code Endpoints}
+     * each time.
+     *
+     * @throws IllegalArgumentException if there is no instance
      */
     static Endpoints of(Endpoint... instances) {
         return new EndpointsFixed(Arrays.asList(Given.noneNull(instances, "instances", "one Endpoint or more")));
     }
 
     /**
-     * Returns the addresses of a host name, all at one port, asked for again every 2 s: for a Kubernetes headless
-     * service or a round-robin record. RPCX asks the hosts file and the name servers and search list of
-     * {@code /etc/resolv.conf} itself, since the JDK would keep an answer for 30 s; it does not ask other sources of
-     * {@code /etc/nsswitch.conf}.
+     * Returns the addresses of a host name, all with the same port, and queries DNS again every 2 s. For a Kubernetes
+     * headless service, or a round-robin record. RPCX itself reads the hosts file, and queries the name servers of
+     * {@code /etc/resolv.conf} with its search list, since the JDK would keep an answer for 30 s. It does not ask other
+     * sources of {@code /etc/nsswitch.conf}.
      *
-     * <p>Addresses of one family are taken: IPv4 addresses, or IPv6 addresses where the name has no IPv4 address. It is
-     * the other way round on a host without an IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}.
+     * <p>Only addresses of one family are used: IPv4 addresses, or IPv6 addresses if the name has no IPv4 address. On a
+     * host that has no IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}, IPv6 addresses are
+     * preferred, and IPv4 addresses are used if the name has no IPv6 address.
      *
-     * <p>An answer by TCP may have at most 24 KiB: some 1,500 IPv4 addresses, or 870 IPv6 addresses. Of a larger answer
-     * only the addresses in the datagram before it are taken; where that has none, the question counts as not answered.
-     * Use {@link #srv} or a registry for such a name.
+     * <p>An answer by TCP may have at most 24 KiB: about 1,500 IPv4 addresses, or 870 IPv6 addresses. If an answer is
+     * larger, only the addresses in the UDP datagram that came before it are used; if that datagram has none, the query
+     * counts as failed. Use {@link #srv} or a registry for such a name.
+     *
+     * @param port port of all instances: 1 to 65535
      */
     static Endpoints dns(String host, int port) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), EndpointsDns.STANDARD_REFRESH);
     }
 
     /**
-     * Returns the targets of an SRV record with their ports and weights, asked for again every 2 s. Only the targets of
-     * the lowest priority value are taken. The name is given in full, such as {@code _greeter._tcp.example.org}.
+     * Returns the targets of the SRV records of a name, with their ports and weights, and queries DNS again every 2 s.
+     * Only the preferred targets are used: those with the lowest priority number.
+     *
+     * @param name full name, such as {@code _greeter._tcp.example.org}: the search list is not used
      */
     static Endpoints srv(String name) {
         return new EndpointsDns(new DnsQuestion.Services(name), EndpointsDns.STANDARD_REFRESH);
     }
 
-    /** As {@code dns(host, port)}, but asked for again after each {@code refresh}, of 100 ms to 1 h. */
+    /**
+     * Returns the same addresses as {@code dns(host, port)}, but queries DNS again after each {@code refresh}.
+     *
+     * @param refresh 100 ms to 1 h
+     */
     static Endpoints dns(String host, int port, Duration refresh) {
         return new EndpointsDns(new DnsQuestion.Addresses(host, port), refresh);
     }
 
-    /** As {@code srv(name)}, but asked for again after each {@code refresh}, of 100 ms to 1 h. */
+    /**
+     * Returns the same targets as {@code srv(name)}, but queries DNS again after each {@code refresh}.
+     *
+     * @param refresh 100 ms to 1 h
+     */
     static Endpoints srv(String name, Duration refresh) {
         return new EndpointsDns(new DnsQuestion.Services(name), refresh);
     }

@@ -9,25 +9,25 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Names and values that travel with a request beside its arguments. Immutable; at most 8 KiB once encoded. A value is
- * fixed, or computed for each attempt of a call.
+ * Names and values that are sent with a request beside its arguments. Immutable; at most 8 KiB once encoded, and at
+ * most 64 entries. A value is either fixed, or computed for each attempt of a call.
  */
 public final class Metadata {
-    /** Most bytes of encoded metadata in a request. Source: gRPC's default limit of header lists. */
+    /** Maximum number of bytes of a request's encoded metadata. Source: gRPC's default limit of header lists. */
     public static final int MAX_BYTES = 8 * 1024;
 
     /**
-     * Most entries in a request. An entry costs some hundred bytes of memory, however short it is: with the limit of
-     * bytes alone a peer could send over a thousand.
+     * Maximum number of entries in a request. An entry takes some hundred bytes of memory, however short it is. If only
+     * the number of bytes had a limit, a peer could send more than a thousand entries.
      */
     public static final int MAX_ENTRIES = 64;
 
-    /** No entries. */
+    /** Metadata without entries. */
     public static final Metadata EMPTY = new Metadata(new FrozenMap<>(new LinkedHashMap<>()), Map.of());
 
     private final FrozenMap<String, String> entries;
 
-    /** Entries whose value is not computed yet; none of their names is in {@link #entries}. Empty at a server. */
+    /** Entries whose value is not computed yet. None of their names is in {@link #entries}. Empty at a server. */
     private final Map<String, Supplier<String>> computed;
 
     private Metadata(FrozenMap<String, String> entries, Map<String, Supplier<String>> computed) {
@@ -36,13 +36,14 @@ public final class Metadata {
     }
 
     /**
-     * Metadata with these entries, in the order of the map, which is copied.
+     * Returns metadata with these entries, in the order of the map. The map is copied.
      *
      * @throws IllegalArgumentException if a name is empty
      */
     public static Metadata of(Map<String, String> entries) {
         if (entries instanceof FrozenMap<String, String> read) {
-            // such a map may have been read from a peer, whose names may be empty, so names are not checked
+            // a map of this class may have been read from a peer, and a peer may send empty names: so the names are not
+            // checked
             return new Metadata(read, Map.of());
         }
         LinkedHashMap<String, String> copy = new LinkedHashMap<>();
@@ -58,7 +59,7 @@ public final class Metadata {
         entries.put(name, value);
     }
 
-    /** Returns these entries and one more; a name that is there already gets the new value. */
+    /** Returns a copy with one more entry. If there is an entry with this name already, it gets the new value. */
     public Metadata with(String name, String value) {
         LinkedHashMap<String, String> copy = entries.copy();
         put(copy, name, value);
@@ -66,12 +67,14 @@ public final class Metadata {
     }
 
     /**
-     * Returns these entries and one more, whose value is computed each time that a request with it is written: once for
-     * a call that is sent once, and again for each retry, each hedge and each subscription of a stream. It serves
-     * values that count once, such as a nonce. For a request that has waited more than 10 s for its socket when it
-     * begins to leave, the value is computed again, and the new value is used where it is not much longer. The supplier
-     * runs on the caller's thread or on an event loop, so it may not block. If it throws, that attempt ends; if it
-     * throws when the value is computed again, the earlier value is sent.
+     * Returns a copy with one more entry. Its value is computed each time a request with it is written: once for a call
+     * that is sent once, and again for each retry, each hedge and each subscription of a stream. Use it for values that
+     * are valid only once, such as a nonce.
+     *
+     * <p>If a request has waited for its socket for more than 10 s when it begins to be sent, the value is computed
+     * again. The new value is sent if the request's buffer has room for it. The supplier runs on the caller's thread or
+     * on an event loop, so it must not block. If it throws, that attempt ends. If it throws when the value is computed
+     * again, the earlier value is sent.
      */
     public Metadata withEachAttempt(String name, Supplier<String> value) {
         Given.notNull(value, "value", "what gives a text");
@@ -92,33 +95,34 @@ public final class Metadata {
     }
 
     /**
-     * Returns the value of this name, or null if there is none. Names are case-sensitive. A computed entry is computed
-     * for this call of the method, so the value differs from that of any request.
+     * Returns the value of the entry with this name, or null if there is none. Names are case-sensitive. The value of a
+     * computed entry is computed for this call of {@code get}, so it differs from the value in any request.
      */
     public @Nullable String get(String name) {
         Supplier<String> value = computed.get(Given.notNull(name, "name", "that of an entry"));
         return value == null ? entries.get(name) : value.get();
     }
 
-    /** Entries with a fixed value, in the order in which they were added. */
+    /** Returns the entries that have a fixed value, in the order in which they were added. The map is immutable. */
     public Map<String, String> entries() {
         return entries;
     }
 
-    /** Whether there is no entry, neither a fixed nor a computed one. */
+    /** Returns whether there is no entry, neither a fixed one nor a computed one. */
     public boolean isEmpty() {
         return entries.isEmpty() && computed.isEmpty();
     }
 
-    /** Whether there is an entry that is computed for each attempt of a call. */
+    /** Returns whether there is an entry whose value is computed for each attempt of a call. */
     public boolean isComputed() {
         return !computed.isEmpty();
     }
 
     /**
-     * Returns the metadata that one attempt of a call sends: each computed entry has been given a fixed value.
+     * Returns the metadata that one attempt of a call sends: the value of each computed entry is computed, and is fixed
+     * from then on.
      *
-     * @throws RPCXException not executed, if a value cannot be computed
+     * @throws RPCXException if a value cannot be computed; it says that the call was not executed
      */
     public Metadata forAttempt() {
         if (computed.isEmpty()) {
@@ -130,7 +134,8 @@ public final class Metadata {
     }
 
     /**
-     * Computes a value. Whatever the user's code throws, errors included, ends this attempt, of which nothing has left.
+     * Computes a value. Whatever the user's code throws, errors included, ends this attempt. Nothing of the attempt has
+     * been sent by then.
      */
     private static String computed(String name, Supplier<String> value) {
         RPCXException.Code code = RPCXException.Code.INVALID;
@@ -167,7 +172,7 @@ public final class Metadata {
         return 31 * entries.hashCode() + computed.hashCode();
     }
 
-    /** Shows only the names, since values may be secrets. */
+    /** Returns a text that has only the names, since values may be secrets. */
     @Override
     public String toString() {
         return "Metadata" + entries.keySet() + (computed.isEmpty() ? "" : computed.keySet());

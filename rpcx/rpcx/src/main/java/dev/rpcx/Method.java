@@ -7,45 +7,49 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Publishes a method of a service, or tells which published method a client's method calls. On a service's method only
- * the name counts: the client decides how long a call may take, and whether it is retried.
+ * On a service's method, publishes the method. On a client's method, says which published method it calls. On a
+ * service's method only the name counts: the client decides how long a call may take, and whether it is retried.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)
 public @interface Method {
-    /** The published name; empty for the name of the Java method. */
+    /**
+     * Published name: 1 to 255 bytes of UTF-8, without NUL. If it is empty, which is the default, the name of the Java
+     * method is used.
+     */
     String value() default "";
 
     /**
-     * On a client's method: longest time of a call, in milliseconds. 0 stands for the client's call timeout, or for 365
-     * days where the method takes or brings a stream. A call that is made while another call is being handled never has
-     * more time than is left of the handled call.
+     * On a client's method: maximum time of a call, in milliseconds, at most 3 600 000 (1 h). With 0, the default, the
+     * time is the client's call timeout, or 365 days if the method takes or brings a stream. A call that is made while
+     * another call is being handled never has more time than the handled call has remaining.
      */
     long timeoutMillis() default 0;
 
     /**
      * On a client's method: whether executing a call twice does no harm.
      *
-     * <p>A call is retried where its instance was unavailable ({@link RPCXException.Code#UNAVAILABLE}), and, if there
-     * is another instance, where its instance was overloaded. A call that may have been executed is retried only if its
-     * method is idempotent; a call that certainly was not executed is retried for any method. A call that takes or
-     * brings a stream is not retried.
+     * <p>A call is retried if its instance was unavailable ({@link RPCXException.Code#UNAVAILABLE}). It is also retried
+     * if its instance was overloaded and there is another instance. A call that may have been executed is retried only
+     * if its method is idempotent; a call that certainly was not executed is retried for any method. A call that takes
+     * or brings a stream is not retried.
      *
-     * <p>A call of which this client knows that nothing has left, since its connection closed first, goes to another
-     * connection in any case, unless it takes a stream that has its subscriber already.
+     * <p>If this client knows that nothing of a call has been sent, since its connection closed before that, the call
+     * goes to another connection in any case, unless it takes a stream that has its subscriber already.
      *
-     * <p>Retries and hedges together are at most a tenth of the first attempts, and ten more with which a client begins
-     * at each address, or at each set of instances. The second tries that {@link Client#create(Class, Endpoints)}
-     * describes are counted apart. No call is retried where this client had no memory for what came back.
+     * <p>The number of retries and hedges together is at most a tenth of the number of first attempts. In addition, a
+     * client starts with ten retries or hedges for each address, or for each set of instances. The retries that
+     * {@link Client#create(Class, Endpoints)} describes are counted separately. No call is retried if this client had
+     * no memory for what came back from the server.
      */
     boolean idempotent() default false;
 
     /**
-     * On a client's idempotent method: milliseconds after which a call without an answer is hedged; 0 for never. A
-     * second attempt is then made beside the first, at another instance where there is one, and the first answer
-     * counts. The value has to be less than the call's time. A value near the 99th percentile of the answer times costs
-     * little and shortens the slowest hundredth of the calls.
+     * On a client's idempotent method: time in milliseconds after which a call without an answer is hedged. 0, the
+     * default, means never. A hedged call gets a second attempt beside the first, at another instance if there is one,
+     * and the first answer counts. The value has to be less than the call's time. A value near the 99th percentile of
+     * the answer times costs little, and shortens the slowest hundredth of the calls.
      */
     long hedgeMillis() default 0;
 }

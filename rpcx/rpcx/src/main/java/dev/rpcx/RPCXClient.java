@@ -7,7 +7,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks an interface whose methods are called at a remote server. Its attributes carry the paper's names.
+ * Marks an interface whose methods are called at a remote server. The attributes have the names that the paper uses.
  *
  * @see Client#create(Class)
  */
@@ -15,12 +15,18 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.TYPE)
 public @interface RPCXClient {
-    /** The name under which the server publishes the service. */
+    /** Name under which the server publishes the service. */
     String remoteServerName();
 
-    /** Host name or address of the server; empty where {@link Client#create(Class, String, int)} gives it. */
+    /**
+     * Host name or IP address of the server. It may be empty if {@link Client#create(Class, String, int)} gives the
+     * address.
+     */
     String remoteServerAddress() default "";
 
-    /** The server's port, its domain in the paper; 0 where {@link Client#create(Class, String, int)} gives it. */
+    /**
+     * Port of the server: 1 to 65535. The paper calls it the domain. It may be 0 if
+     * {@link Client#create(Class, String, int)} gives the port.
+     */
     int remoteServerDomain() default 0;
 }

@@ -5,46 +5,54 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells why a call brought no result, and whether the handler was executed. Proxies throw it; a handler may throw it to
- * choose the code that its caller sees. It carries no stack trace, since that of a connection's thread would say
- * nothing about the call. Applications have no reason to extend it: only the code and the message of a handler's
+ * Says why a call brought no result, and whether the handler was executed. Proxies throw it. A handler may throw it to
+ * choose the code that its caller gets. It has no stack trace, since that of a connection's thread would say nothing
+ * about the call. Applications have no reason to extend this class: only the code and the message of a handler's
  * exception reach the caller.
  */
 public class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** Most causes to unwrap. Stages that depend on each other wrap an exception only once, so there are but a few. */
+    /**
+     * Maximum number of causes to unwrap. There are usually only a few, since stages that depend on each other wrap an
+     * exception only once.
+     */
     private static final int MAX_CAUSES = 32;
 
     /**
-     * What went wrong. New codes are added at the end: the order of the constants is that of their numbers on the wire,
-     * which never change.
+     * What went wrong. The order of the constants is that of their numbers on the wire, which never change. So new
+     * codes are added at the end.
      */
     public enum Code {
-        /** The caller gave the call up. */
+        /**
+         * The caller gave the call up. At a client also: an interceptor returned a result of a wrong type, or threw a
+         * checked exception that the method does not declare.
+         */
         CANCELLED,
-        /** No result has come within the time of the call. */
+        /** No result came within the time of the call. */
         DEADLINE_EXCEEDED,
-        /** The server cannot be reached, is closing, or the connection ended with the call under way. */
+        /** The server cannot be reached or is closing, or the connection ended while the call was in flight. */
         UNAVAILABLE,
-        /** The server has no such service or no such method; the code does not tell which of the two. */
+        /** The server has no such service or no such method. The code does not say which of the two. */
         NOT_FOUND,
         /** The request cannot be understood, or breaks a rule of the service. */
         INVALID,
-        /** The handler threw an exception that is not an {@link RPCXException}; the message is that exception's. */
+        /**
+         * The handler threw an exception that is not an {@link RPCXException}. The message is that of the exception.
+         */
         HANDLER_FAILED,
-        /** The request, the result or the metadata are above a limit. */
+        /** The request, the result or the metadata exceed a limit. */
         TOO_LARGE,
-        /** Too many calls or bytes are under way. */
+        /** Too many calls are under way, or the calls under way take too many bytes. */
         OVERLOADED,
-        /** The caller is not known, or may not make this call. */
+        /** The caller is not known, or is not allowed to make this call. */
         UNAUTHENTICATED,
         /** The peer broke the rules of the wire. */
         PROTOCOL
     }
 
     /**
-     * Whether the handler was started, which a caller has to know before it tries again. The order of the constants is
+     * Whether the handler was started. A caller has to know that before it tries again. The order of the constants is
      * that of their numbers on the wire.
      */
     public enum Executed {
@@ -52,7 +60,7 @@ public class RPCXException extends RuntimeException {
         NOT_EXECUTED,
         /** The handler was started. */
         EXECUTED,
-        /** The request has left this process, and no answer has come that tells whether the handler was started. */
+        /** The request has been sent, but no answer has come that says whether the handler was started. */
         MAYBE
     }
 
@@ -60,28 +68,31 @@ public class RPCXException extends RuntimeException {
     private final Executed executed;
 
     /**
-     * For a handler: ends the call with this code and message.
+     * Creates an exception that a handler throws to end the call with this code and message.
      *
-     * @param message the text that the caller is told; null for the name of the code
+     * @param message text that the caller gets; null for the name of the code
      */
     public RPCXException(Code code, @Nullable String message) {
         this(code, message, Executed.EXECUTED, null);
     }
 
     /**
-     * For a server's interceptor, before it proceeds: ends the call with this code and message, and tells the caller
-     * that the handler was not executed. If it is thrown after the handler has been entered, the caller is told
-     * {@link Executed#EXECUTED}, whoever throws it.
+     * Returns an exception that a server's interceptor throws before it proceeds. It ends the call with this code and
+     * message, and says that the handler was not executed. If it is thrown after the handler has started, whoever
+     * throws it, the caller gets {@link Executed#EXECUTED} instead.
+     *
+     * @param message text that the caller gets; null for the name of the code
      */
     public static RPCXException refused(Code code, @Nullable String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED, null);
     }
 
     /**
-     * For a client's interceptor, or a test: stands for a call that has ended in this way.
+     * Creates an exception for a client's interceptor or a test. It stands for a call that has ended with this code,
+     * message and state.
      *
      * @param message null for the name of the code
-     * @param cause cause for a log of this process; never sent
+     * @param cause cause for a log of this process; it is never sent
      */
     public RPCXException(Code code, @Nullable String message, Executed executed, @Nullable Throwable cause) {
         // a null message would be sent as the text "null"
@@ -90,12 +101,12 @@ public class RPCXException extends RuntimeException {
         this.executed = Given.notNull(executed, "executed", "one of RPCXException.Executed");
     }
 
-    /** Why the call failed. */
+    /** Returns why the call failed. */
     public final Code code() {
         return code;
     }
 
-    /** Whether the handler was started, which a caller has to know before it sends the call again. */
+    /** Returns whether the handler was started. A caller has to know that before it sends the call again. */
     public final Executed executed() {
         return executed;
     }

@@ -8,8 +8,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks a class whose {@link Method} methods are published under the given name. The name of the class itself never
- * leaves the process. The annotation holds for subclasses too, such as the proxies that a framework makes.
+ * Marks a class whose {@link Method} methods are published under the given name. The name of the class itself is never
+ * sent to a peer. The annotation also holds for subclasses, such as the proxies that a framework makes.
  *
  * @see RegistryServer
  */
@@ -18,6 +18,6 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.TYPE)
 public @interface RPCXServer {
-    /** The published name: 1 to 255 characters. */
+    /** Published name of the service: 1 to 255 bytes of UTF-8, without NUL. */
     String value();
 }

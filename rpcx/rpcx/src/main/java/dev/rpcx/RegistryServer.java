@@ -33,8 +33,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Set of the methods that a server publishes: the annotated methods of some objects. All reflection on them is done
- * here, before the first call.
+ * Set of the methods that a server publishes: the annotated methods of some objects. All reflection on these methods is
+ * done here, before the first call.
  *
  * <pre>{@code
  * RegistryServer registry = RegistryServer.registry(new Greetings());
@@ -43,14 +43,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class RegistryServer {
     /**
-     * Most parameters of a published method, of which a {@code long} or a {@code double} counts twice: a method handle
-     * has at most 255 arguments, itself and the object among them.
+     * Maximum number of parameters of a published method. A {@code long} or a {@code double} counts twice. A method
+     * handle has at most 255 arguments, two of which are the method handle itself and the object.
      */
     private static final int MAX_ARGUMENT_SLOTS = 253;
 
     private final Map<String, Published> methods = new LinkedHashMap<>();
 
-    /** Published method, before a server has put its interceptors around it. */
+    /** Published method, before a server puts its interceptors around it. */
     private record Published(
             String service,
             String name,
@@ -63,15 +63,15 @@ public final class RegistryServer {
     private RegistryServer() {}
 
     /**
-     * Makes a registry of these services. If none is given, it has all services that RPCX's annotation processor found
-     * when the jars and folders of the class path were compiled. The class path is not scanned for these, since the
-     * processor has written an index.
+     * Creates a registry of these services. If no service is given, the registry has all services that RPCX's
+     * annotation processor found when the jars and folders of the class path were compiled. The class path is not
+     * scanned for them, since the processor has written an index.
      *
-     * @param services objects whose class has {@link RPCXServer}, or such classes, of which an instance is made by the
-     *     constructor without parameters
-     * @throws IllegalArgumentException a class has no annotation, publishes nothing, cannot be instantiated, or
-     *     publishes a static method or a method with times below 0; a name is published twice; or there are neither
-     *     services nor an index
+     * @param services objects whose class has {@link RPCXServer}, or such classes; an instance of a class is created
+     *     with its constructor without parameters
+     * @throws IllegalArgumentException if a class has no annotation, publishes nothing, cannot be instantiated, or
+     *     publishes a static method or a method with times below 0; if a name is published twice; or if there are
+     *     neither services nor an index
      */
     public static RegistryServer registry(Object... services) {
         Given.noneNull(services, "services", "objects or classes with @RPCXServer");
@@ -83,11 +83,12 @@ public final class RegistryServer {
     }
 
     /**
-     * Makes a registry of every class with {@link RPCXServer} that the class path has in this package and those below
-     * it.
+     * Creates a registry of all classes on the class path that have {@link RPCXServer}, and are in this package or in a
+     * package below it.
      *
-     * @param packageName name of the package; not that of the default package, below which all classes are
-     * @throws IllegalArgumentException there is no such class, a class cannot be loaded, or as in {@link #registry}
+     * @param packageName name of the package; the default package cannot be scanned, since all classes are below it
+     * @throws IllegalArgumentException if there is no such class, a class cannot be loaded, or for the reasons that
+     *     {@link #registry} gives
      */
     public static RegistryServer scan(String packageName) {
         return registry(PackageScan.services(Given.notNull(packageName, "packageName", "that of a package"))
@@ -181,7 +182,7 @@ public final class RegistryServer {
     }
 
     /**
-     * Makes the published methods of one server, numbered from 1 in the order of registration.
+     * Creates the published methods of one server. They are numbered from 1 in the order of registration.
      *
      * @param running counter of the running handlers of all these methods, except those on event loops
      * @param groups groups into which the connections of the callers are divided
@@ -224,15 +225,15 @@ public final class RegistryServer {
                                     maxRunning,
                                     running,
                                     nowNanos,
-                                    // the duration of a call that takes a stream is up to its caller, and says
-                                    // nothing of the load
+                                    // the caller decides how long a call that takes a stream lasts, so its duration
+                                    // says nothing about the load
                                     !entry.isLongPoll && items == null,
                                     groups::groupsPerAddress)));
         }
         return numbered;
     }
 
-    /** Returns the published methods, as {@code service/method}. */
+    /** Returns the published methods as {@code service/method}, in the order of registration. */
     public List<String> published() {
         return methods.values().stream().map(m -> m.service + "/" + m.name).toList();
     }

@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves the methods that a {@link RegistryServer} publishes, on one port: on the native wire, and on the classic wire
- * where asked to. A server starts and stops once.
+ * Serves the methods that a {@link RegistryServer} publishes, on one port. It speaks the native wire, and also the
+ * classic wire if its builder says so. A server can be started only once, and not again after it has stopped.
  *
  * <pre>{@code
  * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
@@ -30,7 +30,11 @@ public final class Server implements AutoCloseable {
     private final ServerCore core;
     private final List<String> published;
 
-    /** Makes a server with the standard settings. */
+    /**
+     * Creates a server with the default settings.
+     *
+     * @param port port to listen on: 0 to 65535; with 0 the system chooses a free port
+     */
     public Server(int port, RegistryServer registry) {
         this(builder(registry).port(port));
     }
@@ -40,19 +44,19 @@ public final class Server implements AutoCloseable {
         published = builder.registry.published();
     }
 
-    /** Returns a builder for a server with settings of your own; each setting has a standard value. */
+    /** Returns a builder for a server with other settings. Each setting has a default. */
     public static Builder builder(RegistryServer registry) {
         return new Builder(registry);
     }
 
     /**
-     * Listens, and returns when the server can be reached. If this method fails, nothing of the server is left, and
-     * the server counts as stopped. Any thread may call it. A thread of an event loop is blocked until the port is
-     * bound, and while the name of the host is looked up.
+     * Starts to listen, and returns when clients can reach the server. If this method fails, nothing of the server
+     * remains, and the server counts as stopped. Any thread may call it. If that thread is an event loop, it is blocked
+     * until the name of the host has been looked up and the port is bound.
      *
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the host does not
      *     resolve, or no event loops can be made
-     * @throws IllegalStateException the server has been started or stopped before
+     * @throws IllegalStateException if the server has been started or stopped before
      */
     public Server start() {
         core.start();
@@ -60,21 +64,21 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Returns the port on which the server listens: the given port, or for 0 the port that the system has chosen. It
-     * can be asked for until a stop has ended.
+     * Returns the port on which the server listens. If port 0 was set, this is the port that the system has chosen. The
+     * method works from {@link #start} until the server has stopped completely.
      *
-     * @throws IllegalStateException the server has not been started, or has stopped
+     * @throws IllegalStateException if the server has not been started, or has stopped
      */
     public int port() {
         return core.port();
     }
 
-    /** Returns the published methods, as {@code service/method}. */
+    /** Returns the published methods as {@code service/method}, in the order of registration. */
     public List<String> services() {
         return published;
     }
 
-    /** {@link #stop(Duration)} with 5 s. */
+    /** Stops the server as {@link #stop(Duration)} does with a time of 5 s. */
     public void stop() {
         stop(STOP_TIME);
     }
@@ -85,64 +89,69 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Takes no new connections, asks clients to send no more calls, finishes the calls under way, and closes. One-way
-     * calls that the server has acknowledged are under way until their handlers have ended, and so are calls whose
-     * callers are gone. When {@code time} is over, calls that are still under way are cut off: running handlers are
-     * interrupted, and handlers that have not begun never begin. The log says how many one-way calls were cut off.
+     * Stops the server. It takes no new connections, asks its clients to send no more calls, finishes the calls under
+     * way, and closes. A one-way call that the server has acknowledged is under way until its handler has ended, and so
+     * is a call whose caller is gone. When {@code time} is over, calls that are still under way are cut off: running
+     * handlers are interrupted, and handlers that have not started never start. The log then says how many one-way
+     * calls were cut off.
      *
-     * <p>Returns when no socket and no thread is left, at the latest 5 s after {@code time}. What may be left then is
-     * the thread of a handler that goes on though it has been interrupted, and, where that thread is an event loop, the
-     * sockets of this loop until the handler returns. All threads of a server are daemon threads. A handler that calls
-     * this method waits for itself until the time is over.
+     * <p>Blocks until no socket and no thread of the server remains, but at the latest until 5 s after {@code time}.
+     * What may still remain then is the thread of a handler that goes on although it has been interrupted. If that
+     * thread is an event loop, the sockets of this event loop also remain until the handler returns. All threads of a
+     * server are daemon threads. A handler that calls this method waits for itself until the time is over.
      *
      * <p>A client without calls closes its connections when it is asked to send no more calls. A peer that ignores this
      * request, and answers PINGs, keeps its connection until {@code time} is over, even if it does nothing else.
      *
-     * <p>Any thread may call this method, once or more, also while another thread does: the shorter time counts. Before
-     * {@link #start} there is nothing to wait for, and the server cannot be started afterwards.
+     * <p>Any thread may call this method, once or several times, also while another thread is in it: the shorter time
+     * counts. Before {@link #start} there is nothing to wait for, and the server cannot be started afterwards.
      *
-     * @param time from 0; a negative time counts as 0, and more than 365 days as 365 days
-     * @throws IllegalStateException the calling thread is an event loop, which this method would have to wait for
+     * @param time 0 or more; a negative time counts as 0, and more than 365 days count as 365 days
+     * @throws IllegalStateException if the calling thread is an event loop, since this method would have to wait for it
      */
     public void stop(Duration time) {
         core.stop(time);
     }
 
     /**
-     * Waits until the server has stopped. For a {@code main} with nothing else to do, since a server's threads do not
-     * keep a process alive.
+     * Blocks until the server has stopped. For a {@code main} method that has nothing else to do: the threads of a
+     * server do not keep its process alive.
      *
-     * @throws IllegalStateException the server has not been started, so there is nothing to wait for
+     * @throws IllegalStateException if the server has been neither started nor stopped, so that there is nothing to
+     *     wait for
      */
     public void awaitStop() throws InterruptedException {
         core.awaitStop();
     }
 
-    /** The core of this server, for tests. */
+    /** Returns the core of this server, for tests. */
     ServerCore core() {
         return core;
     }
 
-    /** Settings of a server, each with a standard value. */
+    /** Settings of a server. Each setting has a default. */
     public static final class Builder {
         private static final int MAX_CONNECTIONS = 10_000;
 
         /**
-         * Bytes of heap for each connection in the standard limit of connections. A connection with TLS holds up to
-         * 13 KiB while its handshake waits for the client, and is not charged for them; so all of these connections
-         * together hold at most a fifth of the heap.
+         * Bytes of heap for each connection, from which the default maximum number of connections is calculated. A
+         * connection with TLS holds up to 13 KiB while its handshake waits for the client, and is not charged for them.
+         * So all these connections together hold at most a fifth of the heap.
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
-        /** Divisor of the standard limit of one address: an address may have one in this many of all connections. */
+        /** Divisor for the default limit of one address: the maximum number of all connections is divided by it. */
         private static final int PART_OF_ADDRESS = 5;
 
-        /** Smallest standard limit of one address: a few clients behind one address need as many connections. */
+        /**
+         * Minimum of the default limit of one address. A few clients behind one address need this number of
+         * connections.
+         */
         private static final int MIN_OF_ADDRESS = 64;
 
         /**
-         * Divisor of the heap for the standard limit of a message. With it every share of the heap has room for four of
-         * the largest messages.
+         * Divisor of the heap size that gives the default limit of a message. With 64, every pool of messages has room
+         * for four of the largest messages, since the smallest of these pools is a 16th of the heap.
          */
         private static final long HEAP_OF_MESSAGE = 64;
 
@@ -168,22 +177,23 @@ public final class Server implements AutoCloseable {
             this.registry = Given.notNull(registry, "registry", "a RegistryServer");
         }
 
-        /** Address to listen on; standard: all addresses of the machine. */
+        /** Sets the address to listen on. Default: all addresses of the machine. */
         public Builder host(String address) {
             host = Given.notNull(address, "host", "an address to listen on");
             return this;
         }
 
-        /** Port to listen on: 0 to 65535; standard 0, which lets the system choose. */
+        /** Sets the port to listen on: 0 to 65535. Default 0, which lets the system choose a free port. */
         public Builder port(int number) {
             port = checked("port", number, 0, 65_535);
             return this;
         }
 
         /**
-         * Lets the server be reached only by clients of this process that are
-         * {@linkplain Client.Builder#inProcess in process} too: no socket is opened, and the port is a number of this
-         * process. All else is as with sockets, except the limits of the sockets' buffers. For tests.
+         * Makes the server reachable only for clients of this process that are
+         * {@linkplain Client.Builder#inProcess in process} too. No socket is opened, and the port is only a number
+         * within this process. Everything else is as with sockets, except the limits of the sockets' buffers. For
+         * tests.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -204,9 +214,10 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Most connections at once; standard 10 000, or one for each 64 KiB of heap where that is less. A connection
-         * beyond the limit is closed as it comes. An idle connection holds 4 KiB of heap, with TLS 9 KiB, and 13 KiB
-         * during a handshake, or more where a client's certificates are large.
+         * Sets the maximum number of connections at a time: 1 to 1 000 000. Default 10 000, or one for each 64 KiB of
+         * heap if that is less. A connection beyond the limit is closed as it comes. An idle connection holds 4 KiB of
+         * heap, or 9 KiB with TLS. During a TLS handshake it holds 13 KiB, or more if a client's certificates are
+         * large.
          */
         public Builder maxConnections(int count) {
             maxConnections = checked("maxConnections", count, 1, 1_000_000);
@@ -214,8 +225,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Most connections at once from one address; standard a fifth of {@code maxConnections}, or 64 where that is
-         * more. A connection beyond the limit is closed as it comes.
+         * Sets the maximum number of connections from one address at a time: 1 to 1 000 000. Default: a fifth of
+         * {@code maxConnections}, but at least 64. All IPv6 addresses of one /64 network count as one address. A
+         * connection beyond the limit is closed as it comes.
          */
         public Builder maxConnectionsPerAddress(int count) {
             maxConnectionsPerAddress = checked("maxConnectionsPerAddress", count, 1, 1_000_000);
@@ -230,33 +242,35 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Most handlers running at once, not counting those on event loops: 4 to 1 000 000; standard 10 000. A call
-         * beyond the limit is refused as overload, not executed. One connection may run as many handlers as the limit
-         * still leaves, and one more: about half of all while it is alone, and less beside connections that run many.
-         * The server itself finds a lower limit for a method whose calls wait for each other longer than their callers'
-         * time allows: as many handlers as end in about half of that time, at least 4. Connections share that limit in
-         * the same way, once there is a second connection.
+         * Sets the maximum number of handlers that run at a time, not counting those on event loops: 4 to 1 000 000.
+         * Default 10 000. A call beyond the limit is refused as overload, not executed. A connection gets one more
+         * handler only while it runs no more handlers than are still free. So it can run about half of all handlers
+         * while it is alone, and fewer beside connections that run many.
          *
-         * <p>Any number is safe for the heap, except for what handlers allocate themselves. The memory that a handler
-         * is given without a charge is the smaller, the more handlers may run: at most 24 KiB for each, and a 16th of
-         * the heap for all. Each call needs a place too. There is one place for each 64 KiB of heap, at least 2 048: on
-         * a heap of 256 MiB no more than 4 096 handlers run, whatever is set here.
+         * <p>The server itself finds a lower limit for a method whose calls wait for each other longer than their
+         * callers' time allows. That limit is the number of handlers that end in about half of this time, at least 4.
+         * Connections share that limit by the same rule, once there is a second connection.
+         *
+         * <p>Any number is safe for the heap, except for what handlers allocate themselves. A handler may hold some
+         * memory without a charge. The more handlers may run, the less that is: at most 24 KiB for each handler, and at
+         * most a 16th of the heap for all. Each call needs a place too. There is one place for each 64 KiB of heap, and
+         * there are at least 2 048. So on a heap of 256 MiB no more than 4 096 handlers run, whatever is set here.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.MIN, 1_000_000);
             return this;
         }
 
-        /** Uses TLS for all connections; standard: plain connections. */
+        /** Uses TLS for all connections. Default: plain connections. */
         public Builder tls(Tls server) {
             tls = Tls.checked(server, true);
             return this;
         }
 
         /**
-         * Whether clients of the classic wire are served beside those of the native wire; standard: no. A classic
-         * client has no tokens, no cancel and no deadline of its own, so a server takes it only where this is set.
-         * Otherwise the client is told why, and its connection is closed. A server that requires tokens cannot serve
+         * Sets whether the server also serves clients of the classic wire. Default: no. A classic client has no tokens,
+         * cannot cancel a call, and cannot give it a deadline, so a server serves it only if this is set. Otherwise the
+         * server sends the client the reason, and closes the connection. A server that requires tokens cannot serve
          * classic clients: {@link #build} throws then.
          */
         public Builder classic(boolean isServed) {
@@ -265,8 +279,8 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Time within which a client that has vanished is noticed; a client that does not read is noticed within a
-         * third more. 100 ms to 1 h; standard 60 s.
+         * Sets the maximum time until the server notices that a client has vanished. For a client that is connected but
+         * does not read, it is up to 4/3 of this time. 100 ms to 1 h; default 60 s.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h");
@@ -274,11 +288,11 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Largest time of a call: 1 ms to 365 days; standard 1 h, which is the most that a Java client of RPCX asks
-         * for. A request that asks for more has this time, and its client is not told so. The limit bounds how long the
-         * handler of a one-way call goes on when its caller is gone. A call that takes or brings a stream has the time
-         * that it asks for: its handler is told when the connection ends. A classic call has 60 s, or this time where
-         * it is less.
+         * Sets the maximum time of a call: 1 ms to 365 days. Default 1 h, which is the most that a Java client of RPCX
+         * asks for. A request that asks for more gets this time, and its client does not learn that. The limit bounds
+         * how long the handler of a one-way call goes on when its caller is gone. A call that takes or brings a stream
+         * gets the time that it asks for, since its handler learns when the connection ends. A classic call has 60 s,
+         * or this time if it is less.
          */
         public Builder maxCallTime(Duration time) {
             maxCallTime =
@@ -287,9 +301,9 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Most calls under way on one connection: 1 to 4096; standard 4096. All connections of an address together may
-         * have this number times the number of connections that the address may have; handlers that go on after their
-         * connections have ended are counted too.
+         * Sets the maximum number of calls under way on one connection: 1 to 4096; default 4096. The limit for all
+         * connections of an address together is this number, multiplied by the number of connections that the address
+         * may have. Handlers that go on after their connections have ended count too.
          */
         public Builder maxCalls(int count) {
             maxCalls = checked("maxCalls", count, 1, Wire.MAX_SLOTS);
@@ -297,43 +311,49 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Most bytes of a request: 1 byte to 4 MiB, the largest message of the wire; standard 4 MiB, or a 64th of
-         * the heap where that is less. The server has room for four such messages of each kind even where a share of
-         * its heap would be less: with more than a 64th of the heap, the heap may be too small for what peers send.
-         * Larger data is sent as a stream.
+         * Sets the maximum size of a request in bytes: 1 byte to 4 MiB, which is the largest message of the wire.
+         * Default 4 MiB, or a 64th of the heap if that is less. Each pool of the server, such as that of requests or
+         * that of replies, has room for at least four messages of this size, even if its share of the heap would be
+         * less. So if this setting is more than a 64th of the heap, the heap may be too small for what peers send.
+         * Larger data are sent as a stream.
          */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = checked("maxMessageBytes", bytes, 1, Wire.MAX_MESSAGE_BYTES);
             return this;
         }
 
-        /** Number of event loop threads that serve the connections; standard one for each processor, at most four. */
+        /**
+         * Sets the number of event loop threads that serve the connections: 1 to 1024. Default: one for each processor,
+         * at most four.
+         */
         public Builder eventLoops(int count) {
             eventLoops = checked("eventLoops", count, 1, 1024);
             return this;
         }
 
         /**
-         * Number of threads of the pool: 1 to 10 000; standard eight for each processor, at least 64. One connection
-         * may hold as many threads as are still free, and one more: about half of all while it is alone. Its other
-         * calls wait, and connections are served in turn. See {@link RunOn.Place#POOL}.
+         * Sets the number of threads of the pool: 1 to 10 000. Default: eight for each processor, at least 64. A
+         * connection gets one more thread only while it holds no more threads than are still free. So it can hold about
+         * half of all threads while it is alone. Its other calls wait, and connections with waiting calls are served in
+         * rotation. See {@link RunOn.Place#POOL}.
          */
         public Builder poolSize(int threads) {
             poolSize = checked("poolSize", threads, 1, 10_000);
             return this;
         }
 
-        /** Adds an interceptor around every handler, inside the interceptors that were added before. */
+        /** Adds an interceptor around every handler. It runs inside the interceptors that were added before. */
         public Builder interceptor(Interceptor interceptor) {
             interceptors.add(Given.notNull(interceptor, "interceptor", "an Interceptor"));
             return this;
         }
 
         /**
-         * Makes the server, which does not listen before {@link Server#start}.
+         * Creates the server. It does not listen before {@link Server#start}.
          *
-         * @throws IllegalStateException the server is to serve the classic wire and to require tokens, which no classic
-         *     request can carry; or it is to require tokens twice, where the second check would find each token used
+         * @throws IllegalStateException if the server serves the classic wire and requires tokens, since no classic
+         *     request can carry a token; or if it has two interceptors that require tokens, since the second would find
+         *     each token already used
          */
         public Server build() {
             long requiring = interceptors.stream()

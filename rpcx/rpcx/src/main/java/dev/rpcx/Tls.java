@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * TLS 1.3 settings of a server or a client, from PEM files: certificates, and keys as unencrypted PKCS#8. The files are
- * read when this object is made, and at each {@link #reload}. New connections use what was read last; open connections
- * go on as they are. Thread-safe.
+ * read when this object is created, and at each {@link #reload}. New connections use what was read last; open
+ * connections go on unchanged. Thread-safe: any thread may call this.
  *
  * <pre>{@code
  * Server.builder(registry).tls(Tls.server(chain, key).requiringClientsOf(authority));
@@ -30,23 +30,23 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Tls {
     /**
-     * Lifetime of a session, longer than the seven days that a ticket of TLS 1.3 may live. With it a server sends no
-     * tickets, and a client drops the tickets that another server than RPCX's has sent (source: RFC 8446, 4.6.1; the
-     * JDK's {@code NewSessionTicket}). Tickets are unwanted since no certificate is shown when a session is resumed: a
-     * certificate that has expired in the meantime would be accepted.
+     * Lifetime of a session in seconds. It is longer than the seven days for which a ticket of TLS 1.3 may live.
+     * Therefore a server sends no tickets, and a client drops the tickets that a server other than RPCX's has sent
+     * (source: RFC 8446, 4.6.1; the JDK's {@code NewSessionTicket}). Tickets are unwanted since no certificate is shown
+     * when a session is resumed: a certificate that has expired in the meantime would be accepted.
      */
     private static final long NO_TICKETS_SECONDS = 604_801;
 
     private final boolean server;
 
-    // a setting that is not asked for is empty and never null: a null argument must not turn a setting off
+    // a setting that has not been made is empty and never null: a null argument must not turn a setting off
     private final Optional<Own> own;
     private final Optional<Path> trusted;
     private final Optional<String> name;
 
     private final TlsEngine engine;
 
-    /** Certificate chain that this side presents, and the key of the certificate. */
+    /** Certificate chain that this side presents, and the private key of its certificate. */
     private record Own(Path chain, Path key) {}
 
     private Tls(boolean server, Optional<Own> own, Optional<Path> trusted, Optional<String> name) {
@@ -68,28 +68,32 @@ public final class Tls {
     }
 
     /**
-     * Makes settings of a server that presents this certificate, and has its key. The authorities of the certificate
-     * follow it in the same file.
+     * Creates settings of a server that presents this certificate, and has its key.
      *
-     * @throws IllegalArgumentException a file cannot be read, or holds something else, or the key does not belong to
+     * @param chain PEM file of the server's certificate, which the certificates of its authorities follow
+     * @param key PEM file of the certificate's private key, as unencrypted PKCS#8
+     * @throws IllegalArgumentException if a file cannot be read, or holds something else, or the key does not belong to
      *     the certificate
      */
     public static Tls server(Path chain, Path key) {
         return new Tls(true, own(chain, "chain", key, "key"), Optional.empty(), Optional.empty());
     }
 
-    /** Makes settings of a client that trusts the authorities of its JDK, and presents no certificate. */
+    /** Creates settings of a client that trusts the authorities of its JDK, and presents no certificate. */
     public static Tls client() {
         return new Tls(false, Optional.empty(), Optional.empty(), Optional.empty());
     }
 
     /**
-     * For a server: a client has to present a certificate of one of these authorities, otherwise its connection ends
-     * before its first frame. A client's own certificate in this file is trusted too. The certificates in this file are
-     * trusted even after they have expired.
+     * For a server: returns a copy of these settings that requires a certificate of each client. A client has to
+     * present a certificate of one of these authorities, otherwise its connection ends before its first frame. If the
+     * file also has a client's own certificate, that client is trusted too. The certificates in this file are trusted
+     * even after they have expired.
      *
-     * @throws NullPointerException {@code authorities} is null; for a server that asks for no certificates do not call
-     *     this method
+     * @param authorities PEM file of certificates
+     * @throws NullPointerException if {@code authorities} is null; for a server that asks for no certificates, do not
+     *     call this method
+     * @throws IllegalStateException if these are settings of a client
      */
     public Tls requiringClientsOf(Path authorities) {
         Optional<Path> required = authorities(authorities);
@@ -98,25 +102,38 @@ public final class Tls {
     }
 
     /**
-     * For a client: trusts only servers with a certificate of one of these authorities. A server's own certificate in
-     * this file is trusted too. The certificates in this file, of authorities as well as of servers, are trusted even
-     * after they have expired.
+     * For a client: returns a copy of these settings that trusts only servers with a certificate of one of these
+     * authorities. If the file also has a server's own certificate, that server is trusted too. The certificates in
+     * this file, of authorities as well as of servers, are trusted even after they have expired.
+     *
+     * @param authorities PEM file of certificates
+     * @throws IllegalStateException if these are settings of a server
      */
     public Tls trusting(Path authorities) {
         expect(false, "trusting");
         return new Tls(false, own, authorities(authorities), name);
     }
 
-    /** For a client: presents this certificate to servers that ask for one. */
+    /**
+     * For a client: returns a copy of these settings that presents this certificate to servers that ask for one.
+     *
+     * @param ownChain PEM file of the client's certificate, which the certificates of its authorities follow
+     * @param ownKey PEM file of the certificate's private key, as unencrypted PKCS#8
+     * @throws IllegalStateException if these are settings of a server
+     */
     public Tls as(Path ownChain, Path ownKey) {
         expect(false, "as");
         return new Tls(false, own(ownChain, "ownChain", ownKey, "ownKey"), trusted, name);
     }
 
     /**
-     * For a client: sets the name that the server's certificate has to have. Without this setting it is the name of the
-     * host to which the client connects. The setting is needed where a registry or DNS names the hosts: an attacker who
-     * forges such an answer can name a host for which he has a certificate.
+     * For a client: returns a copy of these settings with the name that the server's certificate has to have. Without
+     * this setting, it has to have the name of the host to which the client connects. The setting is needed if a
+     * registry or DNS names the hosts: an attacker who forges their answer can name a host for which he has a
+     * certificate.
+     *
+     * @param serverName 1 to 255 characters, without spaces and control characters
+     * @throws IllegalStateException if these are settings of a server
      */
     public Tls expecting(String serverName) {
         expect(false, "expecting");
@@ -127,7 +144,7 @@ public final class Tls {
         return new Tls(false, own, trusted, Optional.of(serverName));
     }
 
-    /** Whether {@link #expecting} has set a name. */
+    /** Returns whether {@link #expecting} has set a name. */
     boolean hasName() {
         return name.isPresent();
     }
@@ -148,11 +165,11 @@ public final class Tls {
     }
 
     /**
-     * Reads the files again, for this object alone, and not for the objects that it was made from or that were made
-     * from it: so call this method on the object that was given to a builder. Open connections stay, even if their peer
+     * Reads the files again, for this object only. The objects that it was made from, or that were made from it, do not
+     * change: so call this method on the object that was given to a builder. Open connections stay, even if their peer
      * would not be accepted any more. Blocks while the files are read.
      *
-     * @throws IllegalArgumentException a file cannot be read, or holds something else, or the key does not belong to
+     * @throws IllegalArgumentException if a file cannot be read, or holds something else, or the key does not belong to
      *     the certificate; the settings that were read before stay in force
      */
     public synchronized void reload() {
@@ -168,8 +185,8 @@ public final class Tls {
                 builder = SslContextBuilder.forClient();
             } else {
                 Own shown = own.get();
-                // each file is read once, so that the bytes that are checked are those that are used, even if the files
-                // change meanwhile
+                // each file is read once: so the bytes that are checked are the bytes that are used, even if the files
+                // change in the meantime
                 byte[] certificates = Files.readAllBytes(shown.chain);
                 byte[] secret = Files.readAllBytes(shown.key);
                 builder = server
@@ -187,8 +204,9 @@ public final class Tls {
             trusted.ifPresent(file -> builder.trustManager(file.toFile()));
             made = builder.sslProvider(SslProvider.JDK)
                     .sessionTimeout(NO_TICKETS_SECONDS)
-                    // TLS 1.2 is left out: its clients may ask for a new handshake as often as they like, each of which
-                    // costs 26 ms of an event loop, and no limit of RPCX counts them. Every JDK from 11 on has 1.3.
+                    // TLS 1.2 is off: its clients may ask for a new handshake as often as they like. Each handshake
+                    // costs 26 ms of an event loop, and no limit of RPCX counts handshakes. Every JDK from 11 on has
+                    // TLS 1.3.
                     .protocols("TLSv1.3")
                     .build();
         } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
@@ -205,7 +223,7 @@ public final class Tls {
         return new ByteArrayInputStream(bytes);
     }
 
-    /** Names the files that are read, for the text of an exception. */
+    /** Returns the names of the files that are read, for the text of an exception. */
     private String files() {
         List<String> files = new ArrayList<>();
         own.ifPresent(shown -> {
@@ -228,7 +246,10 @@ public final class Tls {
         return tls;
     }
 
-    /** Returns the engine that sets up connections with the files that were read last; it is the same at each call. */
+    /**
+     * Returns the engine that sets up connections with the files that were read last. Every call returns the same
+     * engine.
+     */
     TlsEngine engine() {
         return engine;
     }

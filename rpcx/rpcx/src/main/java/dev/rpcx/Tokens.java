@@ -21,27 +21,27 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Interceptors for signed tokens. Each attempt of a call carries a token of its own, which is good for one service and
- * method, for 30 s and for one use. Each caller has a secret of its own, so it can sign under its own name only.
- * Arguments are not signed: use {@link Tls} beneath.
+ * Interceptors that sign calls with tokens, and that check tokens. Each attempt of a call carries a new token, which is
+ * valid for one service and method, for 30 s and for one use. Each caller has a different secret, so it can sign under
+ * its own name only. Arguments are not signed: use {@link Tls} beneath.
  *
  * <p>A service between two others names the caller that it serves with {@link #forwarding}: the calls that it makes
- * carry the caller's name under the service's own signature. The name counts where the next server lets that service
+ * carry the caller's name under the service's own signature. The name counts only if the next server lets that service
  * speak for others.
  *
- * <p>One use means one use at each {@link OneUse}, which is as a rule one for each process with all of its servers.
- * Where several instances of a service accept the same secrets, a token that was intercepted on its way is good once at
- * each instance, unless the instances share a {@code OneUse}.
+ * <p>One use means one use at each {@link OneUse}. Usually a process has one {@code OneUse} for all of its servers. If
+ * several instances of a service accept the same secrets, a token that was intercepted on its way is valid once at each
+ * instance, unless the instances share a {@code OneUse}.
  *
- * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} tells its bytes, and what
- * is signed.
+ * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} describes its bytes, and
+ * what is signed.
  */
 public final class Tokens {
     private static final System.Logger LOGGER = System.getLogger(Tokens.class.getName());
     private static final String ENTRY = "rpcx-token";
     private static final Duration LIFETIME = Duration.ofSeconds(30);
 
-    /** Largest difference between the clocks of two hosts that is allowed for. */
+    /** Maximum difference between the clocks of two hosts at which tokens still work. */
     private static final Duration SKEW = Duration.ofSeconds(10);
 
     private static final String NAME = "1 to 255 bytes of UTF-8 without control characters";
@@ -49,7 +49,7 @@ public final class Tokens {
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /** Random key that stands in for the key of an unknown principal, and that nobody has. */
+    /** Random key that is used in place of the key of an unknown principal. Nobody has it. */
     private static final SecretKeySpec DUMMY_KEY = Token.key(random(32));
 
     private Tokens() {}
@@ -61,12 +61,12 @@ public final class Tokens {
     }
 
     /**
-     * For a client: signs every attempt of every call. A client has at most one interceptor that signs, this one or one
-     * that forwards: {@link Client.Builder#build} refuses a second one.
+     * Returns an interceptor for a client, which signs every attempt of every call. A client has at most one
+     * interceptor that signs, this one or one that forwards: {@link Client.Builder#build} refuses a second one.
      *
      * @param principal name of the caller: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the caller shares with the servers: 16 random bytes or more
-     * @throws IllegalArgumentException the name is not as described, or the secret is shorter
+     * @throws IllegalArgumentException if the name is not as described, or the secret has fewer than 16 bytes
      */
     public static Interceptor signing(String principal, byte[] secret) {
         return signing(principal, secret, InstantSource.system());
@@ -78,7 +78,7 @@ public final class Tokens {
         return new Signing(call -> signed(call, principal, null, List.of(), key, clock));
     }
 
-    /** Interceptor that signs calls. It has a class of its own so that a client can count its signing interceptors. */
+    /** Interceptor that signs calls. It is a separate class so that a client can count its signing interceptors. */
     static final class Signing implements Interceptor {
         private final UnaryOperator<Invocation> signer;
 
@@ -93,24 +93,28 @@ public final class Tokens {
     }
 
     /**
-     * For a service's own client: signs every call as the service, and names the caller for whom the call is made. That
-     * is the {@link CallContext#principal} of the call that the same thread is handling. Without a principal the call
-     * is the service's own, with the service's rights. This includes a call that a handler makes on another thread, or
-     * for a caller that has no principal; {@link #forwardingOnly} refuses such calls. A name is forwarded through at
-     * most 16 services.
+     * Returns an interceptor for the client of a service. It signs every call as the service, and names the caller for
+     * whom the call is made. That caller is the {@link CallContext#principal} of the call that the same thread is
+     * handling. Without a principal, the call is made for the service itself, with the service's rights. This includes
+     * a call that a handler makes on another thread, or for a caller that has no principal; {@link #forwardingOnly}
+     * refuses such calls. A name is forwarded through at most 16 services.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
-     * @throws IllegalArgumentException the name is not as described, or the secret is shorter
+     * @throws IllegalArgumentException if the name is not as described, or the secret has fewer than 16 bytes
      */
     public static Interceptor forwarding(String service, byte[] secret) {
         return forwarding(service, secret, InstantSource.system());
     }
 
     /**
-     * As {@link #forwarding}, but never signs for the service itself: where the thread handles no call, or one without
-     * a {@link CallContext#principal}, the call that it makes is refused as
-     * {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
+     * Returns an interceptor that does the same as that of {@link #forwarding}, but never signs for the service itself.
+     * If the thread handles no call, or one without a {@link CallContext#principal}, the call that it makes is refused
+     * as {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
+     *
+     * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
+     * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
+     * @throws IllegalArgumentException if the name is not as described, or the secret has fewer than 16 bytes
      */
     public static Interceptor forwardingOnly(String service, byte[] secret) {
         Signing forwarding = forwarding(service, secret, InstantSource.system());
@@ -154,7 +158,8 @@ public final class Tokens {
     }
 
     /**
-     * Adds a token to a call. Each attempt has a nonce and an expiry of its own, since a server takes no token twice.
+     * Returns the call with a token. Each attempt gets a new nonce and a new expiry, since a server takes no token
+     * twice.
      */
     private static Interceptor.Invocation signed(
             Interceptor.Invocation call,
@@ -171,36 +176,39 @@ public final class Tokens {
     }
 
     /**
-     * For a server: refuses calls without a good token as {@link RPCXException.Code#UNAUTHENTICATED}, not executed and
-     * with the same text whatever is wrong, and sets {@link CallContext#principal} for the other calls. Used tokens are
-     * remembered until they expire, as {@link OneUse#inProcess()} does: a token is good once at all servers of the
-     * process together. A call that waits at the server for so long that its good token expires meanwhile is refused as
+     * Returns an interceptor for a server, which refuses calls without a valid token. They are refused as
+     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, and with the same text whatever is wrong. For all other
+     * calls, it sets {@link CallContext#principal}. Used tokens are remembered until they expire, by
+     * {@link OneUse#inProcess()}: so a token is valid once at all servers of the process together.
+     *
+     * <p>If a call waits at the server for so long that its valid token expires, it is refused as
      * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: a second one
      * would refuse each token as used, so {@code build} refuses it.
      *
      * <p>A token that speaks for another caller is refused: see {@link #requiring(Function, Predicate)}.
      *
-     * @param secrets returns the secret of a principal; null for an unknown principal. It is called on the handler's
-     *     thread, with names that anybody may have sent. Where it throws, or returns fewer than 16 bytes, the call is
-     *     refused like any other, and the log says so, once a minute at most.
+     * @param secrets returns the secret of a principal, or null for an unknown principal. It is called on the handler's
+     *     thread, with names that anybody may have sent. If it throws, or returns fewer than 16 bytes, the call is
+     *     refused like a call without a valid token, and the log says so, at most once a minute.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets) {
         return requiring(secrets, nobody -> false);
     }
 
     /**
-     * As {@link #requiring(Function)}, but trusts some services to name the caller that they serve.
-     * {@link CallContext#principal} is then that {@link Caller}.
+     * Returns an interceptor that does the same as that of {@link #requiring(Function)}, but trusts some services to
+     * name the caller that they serve. {@link CallContext#principal} is then that {@link Caller}.
      *
-     * @param mayForward tells whether a principal, whose signature is good, may speak for others
+     * @param mayForward returns whether a principal may speak for others. It is called only for a principal whose
+     *     signature is valid. If it throws, the call is refused, and the log says so, at most once a minute.
      */
     public static Interceptor requiring(Function<String, byte @Nullable []> secrets, Predicate<String> mayForward) {
         return requiring(secrets, mayForward, OneUse.inProcess());
     }
 
     /**
-     * As {@link #requiring(Function, Predicate)}, with {@code used} to remember used tokens. For several processes that
-     * accept the same secrets and share one such memory.
+     * Returns an interceptor that does the same as that of {@link #requiring(Function, Predicate)}, but remembers used
+     * tokens in {@code used}. For several processes that accept the same secrets and share one such memory.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
@@ -225,8 +233,7 @@ public final class Tokens {
     }
 
     /**
-     * Interceptor that refuses calls without a valid token. It has a class of its own so that a server can recognize
-     * it.
+     * Interceptor that refuses calls without a valid token. It is a separate class so that a server can recognize it.
      */
     static final class Requiring implements Interceptor {
         private final Verifier verifier;
@@ -241,7 +248,8 @@ public final class Tokens {
             if (caller == null) {
                 throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
-            // the context has to be that of the call that brought the token, from wherever this interceptor is called
+            // the context has to be that of the call that brought the token, on whatever thread this interceptor is
+            // called
             return Chain.proceed(call, known -> {
                 CallContext.current().orElseThrow().authenticate(caller);
                 return next.proceed(known);
@@ -253,11 +261,11 @@ public final class Tokens {
      * Caller that a token names.
      *
      * @param name name of the signer of the token, or of the caller for whom the signer speaks
-     * @param via services through which the call has come, in this order, the signer last; empty where the caller
-     *     itself has signed
+     * @param via services through which the call has come, in this order, the signer last; empty if the caller itself
+     *     has signed
      */
     public record Caller(String name, List<String> via) implements Principal {
-        /** Copies {@code via}. */
+        /** Creates a caller, with a copy of {@code via}. */
         public Caller {
             Given.notNull(name, "name", "that of the caller");
             via = Given.noneNull(via, "via", "names of services");
@@ -270,37 +278,40 @@ public final class Tokens {
     }
 
     /**
-     * Remembers the tokens that have been used. It is asked only about tokens whose signature and time are good, so
-     * only holders of a secret can add to it. Must be thread-safe. It is called on the handler's thread, and may block
-     * where the method's handler may.
+     * Remembers the tokens that have been used. It is asked only about tokens whose signature and time are valid, so
+     * only holders of a secret can add to it. It must be thread-safe. It is called on the handler's thread, and may
+     * block if the method's handler may.
      *
      * <p>A store that several processes share answers with one atomic step, such as {@code SET key "" NX PXAT until} of
-     * Redis. The store's clock may differ by 10 s from the clock of each process that asks. Where a token expires while
+     * Redis. The store's clock may differ by 10 s from the clock of each process that asks. If a token expires while
      * the store is asked, the call is refused as {@link RPCXException.Code#OVERLOADED}, whatever the store answers.
      */
     @FunctionalInterface
     public interface OneUse {
         /**
-         * Remembers a token, and tells whether it is used for the first time. The token must not be forgotten before
-         * {@code until}: an implementation without room for it throws {@link RPCXException#refused} with
-         * {@link RPCXException.Code#OVERLOADED}. Any other exception refuses the call as
+         * Remembers a token, and returns whether it is used for the first time. The token must not be forgotten before
+         * {@code until}. So an implementation without room for the token throws {@link RPCXException#refused} with
+         * {@link RPCXException.Code#OVERLOADED}. If it throws any other exception, the call is refused as
          * {@link RPCXException.Code#UNAVAILABLE}.
          *
          * @param signer principal whose secret has signed the token
          * @param token signature of the token, which differs from token to token: 43 letters, digits, hyphens and
          *     underscores
-         * @param until time from which every process refuses the token for its age, if its clock is at most 10 s behind
-         *     that of the implementation: at most 60 s from now
+         * @param until time from which the token may be forgotten, at most 60 s from now. From then on, every process
+         *     refuses the token because of its age, if the clock of the process is at most 10 s behind that of the
+         *     implementation.
          */
         boolean first(String signer, String token, Instant until);
 
         /**
          * Returns the memory of used tokens that all servers of this process share. It takes at most an eighth of the
-         * heap: for 40 s it holds 130 bytes for each token, and some 160 bytes and the name for each signer. One signer
-         * may take half of it. This is enough for some 26,000 calls a second for each GiB of heap, and for at most
-         * 100,000. Where there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until
-         * others have expired; no token is forgotten early. A process that is restarted has forgotten all tokens: a
-         * token that was intercepted on its way is then good once more within its time.
+         * heap, and one signer may take half of that. It holds 130 bytes for each token, and about 160 bytes and the
+         * name for each signer. A token is held for 40 s, or for up to 50 s if the clock of its signer is ahead. So
+         * there is room for about 26,000 calls a second for each GiB of heap, and for at most 100,000.
+         *
+         * <p>If there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until others have
+         * expired; no token is forgotten early. A process that is restarted has forgotten all tokens: a token that was
+         * intercepted on its way is then valid once more until it expires.
          */
         static OneUse inProcess() {
             return InMemory.OF_PROCESS;
@@ -325,7 +336,8 @@ public final class Tokens {
         private final OneUse used;
 
         /**
-         * Time after its expiry for which a token is remembered. It is longer for a store, whose clock may be ahead.
+         * Time for which a token is remembered after its expiry. It is longer for a store that processes share, since
+         * the clock of the store may be ahead.
          */
         private final Duration keptBeyond;
 
@@ -355,7 +367,7 @@ public final class Tokens {
             }
             Token token = received.token();
             SecretKeySpec known = known(token.signer());
-            // a signature is checked for an unknown name too, so that it takes as long as a known one
+            // a signature is checked for an unknown name too, so that this takes as long as for a known one
             boolean isSigned = received.isSignedBy(known == null ? DUMMY_KEY : known, call.service(), call.method());
             long now = clock.millis();
             long ageMillis = TimeUnit.NANOSECONDS.toMillis(Chain.given(call).ageNanos());
@@ -366,8 +378,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), now)) {
-                // the token was good when it came, and is too old now: a copy may have been used and forgotten
-                // meanwhile
+                // the token was valid when it came, and is too old now: a copy of it may have been used and forgotten
+                // in the meantime
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         "the call has waited here for " + TimeUnit.MILLISECONDS.toSeconds(ageMillis)
@@ -377,7 +389,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), clock.millis())) {
-                // the store may have been asked after the token's end, and may have forgotten a copy of it by then
+                // the store may have been asked after the token had expired, and may have forgotten a copy of the token
+                // by then
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
             }
@@ -389,7 +402,10 @@ public final class Tokens {
             return new Caller(token.caller(), via);
         }
 
-        /** Compares without arithmetic on {@code expires}, so that no value that a token claims can overflow. */
+        /**
+         * Returns whether a token with this expiry is valid now. It does no arithmetic on {@code expires}, so that no
+         * value that a token claims can overflow.
+         */
         private static boolean isTimely(long expires, long now) {
             return expires > now - SKEW.toMillis()
                     && expires <= now + LIFETIME.plus(SKEW).toMillis();
@@ -430,7 +446,7 @@ public final class Tokens {
                         && refused.executed() == RPCXException.Executed.NOT_EXECUTED) {
                     throw refused;
                 }
-                // a store may make calls of its own, whose other errors say nothing about this call
+                // a store may itself make calls, and their other errors say nothing about this call
                 usedFail.log("what remembers used tokens fails, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }

@@ -8,14 +8,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes untrusted text safe for a log or a terminal: no control character of it takes effect, and every character of it
- * can be seen. Stateless.
+ * Makes untrusted text safe for a log or a terminal: none of its control characters takes effect, and all of its
+ * characters are visible. Stateless.
  */
 public final class VisibleText {
     /**
-     * First and last code point of each range of Default_Ignorable_Code_Point, in ascending order: characters that are
-     * not displayed, such as fillers, variation selectors and tags. The JDK does not offer this property. Source:
-     * DerivedCoreProperties.txt of Unicode 17, the same since Unicode 14.
+     * First and last code point of each range of characters that have the property Default_Ignorable_Code_Point, in
+     * ascending order. These characters are not displayed, such as fillers, variation selectors and tags. The JDK does
+     * not offer this property. Source: DerivedCoreProperties.txt of Unicode 17, the same since Unicode 14.
      */
     private static final int[] IGNORABLE = {
         0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
@@ -23,7 +23,10 @@ public final class VisibleText {
         0x1BCA0, 0x1BCA3, 0x1D173, 0x1D17A, 0xE0000, 0xE0FFF
     };
 
-    /** Most causes of one error that are looked at; suppressed exceptions count as causes. */
+    /**
+     * Maximum number of exceptions that are looked at for one error: the error itself, its causes and its suppressed
+     * exceptions.
+     */
     private static final int MAX_CAUSES = 50;
 
     private static final int MAX_CAUSE_LENGTH = 10_000;
@@ -31,10 +34,11 @@ public final class VisibleText {
     private VisibleText() {}
 
     /**
-     * Appends a character as it is if it is visible, otherwise as the escapes of JSON. The following are escaped:
-     * control characters, line and paragraph separators, lone surrogates, characters of Unicode's category Cf, which
-     * change the direction of writing or are invisible, characters with the property Default_Ignorable_Code_Point, and
-     * blank characters other than the plain space. Quotes and backslashes are left as they are.
+     * Appends a character as it is if it is visible, otherwise in the form of JSON escapes. The following characters
+     * are escaped: control characters, line and paragraph separators, lone surrogates, characters of Unicode's category
+     * Cf (they change the direction of writing, or are invisible), characters with the property
+     * Default_Ignorable_Code_Point, and blank characters other than the plain space. Quotes and backslashes are
+     * appended as they are.
      */
     public static void append(StringBuilder to, int codePoint) {
         Given.notNull(to, "to", "what the text is appended to");
@@ -64,9 +68,10 @@ public final class VisibleText {
     }
 
     /**
-     * Whether an exception, whose text may be untrusted, can be the cause of an error as it is: {@link #line} would
-     * alter nothing in its text or in the texts of its causes. False if it has more than 50 causes, or if one of these
-     * texts has more than 10,000 characters.
+     * Returns whether an exception, whose text may be untrusted, can be the cause of an error as it is: {@link #line}
+     * would alter nothing in its text or in the texts of its causes. Suppressed exceptions count as causes. Returns
+     * false if these are more than 50 exceptions together, if one of their texts has more than 10,000 characters, or if
+     * a text cannot be read because the exception's own code throws.
      */
     public static boolean isOf(Throwable thrown) {
         Given.notNull(thrown, "thrown", "an error");
@@ -108,7 +113,7 @@ public final class VisibleText {
         };
     }
 
-    /** Whether a character is a letter or a symbol by its category, but is displayed as a blank. */
+    /** Returns whether a character is a letter or a symbol by its category, but is displayed as a blank. */
     private static boolean isBlank(int c) {
         return switch (c) {
             // the Braille pattern without dots, the Khitan filler, the null notehead of musical notation
@@ -119,7 +124,8 @@ public final class VisibleText {
 
     private static boolean isIgnorable(int c) {
         int at = Arrays.binarySearch(IGNORABLE, c);
-        // within a range: its first code point stands at an even index, its last at an odd one
+        // the character is an end of a range, or lies within one: the first code point of a range has an even index,
+        // the last one an odd index, so the index at which the character would be inserted is odd within a range
         return at >= 0 || (-at - 1) % 2 == 1;
     }
 }

@@ -10,9 +10,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Builds a class file, with no more than a generated codec needs. The file has version 49 (Java 5), the last version
- * whose verifier infers the types on the stack by itself, so that no stack map frames have to be written. Source: The
- * Java Virtual Machine Specification, chapter 4.
+ * Builds the bytes of a class file. It supports only what a generated codec needs. The file has version 49 (Java 5),
+ * the last version for which the JVM's verifier always infers the types on the stack. Therefore the file needs no stack
+ * map frames. Source: The Java Virtual Machine Specification, chapter 4.
  */
 final class ClassFile {
     static final int ACC_FINAL = 0x10;
@@ -33,7 +33,7 @@ final class ClassFile {
     private int fieldCount;
     private int methodCount;
 
-    /** Creates an empty class file. Both names are written as in class files, with slashes. */
+    /** Creates a class file without fields and methods. Both names have slashes instead of dots, as in class files. */
     ClassFile(String name, String superName) {
         this.name = name;
         this.superName = superName;
@@ -184,7 +184,7 @@ final class ClassFile {
         return new Code(maxStack, maxLocals);
     }
 
-    /** Position in the code of a method that jumps go to. */
+    /** Position in the code of a method to which instructions can jump. */
     static final class Label {
         private int at = -1;
     }
@@ -261,7 +261,12 @@ final class ClassFile {
             return this;
         }
 
-        /** @param cases labels by value, in ascending order of the values */
+        /**
+         * Adds a switch over the int on the stack, which jumps to the label of its value.
+         *
+         * @param cases labels by value, in ascending order of the values
+         * @param otherwise label for all other values
+         */
         Code lookupSwitch(Map<Integer, Label> cases, Label otherwise) {
             int from = bytes.size();
             bytes.write(Op.LOOKUPSWITCH);
@@ -297,7 +302,7 @@ final class ClassFile {
         }
     }
 
-    /** Opcodes of the instructions in use. */
+    /** Opcodes of the instructions that generated codecs use. */
     static final class Op {
         static final int ACONST_NULL = 1;
         static final int ICONST_0 = 3;
@@ -308,16 +313,16 @@ final class ClassFile {
         static final int SIPUSH = 17;
         static final int LDC_W = 19;
         /**
-         * Opcode for an int. The opcodes for long, float, double and reference are the next four numbers, in this
-         * order.
+         * Opcode that loads an int. The next four numbers are the opcodes that load a long, a float, a double and a
+         * reference, in this order.
          */
         static final int ILOAD = 21;
 
         static final int ALOAD = 25;
         static final int AALOAD = 50;
         /**
-         * Opcode for an int. The opcodes for long, float, double and reference are the next four numbers, in this
-         * order.
+         * Opcode that stores an int. The next four numbers are the opcodes that store a long, a float, a double and a
+         * reference, in this order.
          */
         static final int ISTORE = 54;
 

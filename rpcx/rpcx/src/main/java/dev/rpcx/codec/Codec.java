@@ -3,36 +3,40 @@ package dev.rpcx.codec;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Encodes values of one Java type as one Protobuf message, and decodes them. Thread-safe; never blocks.
+ * Encodes values of one Java type as Protobuf messages, and decodes them. Thread-safe: any thread may call these
+ * methods, and none of them blocks.
  *
  * @param <T> the Java type; {@code Object[]} for the parameters of a method
  */
 public interface Codec<T> {
     /**
-     * Appends the message to the buffer. If this fails, the writer index of the buffer is what it was before.
+     * Encodes the value, and appends its message to the buffer. If that fails, the writer index of the buffer is the
+     * same as before the call.
      *
-     * @throws CodecException if a value is null where null is not allowed, is nested too deep, is too large, is of a
-     *     class that is not accepted, is a string with half a surrogate pair, or is refused by the type's own code
+     * @throws CodecException if the value, or a value inside it, is null but must not be, is nested too deep, is too
+     *     large, is of a class that is not accepted, or is a string with half a surrogate pair; or if the type's own
+     *     code throws an exception
      */
     void write(T value, ByteBuf out);
 
     /**
-     * Reads the message that reaches from the reader index to the writer index, and sets the reader index to the writer
-     * index.
+     * Decodes the message between the reader index and the writer index of the buffer, and sets the reader index to the
+     * writer index.
      *
      * @throws CodecException if the bytes are not a message of this type, if they exceed a limit, or if the type's own
-     *     code refuses what was read
+     *     code throws an exception for the values that were read
      */
     T read(ByteBuf in);
 
     /**
-     * Reads a message as {@link #read(ByteBuf)} does, and asks {@code memory} for what the message and its objects
-     * take. The first {@value In#FREE_BYTES} bytes, or as many as {@code memory.unasked()} returns, are taken without
-     * asking. Memory beyond these is asked for before the objects are created, with two exceptions that are asked for
-     * afterwards: a string beyond ASCII, and up to 72 bytes for each plain value of a message. The default
-     * implementation ignores {@code memory}.
+     * Reads a message as {@link #read(ByteBuf)} does, and asks {@code memory} for the bytes that the message and its
+     * objects take in memory. The first bytes are taken without asking: {@value In#FREE_BYTES}, or the number that
+     * {@code memory.unasked()} returns. All further memory is requested before the objects are created, with two
+     * exceptions. For a string beyond ASCII, and for up to 72 bytes of each plain value of a message, memory is
+     * requested afterwards. The default implementation of this method ignores {@code memory}.
      *
-     * @throws CodecException also if {@code memory} does not grant what the message asks for
+     * @throws CodecException for the reasons of {@link #read(ByteBuf)}, and if {@code memory} does not grant the
+     *     requested bytes
      */
     default T read(ByteBuf in, Memory memory) {
         return read(in);

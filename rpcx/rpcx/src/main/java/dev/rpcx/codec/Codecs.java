@@ -25,19 +25,20 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates codecs, when a client or server starts: one for each method, type or parameter, however often it is asked
- * for. Thread-safe. {@link Schema} describes how Java types become messages.
+ * Creates codecs when a client or server starts, and keeps them: whoever asks again for the codec of the same method,
+ * type or parameter gets the same one. Thread-safe: any thread may call these methods. {@link Schema} describes how
+ * Java types become messages.
  */
 public final class Codecs {
     /**
-     * Types that have been warned about. One warning for each type is enough, however many clients and servers a
-     * process has.
+     * Names of the types for which it has been logged that their numbers depend on the order of declaration. Each type
+     * is logged once per process, however many clients and servers the process has.
      */
     private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
     /**
-     * Standard codecs by class loader. They are held by soft references, so that an application that creates a client
-     * for each call does not create the codecs for each call.
+     * Codecs with the default limits, by class loader. They are held by soft references, so that an application that
+     * creates a client for each call does not create new codecs for each call.
      */
     private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> STANDARD = new WeakHashMap<>();
 
@@ -46,7 +47,7 @@ public final class Codecs {
     private final boolean generated;
     private final Map<MessageType, MessageCodec> codecs = new HashMap<>();
 
-    /** All message codecs, by {@link MessageCodec#number}. */
+    /** All message codecs. The index of a codec is its {@link MessageCodec#number}. */
     private volatile MessageCodec[] numbered = {};
 
     private final Map<Method, Codec<Object[]>> parameters = new ConcurrentHashMap<>();
@@ -61,10 +62,11 @@ public final class Codecs {
     }
 
     /**
-     * Returns codecs for {@link Limits#STANDARD} and for the lock files that the class loader of this service or client
-     * interface finds. The result does not depend on the thread that calls this method, since the numbers of fields
-     * belong to the types. All interfaces of one class loader get the same codecs, until nobody uses them and memory is
-     * short.
+     * Returns the codecs with the default limits, {@link Limits#STANDARD}, and with the numbers of the lock files that
+     * the class loader of this service or client interface finds. The numbers of fields belong to the types, so the
+     * result does not depend on the thread that calls this method, or on the thread's context class loader. All
+     * interfaces of one class loader get the same codecs. New ones are created only if nobody used the earlier ones any
+     * more and memory was short.
      */
     public static Codecs standard(Class<?> service) {
         ClassLoader loader = service.getClassLoader();
@@ -79,20 +81,24 @@ public final class Codecs {
         }
     }
 
-    /** Creates codecs that are generated where a type can be reached, and reflective elsewhere. */
+    /**
+     * Creates codecs. For each record or class, the codec is a generated class if such a class can reach the type;
+     * otherwise it uses reflection.
+     */
     public static Codecs of(Schema schema, Limits limits) {
         return new Codecs(schema, limits, true);
     }
 
-    /** Creates codecs without generated classes. They are slower, and write and read the same bytes. */
+    /** Creates codecs without generated classes. They are slower, but write and read the same bytes. */
     public static Codecs reflective(Schema schema, Limits limits) {
         return new Codecs(schema, limits, false);
     }
 
     /**
-     * Returns the codec of the parameters of a method, in their order.
+     * Returns the codec of the parameters of a method. The array that it writes and reads contains the parameters in
+     * the order of their declaration.
      *
-     * @throws SchemaException if the type of a parameter cannot be mapped
+     * @throws SchemaException if the type of a parameter cannot be mapped to Protobuf
      */
     public Codec<Object[]> parameters(Method method) {
         return parameters.computeIfAbsent(method, this::ofParameters);
@@ -105,48 +111,51 @@ public final class Codecs {
     }
 
     /**
-     * Returns the codec of the result of a method: of the result itself, of what its {@code CompletionStage} completes
-     * with, or of one item of its {@code Flow.Publisher}. For {@code void} the codec writes null as an empty message,
-     * and reads that message as null.
+     * Returns the codec of the result of a method. If the method returns a {@code CompletionStage}, it is the codec of
+     * the value with which the stage completes; if the method returns a {@code Flow.Publisher}, it is the codec of one
+     * item. For {@code void} the codec writes null as an empty message, and reads an empty message as null.
      *
-     * @throws SchemaException if the type cannot be mapped
+     * @throws SchemaException if the type cannot be mapped to Protobuf
      */
     public Codec<Object> result(Method method) {
         return results.computeIfAbsent(method, found -> new Top<>(codec(schema.result(found))));
     }
 
     /**
-     * Returns the codec of one value.
+     * Returns the codec of one value of this type.
      *
-     * @throws SchemaException if the type cannot be mapped
+     * @throws SchemaException if the type cannot be mapped to Protobuf
      */
     public Codec<Object> value(Type type) {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found))));
     }
 
     /**
-     * Returns the codec of one value of a method: of a parameter by itself, or of an item of the stream that the method
-     * takes.
+     * Returns the codec of one value that a method takes: of a single parameter, or of an item of the stream that is a
+     * parameter.
      *
-     * @throws SchemaException if the type cannot be mapped; its text names the method
+     * @throws SchemaException if the type cannot be mapped to Protobuf; the exception's text names the method, or the
+     *     component that is wrong
      */
     public Codec<Object> value(Type type, Method of) {
         return values.computeIfAbsent(type, found -> new Top<>(codec(schema.value(found, of))));
     }
 
     /**
-     * Returns the codec of a parameter by itself, as the classic wire carries it. The codec accepts null if the
-     * declaration of the parameter does, except for a message among other parameters.
+     * Returns the codec of a single parameter, in the form in which the classic wire sends it. The codec accepts null
+     * if the declaration of the parameter does. There is one exception: if the type of the parameter is a message, and
+     * the method has other parameters too, the codec accepts no null.
      *
-     * @throws SchemaException if the type cannot be mapped; its text names the method
+     * @throws SchemaException if the type cannot be mapped to Protobuf; the exception's text names the method, or the
+     *     component that is wrong
      */
     public Codec<Object> value(Parameter parameter) {
         return single.computeIfAbsent(parameter, found -> new Top<>(codec(schema.value(found))));
     }
 
     /**
-     * Returns a hash that is equal for methods whose parameters and results have the same bytes. It covers numbers and
-     * wire forms, and no names.
+     * Returns a hash of the encoding of a method. Methods whose parameters and results are encoded as the same bytes
+     * have the same hash. The hash covers the numbers of fields and their wire forms, and no names.
      */
     public long schemaHash(Method method) {
         return SchemaHash.of(List.of(schema.parameters(method), schema.result(method)));
@@ -157,7 +166,9 @@ public final class Codecs {
         return schema;
     }
 
-    /** Says whether a class was generated for this type, which has to be a record or a class with accessors. */
+    /**
+     * Says whether the codec of this type is a generated class. The type has to be a record or a class with accessors.
+     */
     boolean isGenerated(Type javaType) {
         return !(codec(schema.value(javaType)) instanceof ReflectiveCodec);
     }
@@ -222,8 +233,8 @@ public final class Codecs {
 
     private static void warn(NumberSource source, String type) {
         if (source == NumberSource.ORDER && WARNED.add(type)) {
-            // the logger is created only if there is something to log: creating it takes a server tens of milliseconds
-            // at its start
+            // the logger is created only if there is something to log, since creating it delays the start of a server
+            // by tens of milliseconds
             System.getLogger(Codecs.class.getName())
                     .log(
                             System.Logger.Level.WARNING,
@@ -253,7 +264,7 @@ public final class Codecs {
         return ElementCodec.of(shape, link);
     }
 
-    /** Codec of a whole message, which is not inside another one. */
+    /** Codec of an outermost message, which is not inside another one. */
     private final class Top<T> implements Codec<T> {
         private final MessageCodec codec;
 
@@ -297,7 +308,9 @@ public final class Codecs {
                         + " allows null)");
     }
 
-    /** Codec of the parameters of a method whose only parameter is the message itself. */
+    /**
+     * Codec of the parameters of a method whose only parameter is a message. It writes and reads that message itself.
+     */
     private final class OnlyParameter implements Codec<Object[]> {
         private final MessageCodec codec;
 

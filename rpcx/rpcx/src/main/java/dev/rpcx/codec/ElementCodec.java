@@ -17,25 +17,29 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one value of a shape, boxed and without a tag, such as an element of a list or the value of an
- * optional field. Longer than 400 lines because every scalar has its short methods here, up to five of them.
+ * Writes and reads one value of a shape, such as an element of a list or the value of an optional field. The value is
+ * boxed, and is written without a tag. The class is longer than 400 lines because it has up to five short methods for
+ * every scalar.
  */
 abstract class ElementCodec {
-    /** Memory in bytes of an object with one field of up to four bytes. */
+    /** Memory in bytes of an object with one field of up to four bytes, such as an {@code Integer}. */
     private static final int BOX_BYTES = 16;
 
-    /** Memory in bytes of an object with one field of eight bytes. */
+    /** Memory in bytes of an object with one field of eight bytes, such as a {@code Long}. */
     private static final int WIDE_BOX_BYTES = 24;
 
-    // all constants here are the memory in bytes of an object on a heap of up to 32 GB, including the objects that
-    // belong to it; MemoryTest compares them with what the virtual machine allocates
+    // each constant here is the memory in bytes of one object on a heap of up to 32 GB, including the objects that
+    // belong to that object; MemoryTest compares the constants with what the virtual machine allocates
 
-    /** Memory of a string or an array without its content, whose bytes are counted as those of the message. */
+    /**
+     * Memory of a string or an array without its content. The bytes of the content already count as bytes of the
+     * message.
+     */
     private static final int STRING_BYTES = 40;
 
     private static final int UUID_BYTES = 32;
 
-    /** Memory of a big integer without its digits, whose bytes are counted as those of the message. */
+    /** Memory of a big integer without its digits. The bytes of the digits already count as bytes of the message. */
     static final int BIG_INTEGER_BYTES = 64;
 
     private static final int DECIMAL_BYTES = 40;
@@ -43,13 +47,13 @@ abstract class ElementCodec {
     private static final int DURATION_BYTES = 24;
     private static final int LOCAL_DATE_BYTES = 24;
 
-    /** Memory of a date-time, including its date and its time. */
+    /** Memory of a date-time, including the objects for its date and its time. */
     private static final int LOCAL_DATE_TIME_BYTES = 72;
 
     /**
      * Memory in bytes that the object of a value takes in addition to the value's bytes in the message. It is 0 if all
-     * values are shared objects, or if {@link In} counts the object while it reads it. Whoever reads a value has to
-     * take this memory.
+     * values are shared objects, or if {@link In} counts the object while it reads it. Code that calls {@code read} has
+     * to count this memory itself.
      */
     final int objectBytes;
 
@@ -57,42 +61,49 @@ abstract class ElementCodec {
         this.objectBytes = objectBytes;
     }
 
-    /** Writes the value, after its length if its wire type has one. */
+    /** Writes the value. If its wire type requires a length, the length is written first. */
     abstract void write(Out out, Object value);
 
-    /** Reads what {@link #write} has written. Returns null only for bytes that stand for a value that was never set. */
+    /**
+     * Reads a value from the form in which {@link #write} writes it. Returns null only if the bytes stand for a value
+     * that was never set.
+     */
     abstract @Nullable Object read(In in);
 
-    /** Returns the value that Protobuf reads where nothing is written; null for shapes that have no default. */
+    /**
+     * Returns the value that a field of this shape is read as if the message does not contain the field. Returns null
+     * for shapes that have no default.
+     */
     @Nullable
     Object absent() {
         return null;
     }
 
-    /** Says whether a plain field does not send this value, because it is the default. */
+    /** Says whether this value is the default, which a plain field does not send. */
     boolean isDefault(Object value) {
         return false;
     }
 
     /**
-     * Returns the words with which an error names a plain value that must not be null, such as "a string". Returns null
-     * if a plain value may be null, because an absent value is read as null.
+     * Returns how an error names a plain value of this shape, such as "a string", if the value must not be null.
+     * Returns null if a plain value may be null, which is the case if an absent value is read as null.
      */
     @Nullable
     String refusesNull() {
         Object absent = absent();
-        // the null comes from a box that stands for its primitive type, as in a CompletableFuture<Integer>
+        // null can come from a box that stands for its primitive type, as in a CompletableFuture<Integer>
         return absent instanceof Number || absent instanceof Boolean || absent instanceof Character
                 ? "a number or a boolean"
                 : null;
     }
 
     /**
-     * Says whether the JDK's hash tables find a value among others of its hash by its order. The tables do so only if
-     * the class of the value itself declares that it is comparable with its own kind, which dates leave to their
-     * interfaces. A decimal counts as a value without an order, because ordering it costs a multiplication of all its
-     * digits. An enum counts as a value with an order although its class declares none: a sender cannot choose the
-     * hashes of its constants.
+     * Says whether the JDK's hash tables use the order of these values to find one among others with the same hash. The
+     * tables do so only if the class of the value itself declares {@code Comparable} with that class as the type
+     * argument. The classes of dates and date-times do not: they inherit {@code Comparable} from an interface. A
+     * decimal counts as a value without an order, because comparing two decimals by their order costs a multiplication
+     * of all digits. An enum counts as a value with an order, although its class does not declare {@code Comparable}
+     * either: a sender cannot choose the hashes of its constants.
      */
     boolean hasOrder() {
         return true;
@@ -109,8 +120,8 @@ abstract class ElementCodec {
     }
 
     /**
-     * Link to the codec of a message type. It is set as soon as that codec has been created. The codecs of types that
-     * contain each other, or themselves, hold the link before that.
+     * Link to the codec of a message type. The link is set as soon as that codec has been created. Codecs of types that
+     * contain each other, or themselves, get the link before it is set.
      */
     static final class MessageLink {
         @Nullable
@@ -125,7 +136,7 @@ abstract class ElementCodec {
         }
     }
 
-    /** Returns the link to the codec of the values if they are messages; null for all other values. */
+    /** Returns the link to the codec of the values if the values are messages; otherwise null. */
     @Nullable
     MessageLink message() {
         return null;

@@ -15,9 +15,10 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one field of a message with its tag, whatever holds its values. A field is read by a call of
- * {@link #start}, a call of {@link #read} each time that the field occurs, and a call of {@link #finish}. If a field of
- * a single value occurs twice, the later value counts. The class is public only because generated codecs call it.
+ * Writes and reads one field of a message, including its tag. There is one subclass for each way in which a Java value
+ * holds the values of a field. To read a field, a codec calls {@link #start} once, then {@link #read} each time that
+ * the field occurs, and {@link #finish} at the end. If a field with a single value occurs twice, the later value
+ * counts. The class is public only because generated codecs call it.
  */
 public abstract class FieldCodec {
     final FieldType type;
@@ -30,32 +31,36 @@ public abstract class FieldCodec {
         this.element = element;
     }
 
-    /** Writes the field with its tag; writes nothing if the value is not sent. */
+    /** Writes the tag and the value. Writes nothing if the value is not sent, such as a default or an empty list. */
     public abstract void write(Out out, @Nullable Object value);
 
     /**
-     * Returns the value of a field that does not occur in the message. Returns null for a list, set or map, since the
-     * first call of {@link #read} creates what its elements are gathered in.
+     * Returns the first {@code partial} for {@link #read}. For a field with a single value, it is the value of a field
+     * that does not occur in the message. For a list, set or map it is null, and the first call of {@link #read}
+     * creates the object that gathers the elements.
      */
     public abstract @Nullable Object start();
 
     /**
-     * Reads the field, whose tag has just been read. A list or set that is not packed also reads the elements that
-     * follow directly with the same tag.
+     * Reads one occurrence of the field, after its tag has been read. If the field is a list or set that is not packed,
+     * this method also reads the elements that directly follow with the same tag.
      *
-     * @param partial what {@link #start} or the last call of this method has returned
+     * @param partial result of {@link #start} or of the previous call of this method
+     * @return what has been read of the field so far
      */
     public abstract @Nullable Object read(In in, @Nullable Object partial);
 
     /**
-     * Returns the value to pass to the constructor or setter, made of what has been read. If nothing was read, that is
-     * the value that an absent field is read as.
+     * Returns the value for the constructor or setter. It is made of what has been read. If the field did not occur, it
+     * is the value that an absent field is read as.
      */
     public @Nullable Object finish(@Nullable Object partial) {
         return partial;
     }
 
-    /** Reads one element of a list or set of numbers, where the element stands alone and not in a packed run. */
+    /**
+     * Reads one element of a list or set of numbers, if the sender has not packed the elements but given each a tag.
+     */
     public @Nullable Object readUnpacked(In in, @Nullable Object partial) {
         throw new IllegalStateException(type + " is never packed");
     }
@@ -163,11 +168,14 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Growing array in which the elements of a list are gathered. It grows by half, so that the number of elements
-     * counted so far limits the memory that hostile bytes can make it take.
+     * Array that gathers the elements of a list while they are read. When it is full, it grows by half. Thus hostile
+     * bytes can make it take memory only in proportion to the number of elements that have already been counted.
      */
     private static final class Elements {
-        /** Bytes of a reference on a heap below 32 GiB, which is where the regions of a heap matter. */
+        /**
+         * Bytes of a reference on a heap below 32 GiB. The number serves to count what the regions of the heap waste,
+         * which matters only on such heaps.
+         */
         private static final int REFERENCE_BYTES = 4;
 
         private @Nullable Object[] array;
@@ -201,24 +209,28 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Codec of a list or set. A list of messages is read and written with as few nested calls as possible: HotSpot
-     * inlines methods only up to a depth of 15, and the methods of a codec are the deepest. Where HotSpot compiles the
-     * path from the handler's thread to the codec as one method, the methods beyond that depth are called for each
-     * element.
+     * Codec of a list or set. A list of messages is read and written with as few nested calls as possible. The reason
+     * is that HotSpot inlines calls only to a depth of 15, and the methods of a codec are the deepest ones. If HotSpot
+     * compiles the path from the handler's thread to the codec as one method, the codec's methods beyond that depth are
+     * not inlined, but called for each element.
      */
     private abstract static class Repeated extends FieldCodec {
         private final boolean packed;
 
-        /** Link to the codec of elements that are messages; null for other elements. */
+        /** Link to the codec of the elements if the elements are messages; otherwise null. */
         private final ElementCodec.@Nullable MessageLink message;
 
         /**
-         * Memory in bytes that an element costs, in addition to its bytes in the message and to what is counted while
-         * it is read.
+         * Memory in bytes that an element takes, in addition to its bytes in the message and to the memory that is
+         * counted while the element is read.
          */
         private final int elementBytes;
 
-        /** @param overheadBytes memory in bytes that the collection takes for an element, without the element itself */
+        /**
+         * Creates the codec of a list or set.
+         *
+         * @param overheadBytes memory in bytes that the collection takes for an element, without the element itself
+         */
         Repeated(FieldType type, ElementCodec element, int overheadBytes) {
             super(type, element);
             packed = type.packed();
@@ -269,7 +281,7 @@ public abstract class FieldCodec {
             return each;
         }
 
-        /** Counts the memory of an empty collection, and returns the collection in which elements are gathered. */
+        /** Counts the memory of an empty collection, and creates the object that gathers the elements. */
         abstract Object empty(In in);
 
         @Override
@@ -303,8 +315,8 @@ public abstract class FieldCodec {
 
         private void addNext(In in, Object all) {
             in.element(elementBytes);
-            // the two subclasses do not override a method for this: a call with two possible targets is not inlined,
-            // and this code runs for each element
+            // this is a branch, and not a method that the two subclasses override: a call with two possible targets is
+            // not inlined, and this code runs for each element
             if (all instanceof Elements list) {
                 list.add(in, next(in));
             } else {
@@ -332,18 +344,18 @@ public abstract class FieldCodec {
     private static final class ListField extends Repeated {
         private static final int MIN_ROOM = 10;
 
-        /** Memory in bytes of a list of a few elements, and of the array in which the elements were gathered. */
+        /** Memory in bytes of a list with a few elements, and of the array that gathers the elements. */
         private static final int LIST_BYTES = 104;
 
         /**
-         * Memory in bytes of a reference in the list, of a reference in the array in which the list was gathered, and
-         * of the unused references of both.
+         * Memory in bytes that a list takes for each element. It is the sum of a reference in the list, a reference in
+         * the array that gathers the elements, and the unused references of both.
          */
         private static final int ELEMENT_OVERHEAD_BYTES = 16;
 
         /**
-         * Number of elements that the next list gets room for: at least the size of the last list. If threads race, the
-         * cost is a longer or a shorter array, and nothing else.
+         * Number of elements for which the next list gets room: at least the size of the last list. Threads change it
+         * without synchronisation. If they race, an array is longer or shorter than needed, and nothing worse happens.
          */
         private int expected = MIN_ROOM;
 
@@ -387,7 +399,7 @@ public abstract class FieldCodec {
             return isCompared ? new Counted(new KeyHashes(in, keys)) : new LinkedHashSet<Object>();
         }
 
-        /** Reads an element that has been counted as an element of the message, and adds it. */
+        /** Reads an element, and adds it to the set. The caller has already counted it as an element of the message. */
         @SuppressWarnings("unchecked")
         private void add(In in, Object partial) {
             if (partial instanceof Counted counted) {
@@ -443,7 +455,7 @@ public abstract class FieldCodec {
             isCompared = !key.hasOrder();
             keys = KeyHashes.Keys.of(java.util.Objects.requireNonNull(type.key()));
             entryBytes = KeyHashes.overheadBytes(key) + key.objectBytes + value.objectBytes;
-            // messages and well-known types can be read from no bytes; a scalar without a default, such as a UUID,
+            // a message or well-known type can be read from no bytes; a scalar without a default, such as a UUID,
             // cannot
             hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
             keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
@@ -524,7 +536,9 @@ public abstract class FieldCodec {
         private static final class Counted {
             private final Map<Object, Object> map = new LinkedHashMap<>();
 
-            /** Counts the keys that have the same hash; null for keys that need no such count. */
+            /**
+             * Counts the keys that have the same hash; null if the keys need no such count, because they have an order.
+             */
             private final @Nullable KeyHashes hashes;
 
             Counted(@Nullable KeyHashes hashes) {

@@ -22,10 +22,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Generates the codec of a record or class as a hidden class beside it, which is a nest mate, so that private records
- * are reached too. Values go from the accessor to {@link Out}, and from {@link In} to the constructor, without a box
- * and without a call by reflection. This holds for plain fields of a scalar or a well-known type; all other fields go
- * through their {@link FieldCodec}.
+ * Generates the codec of a record or class. The codec is a hidden class in the type's package and a nest mate of the
+ * type, so that it reaches private records too. A plain field of a scalar or well-known type needs no box and no
+ * reflection: the codec passes its value from the accessor directly to {@link Out}, and from {@link In} to the
+ * constructor or setter. All other fields go through their {@link FieldCodec}.
  *
  * <p>For {@code record Point(int x, String name)} the generated code does the following:
  *
@@ -46,19 +46,21 @@ import org.jspecify.annotations.Nullable;
  * }
  * </pre>
  *
- * While the fields come in order, the memory for the objects of plain values is asked for once per message. At that
- * point a few objects have been created, each of which takes at most 72 bytes in addition to its bytes in the message.
- * A string beyond ASCII asks for its own memory.
+ * As long as the fields come in the order of their numbers, the code asks for the memory of all plain values together,
+ * once per message. At that point it has already created their objects. There are at most {@code MAX_IN_ORDER} of them,
+ * and each takes at most 72 bytes in addition to its bytes in the message. For a string beyond ASCII, {@link In} asks
+ * for more memory when it reads the string.
  *
- * <p>Longer than 400 lines because the table of forms at its end belongs to the instructions that use it.
+ * <p>The class is longer than 400 lines because the table of forms at its end belongs to the instructions that use it.
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**
-     * Ordinary classes, which are not hidden, by the type beside which they are defined and by their bytes. Such a
-     * class lives as long as the class loader of the type, and codecs may be created again and again, so an existing
-     * class is used again. The class depends on nothing but those bytes.
+     * Ordinary codec classes, which are not hidden. They are found by the type for which they were defined, and then by
+     * the bytes that their class file has without the suffix of its name. An ordinary class lives as long as the class
+     * loader of the type, while codecs of the type may be created many times. Therefore an existing class is used
+     * again, which is possible because it depends on nothing but those bytes.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override
@@ -68,8 +70,8 @@ final class Generator {
     };
 
     /**
-     * Max number of fields of a type whose fields are read in the order of their numbers. With more fields the code
-     * would be too long for the just-in-time compiler.
+     * Max number of fields of a type for which the code expects the fields in the order of their numbers. With more
+     * fields, that code would be too long for the just-in-time compiler.
      */
     private static final int MAX_IN_ORDER = 64;
 
@@ -86,7 +88,12 @@ final class Generator {
     private final String target;
     private final ClassFile file;
 
-    /** @param suffix suffix that makes the names of ordinary classes differ; hidden classes need none */
+    /**
+     * Creates a generator for one codec class.
+     *
+     * @param suffix end of the class's name, by which the names of ordinary classes differ; empty for a hidden class,
+     *     which needs none
+     */
     private Generator(MessageType type, FieldCodec[] codecs, String suffix) {
         this.type = type;
         this.codecs = codecs;
@@ -97,8 +104,8 @@ final class Generator {
     }
 
     /**
-     * Creates the generated codec of a type. Returns null if the module, the class loader or the size of the type does
-     * not allow a class beside it, or if a value is of a class that such a class cannot reach.
+     * Generates the codec of a type. Returns null if the module, the class loader or the size of the type does not
+     * allow a codec class in its package, or if a value is of a class that such a codec class cannot reach.
      */
     static @Nullable MessageCodec generate(MessageType type, FieldCodec[] fieldCodecs) {
         try {
@@ -121,16 +128,16 @@ final class Generator {
             logMissing(type + ", reflection instead", e);
             return null;
         } catch (Throwable e) {
-            // native images refuse new classes with an error of their own
+            // a native image allows no new classes, and throws an error that exists only there
             logMissing(type + " here, reflection instead", e);
             return null;
         }
     }
 
     /**
-     * Says whether code beside the type may name the classes of the values that it passes to the constructor and to
-     * setters. A setter that is inherited from another package may take a class that is visible only there; code that
-     * names such a class fails when it runs.
+     * Says whether code in the type's package may name the classes of the values that it passes to the constructor and
+     * to setters. A setter that is inherited from another package may take a class that is visible only in that
+     * package. Code elsewhere that names such a class would fail when it runs.
      */
     private static boolean reachesValues(MessageType type) {
         return Stream.concat(Stream.of(type.constructor()), type.setters().stream())
@@ -148,15 +155,15 @@ final class Generator {
                         && named.getClassLoader() == from.getClassLoader()) {
             return true;
         }
-        // for the virtual machine a protected class is a public class
+        // the virtual machine treats a protected class as a public one
         return (named.getModifiers() & (Modifier.PUBLIC | Modifier.PROTECTED)) != 0
                 && from.getModule().canRead(named.getModule())
                 && named.getModule().isExported(named.getPackageName(), from.getModule());
     }
 
     /**
-     * Logs that a codec could not be generated. The logger is created only then, since creating it takes a server tens
-     * of milliseconds at its start.
+     * Logs that a codec could not be generated. The logger is created only when that happens, since creating it delays
+     * the start of a server by tens of milliseconds.
      */
     private static void logMissing(String what, Throwable why) {
         System.getLogger(Generator.class.getName())
@@ -164,9 +171,9 @@ final class Generator {
     }
 
     /**
-     * Defines a hidden class where that is allowed. Beside a type of another module or class loader it defines an
-     * ordinary class, which does not reach private members; it returns null if the constructor of such a type is
-     * private.
+     * Defines the codec class, as a hidden class if that is allowed. If the type belongs to another module or class
+     * loader, the codec class is an ordinary class, which cannot reach private members. Returns null if such a type has
+     * a private constructor.
      */
     private static @Nullable Class<?> define(MessageType type, FieldCodec[] codecs, MethodHandles.Lookup lookup)
             throws IllegalAccessException {
@@ -203,7 +210,10 @@ final class Generator {
         return file.toBytes();
     }
 
-    /** Says whether the value of the field needs nothing but a method of {@link Out} and one of {@link In}. */
+    /**
+     * Says whether one method of {@link Out} and one of {@link In} suffice to write and read the field, so that it
+     * needs no {@link FieldCodec}.
+     */
     private boolean direct(int i) {
         FieldType field = fields.get(i);
         return field.holder() == FieldType.Holder.PLAIN
@@ -211,8 +221,8 @@ final class Generator {
     }
 
     /**
-     * Returns the memory in bytes of the object that a field's value is. Returns 0 for a number, and for a field whose
-     * codec takes the memory itself.
+     * Returns the memory in bytes of the object that holds the value of a field. Returns 0 for a primitive value, and
+     * for a field whose {@link FieldCodec} counts the memory.
      */
     private int objectBytes(int i) {
         return direct(i) && Form.of(fields.get(i).shape()).kind(Op.ILOAD) == Op.ALOAD
@@ -341,8 +351,9 @@ final class Generator {
     }
 
     /**
-     * Adds the code that reads fields in the order of their numbers, in which they mostly come. The code checks for
-     * each field whether it is next, and goes on from a single value to the next field without a jump.
+     * Adds the code that expects the fields in the order of their numbers, which is the usual order. For each field,
+     * the code checks whether it comes next. After a single value, the code goes on to the next field without a jump.
+     * After a value of a list, set or map, it checks for the same field again.
      */
     private void readInOrder(Code code, int[] slots, int taken, Label done) {
         code.op(Op.ICONST_0).local(Op.ISTORE, taken);
@@ -476,7 +487,7 @@ final class Generator {
         return c.isArray() ? c.descriptorString() : c.getName().replace('.', '/');
     }
 
-    /** Java type of a shape, and the names of its methods in {@link Out} and {@link In}. */
+    /** Java type of a scalar or well-known type, and the names of its methods in {@link Out} and {@link In}. */
     private enum Form {
         BOOL(Scalar.BOOL, boolean.class, "bool", "bool"),
         BYTE(Scalar.BYTE, byte.class, "int32", "int8"),

@@ -7,31 +7,38 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Computes what an array takes of the heap, and to what length a buffer on the heap should grow. The class is public
- * only because the classes that charge for buffers are in another package.
+ * Computes how many bytes of the heap an array takes, and to which length a buffer on the heap should grow. The class
+ * is public only because the classes that charge for buffers are in another package.
  *
- * <p>A collector that divides the heap into regions (G1, the JVM's default) gives whole regions to an array of more
- * than half a region. Half a region is 512 KiB on heaps up to 2 GiB: an array of 512 KiB takes 1 MiB there, and an
- * array of 1 MiB takes 2 MiB, since each has a header. No smaller array crosses from one region to the next, so two
- * arrays of 400 kB take 1 MiB. Whatever limits the memory that a peer can fill has to count that. Source:
+ * <p>Some collectors divide the heap into regions, among them G1, the JVM's default. An array of more than half a
+ * region gets whole regions, which it shares with no other object. On heaps up to 2 GiB, half a region is 512 KiB.
+ * There, an array of 512 KiB takes 1 MiB, and an array of 1 MiB takes 2 MiB, since its header does not fit into the
+ * first region. A smaller array never crosses from one region to the next, so two arrays of 400 kB fill a region of 1
+ * MiB. All limits on the memory that a peer can fill have to count these additional bytes. Source:
  * <a href="https://docs.oracle.com/en/java/javase/25/gctuning/garbage-first-g1-garbage-collector1.html">HotSpot Garbage
  * Collection Tuning Guide, Humongous Objects</a>.
  */
 public final class HeapArray {
-    /** Max bytes of an array besides its elements: the header in front of them, and what aligns the array's end. */
+    /**
+     * Max bytes of an array besides its elements: the header before them, and the padding that aligns the array's end.
+     */
     private static final int HEADER_BYTES = 24;
 
     /**
-     * Up to this size an array counts as the bytes of its elements. Such arrays waste at most a sixteenth of each
-     * region, so that nothing needs to be known of the collector.
+     * An array of up to this size counts as the bytes of its elements. Such arrays waste at most a sixteenth of each
+     * region, so nothing needs to be known about the collector.
      */
     static final int ALWAYS_EXACT_BYTES = 64 * 1024;
 
-    /** Beyond this size buffers grow to powers of two less a header, which fit regions. */
+    /**
+     * Beyond this size, a buffer grows to a power of two minus {@code HEADER_BYTES}, so that the array and its header
+     * together fit into regions.
+     */
     private static final int MIN_ROUNDED_BYTES = 32 * 1024;
 
     /**
-     * Beyond this size a buffer grows in steps of this size, and no longer doubles. Netty's buffers have the same step.
+     * Beyond this size, a buffer grows in steps of this size instead of doubling. Netty's own buffers have the same
+     * step.
      */
     private static final int BUFFER_STEP_BYTES = 4 * 1024 * 1024;
 
@@ -40,8 +47,9 @@ public final class HeapArray {
     private HeapArray() {}
 
     /**
-     * Lets another thread find out the size of the heap's regions, once. That takes 35 to 350 ms, for which no event
-     * loop should block at the first large array.
+     * Starts a thread that finds out the size of the heap's regions. Only the first call does so. To find out the size
+     * takes 35 to 350 ms. Without this call, the thread that has the first large array would block for that time, and
+     * it may be an event loop.
      */
     public static void prepare() {
         if (!PREPARED.compareAndSet(false, true)) {
@@ -53,40 +61,45 @@ public final class HeapArray {
             thread.setContextClassLoader(null);
             thread.start();
         } catch (OutOfMemoryError noThread) {
-            // the first thread that needs the size of the regions finds it out
+            // no thread can be started now, so the first thread that needs the size of the regions finds it out
         }
     }
 
     /**
-     * Returns the bytes that an array takes of the heap.
+     * Returns how many bytes of the heap an array takes.
      *
-     * @param bytes bytes of its elements, from 0
+     * @param bytes bytes of its elements, 0 or more
      * @return at least {@code bytes}, and at most twice the sum of {@code bytes} and a header of 24 bytes
      */
     public static long taken(long bytes) {
         return bytes <= ALWAYS_EXACT_BYTES ? bytes : taken(bytes, Regions.BYTES);
     }
 
-    /** @param regionBytes bytes of one region; 0 if the heap has no regions */
+    /**
+     * Returns how many bytes of the heap an array takes if the heap's regions have this size.
+     *
+     * @param bytes bytes of its elements
+     * @param regionBytes bytes of one region; 0 if the heap has no regions
+     */
     static long taken(long bytes, long regionBytes) {
         long all = bytes + HEADER_BYTES;
         if (regionBytes == 0 || bytes <= ALWAYS_EXACT_BYTES) {
             return bytes;
         }
         if (all <= regionBytes / 2) {
-            // the array counts as its part of a region that holds as many arrays of this size as fit
+            // a region holds as many arrays of this size as fit, and each counts as an equal part of the region
             return Math.max(bytes, regionBytes / (regionBytes / all));
         }
         return (all + regionBytes - 1) / regionBytes * regionBytes;
     }
 
-    /** Returns the bytes that a buffer takes of the heap. */
+    /** Returns how many bytes of the heap a buffer takes. */
     public static long taken(ByteBuf buffer) {
         return taken(buffer.capacity());
     }
 
     /**
-     * Returns how many more bytes of the heap a buffer takes after {@code bytes} bytes have been written behind its
+     * Returns how many more bytes of the heap a buffer will take when {@code bytes} bytes have been written after its
      * content.
      */
     public static long growth(ByteBuf buffer, int bytes) {
@@ -95,8 +108,8 @@ public final class HeapArray {
     }
 
     /**
-     * Makes room for {@code bytes} bytes behind the content of the buffer. {@link #growth} says beforehand what that
-     * costs.
+     * Gives the buffer room for {@code bytes} bytes after its content. {@link #growth} returns beforehand how many
+     * bytes of the heap this takes.
      */
     public static void grow(ByteBuf buffer, int bytes) {
         int needed = buffer.writerIndex() + bytes;
@@ -108,7 +121,8 @@ public final class HeapArray {
     private static int capacity(ByteBuf buffer, int needed) {
         int max = buffer.maxCapacity();
         if (needed <= MIN_ROUNDED_BYTES || needed > max) {
-            // the allocator throws if the buffer cannot grow so far
+            // the allocator decides how small buffers grow, and throws if the buffer cannot grow to the length that is
+            // needed
             return buffer.alloc().calculateNewCapacity(needed, max);
         }
         long all = (long) needed + HEADER_BYTES;
@@ -119,8 +133,8 @@ public final class HeapArray {
     }
 
     /**
-     * Holds the size of the heap's regions. The class is loaded when the first large array is asked about, since the
-     * JVM's management takes time to load.
+     * Holds the size of the heap's regions. The JVM loads this class when the size of a large array is first asked for,
+     * and not earlier, since loading the JVM's management takes time.
      */
     private static final class Regions {
         private static final List<String> WITHOUT_REGIONS =
@@ -163,8 +177,9 @@ public final class HeapArray {
         }
 
         /**
-         * Returns a 2048th of the max heap, rounded down to a power of two, from 1 to 32 MiB. G1 computes the size of
-         * its regions in the same way, except that current versions of HotSpot round up.
+         * Returns the size of a region that is assumed if the JVM does not give it. It is 1/2048 of the max heap,
+         * rounded down to a power of two, and at least 1 MiB and at most 32 MiB. G1 computes the size of its regions in
+         * the same way, except that current versions of HotSpot round up.
          */
         private static long assumed() {
             long part = Long.highestOneBit(Math.max(1, Runtime.getRuntime().maxMemory() / REGIONS));

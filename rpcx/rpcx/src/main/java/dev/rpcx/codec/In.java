@@ -20,11 +20,12 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads Protobuf's wire format. It is public only because generated codecs call it. Not thread-safe: an object
+ * Reads Protobuf's wire format. The class is public only because generated codecs call it. Not thread-safe: an object
  * belongs to one message at a time.
  *
- * <p>Every length is compared with what is left of the enclosing message before anything is created. Longer than 400
- * lines because every scalar has its reader here, where the just-in-time compiler sees plain final methods.
+ * <p>Every length is compared with the remaining bytes of the enclosing message before an object is created for it. The
+ * class is longer than 400 lines because it has the methods that read scalars. Here, the just-in-time compiler sees
+ * plain final methods.
  */
 public final class In extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -35,55 +36,57 @@ public final class In extends Pool.Scratch {
             .withInvokeExactBehavior();
 
     /**
-     * Memory in bytes that objects may take whatever the message's size, so that a small message of sparse records is
-     * read.
+     * Memory in bytes that the objects of a message may take however small the message is. Without it, a small message
+     * of sparse records could not be read.
      */
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Bytes of keys, in the message or in memory, that may be compared with keys of the same hash, in addition to
-     * {@code MAX_COMPARED_PER_BYTE} for each byte of the message. Comparing as much takes some 100 ms for the largest
-     * message, and is far beyond what honest keys need.
+     * Cost that a message may have for comparing keys with the same hash, in addition to {@code MAX_COMPARED_PER_BYTE}
+     * for each byte of the message. The unit is bytes compared, which are bytes of keys in the message or in memory. To
+     * compare as much as the largest message allows takes some 100 ms, and is far more than honest keys need.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
     private static final long MAX_COMPARED_PER_BYTE = 32;
 
     /**
-     * Cost of one step of looking up an element of a set, in addition to the bytes of the element. As for comparisons,
-     * the unit is bytes compared.
+     * Cost of one step of the search for an element in a set, in addition to the bytes of the element. The unit is
+     * bytes compared, as for comparisons.
      */
     private static final long LOOKUP_BYTES = 16;
 
     /**
-     * Divisor of the square of a decimal's bytes; the quotient is the cost of ordering the decimal. Ordering a decimal
-     * of 1,700 bytes once costs as much as comparing 45,000 bytes. A hash table of the JDK orders the keys of one hash
-     * again each time that the table grows and keys of another hash move out of their bin. While the table grows from
-     * some thousands of keys to half a million, that happens seven times.
+     * Divisor of the square of a decimal's bytes; the quotient is the cost of ordering the decimal in a table, in bytes
+     * compared. To order a decimal of 1,700 bytes once costs as much as comparing 45,000 bytes, which is a 64th of the
+     * square. But the decimal may be ordered eight times, so the divisor is 8 and not 64. The reason is that a hash
+     * table of the JDK orders the keys of one hash again each time that the table grows and keys of another hash move
+     * out of their bin. That happens seven times while the table grows from some thousands of keys to half a million.
      */
     private static final int SQUARE_DIVISOR = 8;
 
-    /** Bytes that a message takes without asking, unless its {@link Memory} gives another number. */
+    /** Bytes that a message may take without asking for memory, unless its {@link Memory} gives another number. */
     static final int FREE_BYTES = 16 << 10;
 
     /**
-     * Bytes that the first request for memory asks for beyond what is needed at once. Each further request asks for
-     * twice as many, up to {@code MAX_ASKED_BYTES}.
+     * Bytes that the first request for memory adds to what is needed at that moment, so that the next objects need no
+     * request. Each further request adds twice as many bytes as the one before, up to {@code MAX_ASKED_BYTES}.
      */
     private static final int FIRST_ASKED_BYTES = 4 << 10;
 
     private static final int MAX_ASKED_BYTES = 64 << 10;
 
     /**
-     * Date-time that no bytes stand for. It is shared, so that two bytes of a message do not become an object of
-     * seventy bytes.
+     * Date-time that an empty {@code rpcx.LocalDateTime} is read as. It is shared, so that two bytes of a message do
+     * not become an object of seventy bytes.
      */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
     private static final int KEPT_BYTES = 256 << 10;
 
     /**
-     * Bytes that an element counts for when keys are compared: it may have one byte in the message, and is an object.
+     * Bytes that each element adds to the cost of comparing a key. An element may have only one byte in the message,
+     * but is compared as an object.
      */
     private static final int ELEMENT_BYTES = 8;
 
@@ -101,40 +104,47 @@ public final class In extends Pool.Scratch {
     private long memoryLeft;
     private long comparisonsLeft;
 
-    /** What it would cost to look up each element of the sets and maps within keys once, and to order long decimals. */
+    /**
+     * Cost, in bytes compared, of looking up each element of the sets and maps within keys once, and of ordering long
+     * decimals. It includes what has been read of the message so far.
+     */
     private long lookups;
 
-    // these describe the key that is being read, with the meanings that they have in KeyHashes
+    /** Number of values, in the key that is being read, with which one value of another key may be compared. */
     private float compared;
+    /** Number of times that a value of another key may be looked up in the key that is being read. */
     private float lookedUp;
 
-    /** Bytes of {@link #memoryLeft} that sets and maps have taken, and not messages. */
+    /**
+     * Part of the bytes taken from {@link #memoryLeft} that sets and maps have taken. Messages have taken the other
+     * part.
+     */
     private long collections;
 
     /**
-     * Number of keys of sets and maps, one within the other, that are being read. Only keys that hold sets or maps, or
-     * that may be ordered by decimals, are counted.
+     * Number of keys of sets and maps that are being read. It can be more than one, since a key may be within another
+     * key. Only keys that hold sets or maps, or that may be ordered by decimals, are counted.
      */
     private int keys;
 
     /** Bytes that may still be taken before {@link #owner} is asked. */
     private long granted;
 
-    /** Bytes that the next request asks the owner for, beyond what is needed. */
+    /** Bytes that the next request to {@link #owner} adds to what is needed. */
     private int askedBeyondBytes;
 
-    /** Grants the message's memory; null if nobody counts what is read. */
+    /** Grants the memory for the message; null if nobody counts the memory. */
     private @Nullable Memory owner;
 
     private Limits limits = Limits.STANDARD;
 
-    /** Codecs that are reading; null while no message is read. */
+    /** Codecs of the message that is being read; null while no message is read. */
     private @Nullable Codecs codecs;
 
     /**
-     * The {@link MessageCodec#number} of the message that is being read. The field changes twice for each message
-     * within another one. It is a number and not a reference, because G1 has a memory fence behind each store of a
-     * reference, but not behind the store of a number.
+     * The {@link MessageCodec#number} of the message that is being read. The field changes twice for each message that
+     * is inside another one. The field is a number and not a reference, because G1 puts a memory fence after each store
+     * of a reference, but not after the store of a number.
      */
     private int current;
 
@@ -143,7 +153,7 @@ public final class In extends Pool.Scratch {
     /**
      * Reads the message between the reader index and the writer index of {@code from}.
      *
-     * @param owner grants the message's memory; null if nobody counts what is read
+     * @param owner grants the memory for the message; null if nobody counts the memory
      */
     static Object read(Codecs codecs, MessageCodec codec, ByteBuf from, @Nullable Memory owner) {
         Limits limits = codecs.limits();
@@ -167,7 +177,7 @@ public final class In extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // thrown by a constructor that checks its arguments, or by anything else that is not this package's code
+            // thrown by a constructor that checks its arguments, or by other code that is not part of this package
             throw CodecException.ofForeign(in.name() + " refused what was read: ", e);
         } finally {
             in.reset();
@@ -219,8 +229,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the null that {@code buf} holds while there is no array. It is not {@code NO_BYTES}, since a store of
-     * null needs no memory fence.
+     * Returns null, which {@code buf} holds while there is no array. The field does not hold {@code NO_BYTES} instead,
+     * because a store of null needs no memory fence.
      */
     @SuppressWarnings("NullAway") // nothing is read while there is no array
     static byte[] noArray() {
@@ -245,7 +255,7 @@ public final class In extends Pool.Scratch {
         return new CodecException(code, name() + ": " + what);
     }
 
-    /** Reads the number and wire type of the next field. Returns 0 at the end of the message. */
+    /** Reads the tag of the next field, which is its number and wire type. Returns 0 at the end of the message. */
     public int tag() {
         if (pos >= end) {
             return 0;
@@ -263,8 +273,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Skips this tag and returns true if it is what comes next. Other writers may write a tag in more bytes than it
-     * needs: {@link #tag} reads such tags, and tags of more than two bytes.
+     * Says whether this tag comes next, and skips the tag if so. The method recognises only tags of one or two bytes
+     * that are written in as few bytes as possible. Other writers may use more bytes. {@link #tag} reads those tags,
+     * and also tags that need more than two bytes.
      */
     public boolean next(int tag) {
         int p = pos;
@@ -280,12 +291,12 @@ public final class In extends Pool.Scratch {
         return false;
     }
 
-    /** Says whether all of the message has been read. */
+    /** Says whether what is being read (a message, a packed run or an entry of a map) has been read to its end. */
     public boolean atEnd() {
         return pos >= end;
     }
 
-    /** Returns the number of bytes that are left of the message that is being read. */
+    /** Returns the number of remaining bytes of the message that is being read. */
     int bytesLeft() {
         return end - pos;
     }
@@ -306,7 +317,8 @@ public final class In extends Pool.Scratch {
         int p = pos;
         byte[] b = buf;
         if (b.length - p >= 8) {
-            // one load reads up to eight bytes, which may reach beyond the message's end but not beyond the array's end
+            // a single load reads eight bytes, which may reach beyond the end of the message, but not beyond that of
+            // the array
             long eight = (long) LONG.get(b, p);
             long lasts = ~eight & 0x80808080_80808080L;
             int bytes = (Long.numberOfTrailingZeros(lasts) >>> 3) + 1;
@@ -328,7 +340,10 @@ public final class In extends Pool.Scratch {
         throw malformed(last == end ? "ends in the middle of a number" : "a number of more than ten bytes");
     }
 
-    /** Joins the low seven bits of eight bytes: first within pairs of bytes, then within fours, then of all. */
+    /**
+     * Joins the low seven bits of each of eight bytes to one number. The first step joins pairs of bytes, the second
+     * joins pairs of results, and the third joins the last two.
+     */
     private static long gathered(long bytes) {
         long pairs = bytes & 0x007F007F_007F007FL | (bytes & 0x7F007F00_7F007F00L) >>> 1;
         long fours = pairs & 0x00003FFF_00003FFFL | (pairs & 0x3FFF0000_3FFF0000L) >>> 2;
@@ -350,8 +365,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Skips a field that this version does not know. A number that this version does know is refused, since its wire
-     * type is another one.
+     * Skips a field that this version of the message type does not have. If this version does have a field with this
+     * number, the field is refused as {@code MALFORMED}, since its wire type is another one.
      *
      * <p>Groups, which Protobuf has deprecated, are skipped as well.
      */
@@ -408,8 +423,8 @@ public final class In extends Pool.Scratch {
     /**
      * Counts one element of a list, set or map.
      *
-     * @param bytes memory in bytes that the element takes in the collection, without the memory of a message, which is
-     *     counted when the message is read
+     * @param bytes memory in bytes of the element, and of what the collection takes for it. If the element is a
+     *     message, the memory of the message is not included, since it is counted when the message is read.
      */
     void element(int bytes) {
         granted -= bytes;
@@ -430,7 +445,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts the memory, in bytes, of an object that takes far fewer bytes in the message. */
+    /** Counts the memory, in bytes, of an object that may have far fewer bytes in the message. */
     private void memory(int bytes) {
         granted -= bytes;
         memoryLeft -= bytes;
@@ -456,7 +471,10 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Takes memory for objects, in bytes. Mostly the bytes that have been granted suffice, and the owner is not asked.
+     * Takes memory for objects. The bytes that have already been granted suffice for most calls; otherwise
+     * {@link Memory} is asked for more.
+     *
+     * @param bytes number of bytes
      */
     public void take(int bytes) {
         granted -= bytes;
@@ -465,9 +483,13 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Counts what an array takes of the heap in addition to the bytes of its elements, which are counted elsewhere. */
+    /**
+     * Counts the bytes of the heap that an array takes in addition to the bytes of its elements.
+     *
+     * @param bytes bytes of the elements, which are counted elsewhere
+     */
     void array(long bytes) {
-        // most arrays take nothing in addition, and they are read by the million
+        // most arrays take no additional bytes, and there may be millions of arrays
         if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
             take((int) (HeapArray.taken(bytes) - bytes));
         }
@@ -484,9 +506,12 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns how many elements a list may have room for before any of them is read. The reference to an element takes
-     * four bytes. A list gets room for no more references than fit into the bytes that are left, and all lists of a
-     * message together for no more than fit into the message, since lists within lists are open at the same time.
+     * Returns for how many elements a list may have room before any of them is read. The room for an element is a
+     * reference of four bytes. A list gets room for no more references than fit into the remaining bytes of its
+     * message. All lists of the outermost message together get room for no more references than fit into that message.
+     * The second rule is necessary because a list and the lists within it are read at the same time.
+     *
+     * @param wanted number of elements for which the list would like to have room
      */
     int room(int wanted) {
         int granted = Math.min(Math.min(wanted, roomLeft), bytesLeft() >> 2);
@@ -499,24 +524,29 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the memory of the messages that have been read, without the objects that they refer to, and
-     * {@code ELEMENT_BYTES} for each element. The number starts at some arbitrary value: the difference between two
-     * calls is what the key in between is made of. The memory has no counter of its own, as that would be one more
-     * number to count for each message.
+     * Returns a counter of what has been read: the memory of messages, without the objects that they refer to, and
+     * {@code ELEMENT_BYTES} for each element. The counter starts at some arbitrary value. The difference between the
+     * results of two calls is the size of the key that was read between them. The counter is computed from other
+     * fields, because a field for it would have to be updated for each message.
      */
     long madeBytes() {
         return -memoryLeft - collections - ELEMENT_BYTES * (long) elementsLeft;
     }
 
-    /** Begins a key of a set or map. The result has to be passed to {@link #endKey}. */
+    /**
+     * Begins a key of a set or map. Returns the cost of lookups that has been counted so far, which has to be passed to
+     * {@link #endKey}.
+     */
     long beginKey() {
         keys++;
         return lookups;
     }
 
     /**
-     * Ends a key. Returns what it would cost to look up each element of the key's sets and maps once, and to order its
+     * Ends a key. Returns the cost of looking up each element of the key's sets and maps once, and of ordering its long
      * decimals.
+     *
+     * @param begin result of {@code beginKey}
      */
     long endKey(long begin) {
         keys--;
@@ -524,24 +554,24 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns with how many values of the key that is being read one value of another key may be compared, as far as
-     * the key has been read.
+     * Returns the number of values, in the key that is being read, with which one value of another key may be compared.
+     * Only what has been read of the key so far counts.
      */
     float compared() {
         return compared;
     }
 
     /**
-     * Returns how often a value of another key may be looked up in the key that is being read, as far as the key has
-     * been read.
+     * Returns how often a value of another key may be looked up in the key that is being read. Only what has been read
+     * of the key so far counts.
      */
     float lookedUp() {
         return lookedUp;
     }
 
     /**
-     * Sets the numbers that {@code compared()} and {@code lookedUp()} return, when a key begins, ends or has been added
-     * to its set or map.
+     * Sets the results of {@code compared()} and {@code lookedUp()}. This is done when a key begins, when it ends, and
+     * when it has been added to its set or map.
      */
     void setComparisons(float ofComparing, float ofLookingUp) {
         compared = ofComparing;
@@ -549,9 +579,11 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Counts an element that is added to a set or map of {@code others} elements, which finds it by its hash or its
-     * order. Adding the element costs nothing, but if the set or map is part of a key, comparing that key looks up each
-     * of its elements.
+     * Counts an element that is added to a set or map which finds elements by their hash or their order. To add the
+     * element costs nothing. But if the set or map is part of a key, each comparison of that key looks up each of its
+     * elements.
+     *
+     * @param others number of elements that the set or map has already
      */
     void countLookup(int others) {
         if (keys > 0) {
@@ -565,17 +597,20 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Counts what it costs, in bytes, to compare a key with others of its hash. An infinite cost counts as
-     * {@code Long.MAX_VALUE}.
+     * Counts the cost of comparing a key with other keys that have the same hash.
+     *
+     * @param cost cost in bytes compared; an infinite cost counts as {@code Long.MAX_VALUE}
      */
     void comparisons(double cost) {
         spend((long) cost);
     }
 
     /**
-     * Counts what it costs to compute the hash of a key of {@code bytes} bytes that contains sets or maps, which do not
-     * store their hashes. The key is hashed when it is added, and again by each lookup if the set or map that it is
-     * added to is part of a key.
+     * Counts the cost of computing the hash of a key that contains sets or maps. Sets and maps do not store their
+     * hashes, so the hash is computed from everything in the key. This happens when the key is added to its set or map.
+     * If that set or map is part of another key, it happens again in each lookup.
+     *
+     * @param bytes size of the key in bytes
      */
     void hashed(long bytes) {
         lookups += bytes;
@@ -591,12 +626,12 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Reads a varint. Every value but 0 is true. */
+    /** Reads a boolean, which is a varint. 0 is false, and every other value is true. */
     public boolean bool() {
         return varint() != 0;
     }
 
-    /** Reads a varint. A value outside the range of an int is refused. */
+    /** Reads a varint. A value outside the range of an int is refused as {@code MALFORMED}. */
     public int int32() {
         long v = varint();
         if (v != (int) v) {
@@ -605,7 +640,7 @@ public final class In extends Pool.Scratch {
         return (int) v;
     }
 
-    /** Reads a varint. A value outside the range of a byte is refused. */
+    /** Reads a varint. A value outside the range of a byte is refused as {@code MALFORMED}. */
     public byte int8() {
         int v = int32();
         if (v != (byte) v) {
@@ -614,7 +649,7 @@ public final class In extends Pool.Scratch {
         return (byte) v;
     }
 
-    /** Reads a varint. A value outside the range of a short is refused. */
+    /** Reads a varint. A value outside the range of a short is refused as {@code MALFORMED}. */
     public short int16() {
         int v = int32();
         if (v != (short) v) {
@@ -623,7 +658,7 @@ public final class In extends Pool.Scratch {
         return (short) v;
     }
 
-    /** Reads a varint. A value outside the range of a char is refused. */
+    /** Reads a varint. A value outside the range of a char is refused as {@code MALFORMED}. */
     public char char16() {
         int v = int32();
         if (v != (char) v) {
@@ -637,7 +672,7 @@ public final class In extends Pool.Scratch {
         return varint();
     }
 
-    /** Reads four bytes. */
+    /** Reads a float, which has four bytes. */
     public float float32() {
         fixed(4);
         float v = Float.intBitsToFloat((int) INT.get(buf, pos));
@@ -645,7 +680,7 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Reads eight bytes. */
+    /** Reads a double, which has eight bytes. */
     public double float64() {
         fixed(8);
         double v = Double.longBitsToDouble((long) LONG.get(buf, pos));
@@ -653,7 +688,10 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Reads a length and as many bytes of UTF-8. Bytes that are not UTF-8 are refused. */
+    /**
+     * Reads the length of a string in bytes, and then the string in UTF-8. Bytes that are not UTF-8 are refused as
+     * {@code MALFORMED}.
+     */
     public String string() {
         int length = length();
         int start = pos;
@@ -662,13 +700,13 @@ public final class In extends Pool.Scratch {
         String s = new String(buf, start, length, StandardCharsets.UTF_8);
         int chars = s.length();
         if (chars != length) {
-            // the string is not ASCII and may take two bytes for each character; that is known only now, after at most
-            // one string too many has been created
+            // the string is not ASCII, and may take two bytes of memory for each character. That is known only after
+            // the string has been created, so at most one string is created without memory for it
             take(2 * chars);
             array(2L * chars);
         }
-        // the JDK puts this character where bytes are not UTF-8; a string of one byte a character cannot contain it,
-        // and its indexOf returns at once
+        // the JDK replaces bytes that are not UTF-8 by this character. A string that has one byte for each character
+        // cannot contain it, and then indexOf returns without a search
         if (s.indexOf('\uFFFD') >= 0) {
             checkUtf8(start, length);
         }
@@ -683,7 +721,7 @@ public final class In extends Pool.Scratch {
         }
     }
 
-    /** Reads a length and as many bytes. */
+    /** Reads the length of a byte array, and then its bytes. */
     public byte[] bytes() {
         int length = length();
         pos += length;
@@ -691,7 +729,7 @@ public final class In extends Pool.Scratch {
         return Arrays.copyOfRange(buf, pos - length, pos);
     }
 
-    /** Reads a length and 16 bytes. Every other length is refused. */
+    /** Reads a length and the 16 bytes of a UUID. Every length other than 16 is refused as {@code MALFORMED}. */
     public UUID uuid() {
         int length = length();
         if (length != 16) {
@@ -702,8 +740,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads a length and as many bytes of an integer in two's complement. Returns null for a length of 0, which is how
-     * Protobuf writes bytes that were never set. More digits than the limit are refused.
+     * Reads the length of an integer in bytes, and then the integer in two's complement. Returns null for a length of
+     * 0, with which Protobuf writes bytes that were never set. A number of more digits than the limit is refused as
+     * {@code TOO_LARGE}.
      */
     public @Nullable BigInteger bigInteger() {
         int length = length();
@@ -737,7 +776,7 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Reads an {@code rpcx.Decimal}. Digits and scales beyond the limits are refused. */
+    /** Reads an {@code rpcx.Decimal}. Digits and scales beyond the limits are refused as {@code TOO_LARGE}. */
     public BigDecimal decimal() {
         int length = length();
         int outerEnd = end;
@@ -745,7 +784,8 @@ public final class In extends Pool.Scratch {
         int at = 0;
         int bytes = 0;
         int scale = 0;
-        // the fields are read first in the order in which everybody writes them, then in any order that is allowed
+        // the first two checks expect the fields in the order in which writers write them; the loop then reads fields
+        // in any order, which Protobuf allows
         if (next(1 << 3 | 2)) {
             bytes = length();
             at = pos;
@@ -795,7 +835,7 @@ public final class In extends Pool.Scratch {
         skipValue(tag);
     }
 
-    /** Returns what a field of bytes that was never set is read as. */
+    /** Returns the empty array, which is the value of a field of bytes that was never set. */
     public static byte[] noBytes() {
         return NO_BYTES;
     }
@@ -918,7 +958,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns what is read from a message without any bytes, which is what Protobuf reads where a message is absent.
+     * Returns the value that a message without any bytes is read as. Protobuf uses this value for a message that is
+     * absent.
      */
     @Nullable
     Object ofNothing(ElementCodec message) {
@@ -935,7 +976,10 @@ public final class In extends Pool.Scratch {
         return v;
     }
 
-    /** Limits reading to a packed run. The result has to be passed to {@link #endRun}. */
+    /**
+     * Reads a length, and limits reading to that many bytes, such as the packed elements of a list. Returns the
+     * previous end of reading, which has to be passed to {@link #endRun}.
+     */
     int beginRun() {
         int length = length();
         int outerEnd = end;
@@ -948,8 +992,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Limits reading to an entry of a map, which is a message inside another one. The result has to be passed to
-     * {@link #endEntry}.
+     * Reads the length of an entry of a map, and limits reading to the bytes of the entry. The entry counts as a nested
+     * message for the limit of depth. Returns the previous end of reading, which has to be passed to {@link #endEntry}.
      */
     int beginEntry() {
         enter();

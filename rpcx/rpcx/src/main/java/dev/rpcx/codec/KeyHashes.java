@@ -6,46 +6,61 @@ import dev.rpcx.internal.schema.WellKnown;
 import java.util.Random;
 
 /**
- * Counts how many keys of a set or map have the same hash. The JDK's hash tables find a key among others of its hash by
- * their order. Most records have no order, and the tables compare such a key with all others of its hash. A sender that
- * chooses 40,000 such keys of one hash would keep a processor busy for ten seconds with one message.
+ * Counts the keys of a set or map that have the same hash, and what it costs to compare them. The JDK's hash tables
+ * find a key among others with the same hash by the order of the keys. Most records have no order, so the tables
+ * compare such a key with all others that have the same hash. A sender that chooses 40,000 such keys with one hash
+ * would keep a processor busy for ten seconds with one message.
  *
- * <p>A key costs its bytes in the message, or the memory of its messages if that is more, since a component that is not
- * sent is compared like any other. Keys that may be far larger than their bytes are counted from the first key on,
- * because a message may repeat such keys as often as it likes, or have many small sets of them.
+ * <p>The cost of comparing a key is its number of bytes in the message, or the memory in bytes of the messages in the
+ * key if that is more. The memory counts because a component that is not sent is compared like any other. Keys that may
+ * be far larger than their bytes are counted from the first key on, because a message may repeat such keys any number
+ * of times, or have many small sets of them.
  *
- * <p>Two keys that hold sets or maps are compared by looking up what one key holds in the other; which of the two is
- * looked up changes from level to level. Each lookup computes the hash of a value anew, however large the value is, and
- * compares the value with all values of that hash. So a value within one key is compared with at most as many values of
- * the other key as have one hash in the corresponding set or map; for sets within sets these numbers are multiplied
- * over the levels. The value is looked up as often, but the last level is left out of the product. The upper bound of
- * what comparing two keys costs is therefore a sum: the cost of comparing one key, multiplied by the number of
- * comparisons that the other key allows, and for each key the cost of looking up what it holds, multiplied by the
- * number of lookups that the other key allows. Elements of sets within keys are counted from the first element on.
+ * <p>Two keys that hold sets or maps are compared by looking up the values of one key in the other. Which of the two
+ * keys is searched changes from level to level. Each lookup computes the hash of the value again, however large the
+ * value is, and compares the value with all values that have this hash. This gives two upper bounds for a value within
+ * one key:
  *
- * <p>The JDK's tables order decimals of one hash. To order two decimals that are about as large, they bring the digits
- * to one scale by a power of ten, which is computed anew each time and has as many digits as the longer decimal. That
- * costs time in proportion to the square of the bytes of the longer decimal. Looking up a decimal costs as much,
- * wherever the decimal is in a key.
+ * <ul>
+ *   <li>The number of values of the other key with which it is compared. This is the number of values with one hash in
+ *       the corresponding set or map; for sets within sets, the numbers of all levels are multiplied.
+ *   <li>The number of times that it is looked up in the other key. This is the same product without the last level.
+ * </ul>
+ *
+ * <p>The cost of comparing two keys is therefore at most the sum of three products. The first is the cost of comparing
+ * one key, multiplied by the number of comparisons that the other key allows. The other two are, for each of the two
+ * keys, the cost of looking up what it holds, multiplied by the number of lookups that the other key allows. Elements
+ * of sets within keys are counted from the first element on.
+ *
+ * <p>The JDK's tables order decimals that have the same hash. To order two decimals of about the same size, the JDK
+ * brings their digits to one scale by a power of ten. This power has as many digits as the longer decimal, and is
+ * computed again each time. That takes time in proportion to the square of the bytes of the longer decimal. To look up
+ * a decimal costs the same, wherever in a key the decimal is.
  */
 final class KeyHashes {
     /** Memory in bytes of an empty set or map, including its first table and the object that makes it unmodifiable. */
     static final int COLLECTION_BYTES = 192;
 
-    /** Memory in bytes of a key's entry in a linked set or map, including what the entry takes in the table. */
+    /**
+     * Memory in bytes of a key's entry in a linked set or map, including the part of the table that the entry takes.
+     */
     private static final int ENTRY_BYTES = 64;
 
     /** Memory in bytes that a key takes in the tables of this class. */
     private static final int HASH_BYTES = 32;
 
     /**
-     * Number of keys up to which nothing is counted, unless the keys contain sets or maps, are part of a key
-     * themselves, or may be far larger than their bytes. Comparing so few keys of any other kind takes up to eight
-     * times as long as reading them, while counting would make honest small sets slower by a sixth to a half.
+     * Number of keys of a set or map up to which nothing is counted. Keys are counted from the first one on if they
+     * contain sets or maps, if they are part of a key themselves, or if they may be far larger than their bytes. To
+     * compare up to 32 keys of any other kind takes at most eight times as long as to read them, while counting would
+     * make honest small sets slower by a sixth to a half.
      */
     private static final int MIN_KEYS = 32;
 
-    /** A key with more components than this may be far larger than its bytes. */
+    /**
+     * Max number of components with which a key counts as small. With more, it may be far larger than its bytes in the
+     * message.
+     */
     private static final int MAX_COMPONENTS = 8;
 
     /** Memory in bytes of the first tables of a {@code KeyHashes} that counts from its first key on. */
@@ -53,12 +68,15 @@ final class KeyHashes {
 
     private static final int MIN_BITS = 2;
 
-    /** Cost in bytes of one comparison in addition to the key's bytes; about the memory of a key of two numbers. */
+    /**
+     * Cost of one comparison, in bytes compared, in addition to the bytes of the key. It is about the memory of a key
+     * of two numbers.
+     */
     private static final int COMPARISON_BYTES = 16;
 
     /**
-     * Random multiplier of hashes, which is odd. Senders do not know it, so that they cannot choose which hashes meet
-     * in the tables of this class.
+     * Random odd number by which a hash is multiplied to find its index in the tables of this class. Senders do not
+     * know the number, so they cannot choose hashes that collide in these tables.
      */
     private static final int MULTIPLIER = new Random().nextInt() | 1;
 
@@ -68,20 +86,22 @@ final class KeyHashes {
     private int[] hashes = NO_HASHES;
 
     /**
-     * Number of values, in all keys of the hash at the same index, that one value may be compared with: the number of
-     * these keys if they hold no sets; 0 if there is no such key; infinite if the number is too large for a float.
+     * For the hash at the same index of {@code hashes}: number of values, in all keys of this hash, with which one
+     * value of another key may be compared. If the keys hold no sets, it is the number of these keys. It is 0 if there
+     * is no key of the hash, and infinite if the number is too large for a float.
      */
     private float[] compared = NO_COSTS;
 
     /**
-     * How often a value may be looked up in all keys of the hash at the same index. The array is empty if only the
-     * comparing of keys costs anything.
+     * For the hash at the same index of {@code hashes}: number of times that a value of another key may be looked up in
+     * all keys of this hash. The array is empty if {@code keys.costsBoth} is false, because then only comparing keys
+     * costs anything.
      */
     private float[] lookedUp = NO_COSTS;
 
     /**
-     * Cost of looking up all keys of the hash at the same index, and what they hold, once. The array is empty in the
-     * same case as {@code lookedUp}.
+     * For the hash at the same index of {@code hashes}: cost of looking up all keys of this hash, and what they hold,
+     * once. The array is empty if {@code keys.costsBoth} is false.
      */
     private float[] costs = NO_COSTS;
 
@@ -90,24 +110,40 @@ final class KeyHashes {
     private int used;
     private int bits;
 
-    // these fields describe the key that was read last; while a key is being read, they hold what the methods of In
-    // returned when the key began
-
+    /** Bytes in the message of the key that was read last. While a key is being read: position at which it began. */
     private int bytes;
+    /**
+     * Memory in bytes of the messages in the key that was read last, as {@code In.madeBytes} counts it. While a key is
+     * being read: result of {@code In.madeBytes} when the key began.
+     */
     private long made;
+    /**
+     * Cost of looking up, once, what the key that was read last holds. While a key is being read: result of
+     * {@code In.beginKey}.
+     */
     private long lookupCost;
+    /**
+     * Number of values, in the key that was read last, with which one value of another key may be compared. While a key
+     * is being read: result of {@code In.compared} when the key began, which is about the enclosing key.
+     */
     private float keyCompared = 1;
+    /**
+     * Number of times that a value of another key may be looked up in the key that was read last. While a key is being
+     * read: result of {@code In.lookedUp} when the key began, which is about the enclosing key.
+     */
     private float keyLookedUp = 1;
 
-    /** Hash of the key that is about to be added, if keys are counted. */
+    /** Hash of the key that is about to be added. It is set only if keys are counted. */
     private int hash;
 
     /**
-     * What the type of the keys of a set or map says of the keys.
+     * Properties of the keys of a set or map that follow from the type of the keys.
      *
-     * @param isDeep whether the keys contain sets or maps, whose hash is computed from all that they hold
-     * @param isWide whether the keys may be far larger than their bytes
-     * @param costsBoth whether comparing two keys costs what each of them costs, and not only what the smaller one does
+     * @param isDeep whether the keys contain sets or maps, so that a key's hash is computed from everything that these
+     *     hold
+     * @param isWide whether the keys may be far larger than their bytes in the message
+     * @param costsBoth whether the cost of comparing two keys depends on both; otherwise it is at most that of the
+     *     smaller key
      */
     record Keys(boolean isDeep, boolean isWide, boolean costsBoth) {
         static Keys of(Shape key) {
@@ -123,19 +159,20 @@ final class KeyHashes {
         if (isCostly) {
             in.collection(TABLE_BYTES);
         } else if (keys.isWide) {
-            // the memory is asked for, but not counted against the limit that grows with the message's size, as
-            // messages with many small sets of such keys come near that limit
+            // the memory is asked for, but does not count for Limits.growth, the limit that grows with the size of the
+            // message: messages with many small sets of such keys come near that limit
             in.take(TABLE_BYTES);
         }
     }
 
     /**
-     * Says whether a key may be far larger than its bytes: components that are not sent are compared like any other,
-     * and a message within a key may have no more than two bytes.
+     * Says whether a key may be far larger than its bytes in the message. A key with many components may be larger,
+     * because components that are not sent are compared like any other. A key with a message in it may be larger,
+     * because that message may have as few as two bytes. Keys that are ordered by decimals count as far larger too.
      */
     private static boolean isWide(Shape key) {
         if (isOrderedByDecimals(key)) {
-            // a decimal of many digits makes comparisons of small ones expensive
+            // a decimal with many digits makes comparisons expensive for small decimals too
             return true;
         }
         if (!(key instanceof MessageType message)) {
@@ -148,7 +185,7 @@ final class KeyHashes {
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
     }
 
-    /** Says whether the JDK's tables may compare the decimals of two keys of one hash by their order. */
+    /** Says whether the JDK's tables may order two keys of the same hash by their decimals. */
     private static boolean isOrderedByDecimals(Shape key) {
         if (!(key instanceof MessageType message)) {
             return key == WellKnown.DECIMAL;
@@ -159,16 +196,16 @@ final class KeyHashes {
     }
 
     /**
-     * Returns the memory in bytes that a key of this codec costs its set or map, in addition to the memory of the key
-     * itself.
+     * Returns the memory in bytes that a key of this codec takes in its set or map, in addition to the memory of the
+     * key itself.
      */
     static int overheadBytes(ElementCodec key) {
         return key.hasOrder() ? ENTRY_BYTES : ENTRY_BYTES + HASH_BYTES;
     }
 
     /**
-     * Resets the numbers of the key before an entry of a map is read, since the entry may have no key in the message.
-     * Such a key costs nothing but {@code COMPARISON_BYTES}.
+     * Resets the fields that describe a key. This is done before an entry of a map is read, since the message may
+     * contain no key for the entry. To compare such a key costs only {@code COMPARISON_BYTES}.
      */
     void noKey() {
         bytes = 0;
@@ -178,7 +215,7 @@ final class KeyHashes {
         keyLookedUp = 1;
     }
 
-    /** Begins a key, which is read next. */
+    /** Begins the key that is read next. Stores what the counters of {@code In} say before the key. */
     void beginKey(In in) {
         bytes = in.position();
         made = in.madeBytes();
@@ -190,7 +227,7 @@ final class KeyHashes {
         }
     }
 
-    /** Ends the key, which has been read, and computes its numbers. */
+    /** Ends the key that has just been read. Computes the fields that describe the key. */
     void endKey(In in) {
         bytes = in.position() - bytes;
         made = in.madeBytes() - made;
@@ -205,8 +242,9 @@ final class KeyHashes {
     }
 
     /**
-     * Counts what it costs to add the key that was read last to {@code before} other keys. It is called before the key
-     * is added.
+     * Counts the cost of adding the key that was read last to its set or map. Has to be called before the key is added.
+     *
+     * @param before number of keys that the set or map has already
      */
     void beforeAdding(In in, Object key, int before) {
         if (before < minKeys) {
@@ -229,13 +267,14 @@ final class KeyHashes {
         }
     }
 
-    /** Returns what it costs to compare each of the key's values once. */
+    /** Returns the cost of comparing each value of the key once, in bytes compared. */
     private long compareCost() {
         return Math.max(COMPARISON_BYTES + bytes, made);
     }
 
     /**
-     * Enters the key in the tables, after it has been added to its set or map as a new key.
+     * Enters the key in the tables of this class. Has to be called after the key has been added to its set or map, if
+     * the set or map did not have the key before.
      *
      * @param count number of keys in the set or map, including this one
      */

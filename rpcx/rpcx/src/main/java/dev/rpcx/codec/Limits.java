@@ -1,22 +1,26 @@
 package dev.rpcx.codec;
 
 /**
- * Limits of one message, for writing and for reading.
+ * Limits of one message. A message is checked when it is written and when it is read, except that {@code elements} and
+ * {@code growth} limit only messages that are read. The constructor throws an {@code IllegalArgumentException} for a
+ * value that is not positive, and for a depth of more than 1000.
  *
- * @param messageBytes max encoded size in bytes
- * @param depth max number of messages inside each other, counting the outermost one and each entry of a map; at most
- *     1000
- * @param elements max number of elements of all lists, sets and maps of one message together. They are counted because
- *     an element may take no bytes in the message, while an object always takes memory.
- * @param digits max number of digits of a {@code BigDecimal} or {@code BigInteger}; arithmetic on more digits is slow
- *     enough to be an attack
- * @param scale max scale of a {@code BigDecimal}, positive or negative: 1E+1000000000 is small until somebody prints it
- * @param growth max bytes of memory for each encoded byte, in addition to a first MiB that is free. The memory is
- *     counted where an object can be far larger than its encoded bytes, which is the case for messages, sets and maps.
- *     Only messages that are read are held to this limit.
+ * @param messageBytes max encoded size in bytes; default 4 MiB
+ * @param depth max number of messages nested in each other, including the outermost one; an entry of a map counts as a
+ *     message; at most 1000, default 100
+ * @param elements max number of elements of all lists, sets and maps of one message together; default 1,000,000. They
+ *     are counted because an element may have a single byte in the message, but always takes more memory than that.
+ * @param digits max number of digits of a {@code BigDecimal} or {@code BigInteger}; default 4,096. Arithmetic on more
+ *     digits is slow enough to be an attack. The check assumes 3.33 bits for each digit, so slightly more digits may
+ *     pass.
+ * @param scale max scale of a {@code BigDecimal}, positive or negative; default 10,000. The number 1E+1000000000 needs
+ *     few bytes, but a thousand million digits as soon as somebody prints it in full.
+ * @param growth max bytes of memory for each encoded byte, in addition to a first MiB that is free; default 16. The
+ *     memory counts only for objects that can be far larger than their encoded bytes, which are messages, sets and
+ *     maps.
  */
 public record Limits(int messageBytes, int depth, int elements, int digits, int scale, int growth) {
-    /** Limits that apply unless others are given: 4 MiB a message as in gRPC, and depth 100 as in protobuf-java. */
+    /** Default limits. A message may have 4 MiB as in gRPC, and a depth of 100 as in protobuf-java. */
     public static final Limits STANDARD = new Limits(4 << 20, 100, 1_000_000, 4_096, 10_000, 16);
 
     public Limits {

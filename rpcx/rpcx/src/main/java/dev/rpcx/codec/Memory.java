@@ -4,28 +4,28 @@ package dev.rpcx.codec;
 @FunctionalInterface
 public interface Memory {
     /**
-     * Asks for memory for what is read next, on the thread that reads the message. What is granted is not returned
-     * through this interface: whoever grants it knows how long the objects live.
+     * Asks for memory for objects of the message. The thread that reads the message calls this method. Granted memory
+     * is not given back through this interface, because whoever grants it knows how long the objects live.
      *
-     * @param bytes estimated number of bytes, from 1
-     * @return false if that much memory is not available now; the message is then refused with
+     * @param bytes estimated number of bytes, 1 or more
+     * @return false if this memory is not available now; the message is then refused with
      *     {@link CodecException.Code#NO_MEMORY}
      */
     boolean take(long bytes);
 
     /**
-     * Returns the number of bytes that a message takes before it asks for more. Called once for each message, before
-     * the message is read.
+     * Returns the number of bytes that a message may take before it asks for memory; default 16 KiB. Called once for
+     * each message, before the message is read.
      */
     default int unasked() {
         return In.FREE_BYTES;
     }
 
     /**
-     * Called when a message has been read.
+     * Called after a message has been read without an error.
      *
-     * @param spare number of bytes, 0 or more, that the message was allowed to take, without asking or by a grant, and
-     *     has not taken
+     * @param spare number of bytes, 0 or more, that the message could still have taken: the bytes that need no asking
+     *     plus the bytes that were granted, minus the bytes that the message has taken
      */
     default void isRead(long spare) {}
 }

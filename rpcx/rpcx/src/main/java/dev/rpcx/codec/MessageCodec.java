@@ -8,36 +8,36 @@ import java.lang.reflect.Modifier;
 import java.util.Arrays;
 
 /**
- * Codec of one message, which writes and reads the message's fields. It is public only because generated classes extend
- * it, which live in the packages of the types that they encode.
+ * Codec of one message type, which writes and reads the fields of a message. The class is public only because generated
+ * classes extend it, and those are in the packages of the types that they encode.
  */
 public abstract class MessageCodec {
     private final MessageType type;
 
     /**
-     * Numbers of the message's fields in ascending order, for binary search: a message that is read may bring many
-     * numbers that are not among them.
+     * Numbers of the message's fields in ascending order, for binary search. The search has to be fast, because a
+     * message that is read may contain many numbers that the message type does not have.
      */
     private final int[] numbers;
 
     /**
-     * Estimated bytes of memory of one object, without the objects that it refers to. A reference is taken to have four
-     * bytes.
+     * Estimated memory in bytes of one object, without the objects that it refers to. A reference counts as four bytes.
      */
     final int shallowBytes;
 
     /**
-     * Number of bytes that the length of the last message of this type took, which is the guess for the next one. If
-     * threads race, the cost is that the bytes of a message are moved, and nothing else.
+     * Number of bytes that the length of the last message of this type took. The same number is reserved for the length
+     * of the next one. Threads change it without synchronisation. If they race, the bytes of a message may have to be
+     * moved, and nothing worse happens.
      */
     int lengthWidth = 1;
 
-    /** Number of this codec among all codecs of its {@link Codecs}, which sets it before anybody uses this codec. */
+    /** Index of this codec among all codecs of its {@link Codecs}, which sets it before anybody uses this codec. */
     int number;
 
     /**
-     * Makes a codec of this message. The constructor is protected for the sake of generated codecs, which live in other
-     * packages.
+     * Creates the codec of this message type. The constructor is protected because generated codecs, which are in other
+     * packages, call it.
      */
     protected MessageCodec(MessageType type) {
         this.type = type;
@@ -64,8 +64,8 @@ public abstract class MessageCodec {
     }
 
     /**
-     * Returns the bytes of all non-static fields of a class and its superclasses: each object has them, whether they
-     * are components of the message or not.
+     * Returns the bytes of all non-static fields of a class and its superclasses. Fields that are not sent count too,
+     * since each object has them.
      */
     private static int beanBytes(MessageType type) {
         int bytes = 0;
@@ -82,12 +82,12 @@ public abstract class MessageCodec {
     /** Writes the fields of the message, without a length before them. */
     public abstract void write(Object value, Out out);
 
-    /** Reads fields until the end of the input. */
+    /** Reads the fields of the message up to its end, and returns the value. */
     public abstract Object read(In in);
 
     /**
-     * Refuses an object of a subclass of a class with accessors. It would arrive as an object of the superclass,
-     * without what the subclass has in addition.
+     * Throws a {@link CodecException} if the value is an object of a subclass. The peer would read it as an object of
+     * the superclass, without what the subclass has in addition. This method is called for classes with accessors.
      */
     protected final void expectNoSubclass(Object value) {
         if (value.getClass() != type.javaClass()) {
@@ -112,7 +112,7 @@ public abstract class MessageCodec {
         return type;
     }
 
-    /** Returns the name of the field with that number as errors show it: {@code Greeting.name}. */
+    /** Returns the name of the field with this number as errors show it, such as {@code Greeting.name}. */
     final String fieldName(int number) {
         for (FieldType field : type.fields()) {
             if (field.number() == number) {

@@ -3,13 +3,14 @@ package dev.rpcx.codec;
 import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/** Codec of a sealed type. It writes and reads the one case that a value is. */
+/** Codec of a sealed type. The message has one field for each case, and a value is the field of its case. */
 final class OneofCodec extends MessageCodec {
     private final ReflectiveCodec.FieldsByNumber fields;
     private final Class<?>[] classes;
 
     /**
-     * Class of the value that stands for an unknown case and is sent as no bytes; null if the type has no such value.
+     * Class of the value that stands for an unknown case; null if the type has no such value. The value is written as
+     * an empty message.
      */
     private final @Nullable Class<?> unknown;
 
@@ -29,7 +30,7 @@ final class OneofCodec extends MessageCodec {
         Class<?> c = value.getClass();
         for (int i = 0; i < classes.length; i++) {
             // the class has to be exactly that of the case: a case may be a subclass of another case, and the codec of
-            // the latter would refuse it
+            // the superclass would refuse it
             if (classes[i] == c) {
                 fields.at(i).write(out, value);
                 return;

@@ -21,17 +21,18 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes Protobuf's wire format. It is public only because generated codecs call it. Not thread-safe: an object belongs
- * to one message at a time.
+ * Writes Protobuf's wire format. The class is public only because generated codecs call it. Not thread-safe: an object
+ * belongs to one message at a time.
  *
- * <p>Everything is written once, front to back, into a byte array. That is the target's own array if the target is a
- * heap buffer; otherwise it is an array that is kept between messages, and copied to the target at the end. Before a
- * message inside another, room is left for its length, as wide as the last message of that type needed. If that guess
- * was wrong, the bytes of the message are moved, mostly by one or two bytes. So no size is computed in advance, and no
- * string is read only to find the length of its encoding.
+ * <p>Everything is written once, front to back, into a byte array. If the target is a heap buffer, it is the target's
+ * own array. Otherwise it is an array that is kept between messages, and its content is copied to the target at the
+ * end. Before a message inside another, room is reserved for its length: as many bytes as the length of the last
+ * message of that type took. If the length then needs more or fewer bytes, the bytes of the message are moved, mostly
+ * by one or two bytes. So no size is computed in advance, and no string is read only to find the length of its
+ * encoding.
  *
- * <p>The class is longer than 400 lines because every scalar has its writer here, where the just-in-time compiler sees
- * plain final methods.
+ * <p>The class is longer than 400 lines because it has the methods that write scalars. Here, the just-in-time compiler
+ * sees plain final methods.
  */
 public final class Out extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -41,25 +42,29 @@ public final class Out extends Pool.Scratch {
     private static final VarHandle LONG_BIG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN)
             .withInvokeExactBehavior();
 
-    /** Max bytes of an array that is kept for the next message. What one rare message needed is not held for ever. */
+    /**
+     * Max bytes of an array that is kept for the next message. A larger array is given up, so that what one rare
+     * message needed is not held permanently.
+     */
     private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
-     * Max characters of a string that is first taken for ASCII and copied by a loop; for longer strings the JDK's
+     * Max characters of a string that a loop copies on the assumption that it is ASCII. For longer strings the JDK's
      * vectorised encoder is faster. The number may be at most 127, so that the length of such a string takes one byte.
      */
     private static final int MAX_LOOP_CHARS = 96;
 
     /**
      * Min bytes of a byte array that is copied straight to a direct buffer. The array has to belong to the outermost
-     * message itself; any other byte array is first copied into {@code buf}.
+     * message itself, since the length in front of a message inside another is written only when its content is
+     * complete. Any other byte array is first copied into {@code buf}.
      */
     private static final int MIN_PASSED_ON_BYTES = 4 << 10;
 
-    /** Max bytes of a length: it is an int, which has five groups of seven bits. */
+    /** Max bytes of a length, which is written as a varint: an int has five groups of up to seven bits. */
     private static final int MAX_LENGTH_BYTES = 5;
 
-    /** Continuation bits of eight bytes of a varint, each of which says that another byte follows. */
+    /** The highest bit of each of eight bytes. In a varint, this bit says that another byte follows. */
     private static final long CONTINUATION_BITS = 0x80808080_80808080L;
 
     private static final Pool<Out> POOL = new Pool<>(Out::new);
@@ -68,14 +73,16 @@ public final class Out extends Pool.Scratch {
 
     private final CharsetEncoder utf8 = StandardCharsets.UTF_8.newEncoder();
     private final CharBuffer chars = CharBuffer.allocate(1024);
-    /** The array {@code buf}, wrapped for the encoder. It is wrapped anew once {@code buf} is another array. */
+    /**
+     * The array {@code buf}, wrapped for the encoder. When {@code buf} has become another array, that array is wrapped.
+     */
     private ByteBuffer bytes = EMPTY;
 
     private byte[] own = new byte[512];
     private byte[] buf = In.noArray();
     private int pos;
     private int end;
-    /** Index in {@code buf} at which the message starts; 0 for a target that is no heap buffer. */
+    /** Index in {@code buf} at which the message starts; 0 if the target is not a heap buffer. */
     private int base;
 
     private @Nullable ByteBuf target;
@@ -87,12 +94,12 @@ public final class Out extends Pool.Scratch {
     private int depth;
     private Limits limits = Limits.STANDARD;
 
-    /** Codecs that write the current message; null while no message is written. */
+    /** Codecs of the message that is being written; null while no message is written. */
     private @Nullable Codecs codecs;
 
     /**
-     * {@code MessageCodec.number} of the message that is being written. It is a number and not a reference for the
-     * reason given at {@code In.current}.
+     * {@code MessageCodec.number} of the message that is being written. The field is a number and not a reference,
+     * because G1 puts a memory fence after each store of a reference, but not after the store of a number.
      */
     private int currentNumber;
 
@@ -113,13 +120,13 @@ public final class Out extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // an exception of an accessor, or of a buffer that may not grow
+            // thrown by an accessor, or by a buffer that is not allowed to grow
             throw CodecException.ofForeign(out.name() + " could not be written: ", e);
         } finally {
             out.reset();
             POOL.give(out);
             if (!done) {
-                // comes last, since it throws if an accessor has changed the buffer
+                // this step comes last, because it throws if an accessor has changed the buffer
                 target.writerIndex(start);
             }
         }
@@ -186,9 +193,10 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Throws if the message, with {@code more} further bytes, is too large. Each open message may have left more room
-     * for its length than it will need, so that room is allowed in addition to the limit: a message of exactly the
-     * limit has to reach {@link #close}, which makes the final check.
+     * Throws if the message would be too large with {@code more} further bytes. This check is not exact. Each message
+     * that has begun and not ended may have reserved more room for its length than it will need. That room is allowed
+     * in addition to the limit, so that a message of exactly the limit reaches {@link #close}, which makes the exact
+     * check.
      */
     private void checkSize(int more) {
         if ((long) written() + more > (long) limits.messageBytes() + depth * (long) MAX_LENGTH_BYTES) {
@@ -219,7 +227,7 @@ public final class Out extends Pool.Scratch {
     }
 
     private void grow(int bytes) {
-        // the number of bytes asked for may be more than will be written, so only what has been written is checked
+        // more bytes may have been requested than will be written, so only the bytes that have been written are checked
         checkSize(0);
         if (heap) {
             ByteBuf to = target();
@@ -236,7 +244,8 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    // Parts of a field's value. These methods do not check that there is room: their callers do.
+    // The methods whose names begin with put write parts of a field's value. They do not check that there is room:
+    // their callers do.
 
     private void putVarint(int v) {
         byte[] b = buf;
@@ -271,7 +280,7 @@ public final class Out extends Pool.Scratch {
             return;
         }
         if (v >>> 56 == 0) {
-            // writes one byte for each group of seven bits, all with a single store of eight bytes
+            // each group of seven bits becomes one byte, and a single store of eight bytes writes all of them
             int bytes = 640 - 9 * Long.numberOfLeadingZeros(v) >>> 6;
             LONG.set(buf, pos, spread(v) | CONTINUATION_BITS & (1L << 8 * (bytes - 1)) - 1);
             pos += bytes;
@@ -287,9 +296,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Spreads eight groups of seven bits over eight bytes. First the two halves move apart, then the quarters, then the
-     * eighths: the upper part of each pair is shifted up by one bit for each group in the lower part, which is by 4, 2
-     * and 1.
+     * Spreads eight groups of seven bits over eight bytes. The first step moves the two halves apart, the second the
+     * quarters, and the third the eighths. In each step, the upper part of a pair is shifted up by one bit for each
+     * group in the lower part: by 4 bits, by 2, and by 1.
      */
     private static long spread(long v) {
         long halves = v & 0xFFFFFFFL | (v & 0xFFFFFFF0000000L) << 4;
@@ -298,8 +307,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes a tag, which is a field's number and wire type. It is unsigned, since the largest field numbers need all
-     * 32 bits. There is room for one varint after the tag, so the caller need not ask for it.
+     * Writes a tag, which is a field's number and wire type. The tag is unsigned, since the largest field numbers need
+     * all 32 bits. After this call there is room for one varint, so the caller need not make room for it.
      */
     void tag(int tag) {
         ensureRoom(16);
@@ -314,7 +323,8 @@ public final class Out extends Pool.Scratch {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : length < 1 << 21 ? 3 : length < 1 << 28 ? 4 : 5;
     }
 
-    // Values without a tag, as they stand in a packed run or after a tag that has already been written.
+    // The methods whose names begin with raw write a value without a tag. The value is part of a packed run, or its tag
+    // has already been written.
 
     void rawBool(boolean v) {
         ensureRoom(1);
@@ -353,8 +363,8 @@ public final class Out extends Pool.Scratch {
             encode(s, n);
             return;
         }
-        // the string is taken for ASCII until the bitwise OR of all its characters shows otherwise: the compiler
-        // unrolls a loop that has no early exit
+        // the loop copies the string as if it were ASCII, and the bitwise OR of all characters shows afterwards whether
+        // it is. With an early exit, the compiler would not unroll the loop
         ensureRoom(n + 1);
         char[] piece = chars.array();
         s.getChars(0, n, piece, 0);
@@ -375,9 +385,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes a string with the JDK's vectorised encoder, in pieces, so that the string is not copied as a whole. Half a
-     * surrogate pair has no form in UTF-8. The encoder reports it and the string is refused, whereas
-     * {@code String.getBytes} would silently send a question mark.
+     * Writes a string with the JDK's vectorised encoder. The string is encoded in pieces, so that no copy of the
+     * complete string is needed. Half a surrogate pair has no form in UTF-8. The encoder reports it and the string is
+     * refused, whereas {@code String.getBytes} would silently send a question mark.
      */
     private void encode(String s, int n) {
         checkSize(n);
@@ -467,7 +477,7 @@ public final class Out extends Pool.Scratch {
         ensureRoom(24);
         int zigzag = scale << 1 ^ scale >> 31;
         if (v.precision() <= 18) {
-            // up to 18 digits always fit in a long, and this is the only way to it that makes no BigInteger
+            // up to 18 digits always fit in a long, and this is the only way to get the long that creates no BigInteger
             long unscaled = v.scaleByPowerOfTen(scale).longValue();
             int at = pos++;
             if (unscaled != 0) {
@@ -502,7 +512,7 @@ public final class Out extends Pool.Scratch {
         rawTime(v.getEpochSecond(), v.getNano());
     }
 
-    /** Writes a duration. Java's nanoseconds are never negative, while Protobuf's have the sign of the seconds. */
+    /** Writes a duration. In Java the nanoseconds are never negative; in Protobuf they have the sign of the seconds. */
     void rawDuration(Duration v) {
         long seconds = v.getSeconds();
         int nanos = v.getNano();
@@ -562,9 +572,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Opens a packed run.
+     * Begins a packed run, and reserves one byte for its length.
      *
-     * @return the start of the run, which is to be passed to {@link #endRun}
+     * @return start of the run, which has to be passed to {@link #endRun}
      */
     int beginRun() {
         ensureRoom(5);
@@ -574,9 +584,9 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Opens an entry of a map, which is a message inside another.
+     * Begins an entry of a map, which is a message inside another. Reserves one byte for its length.
      *
-     * @return the start of the entry, which is to be passed to {@link #endRun}
+     * @return start of the entry, which has to be passed to {@link #endRun}
      */
     int beginEntry() {
         if (depth >= limits.depth()) {
@@ -591,11 +601,12 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes the length of what has been written since {@code start} in front of it. If the length needs another number
-     * of bytes than {@code guess}, what has been written is moved first.
+     * Takes the bytes that have been written since {@code start}, and writes their length in front of them. If the
+     * length needs more or fewer bytes than {@code guess}, the bytes are moved first.
      *
-     * @param start relative to {@code base}, since the array may have been replaced by another
-     * @param guess number of bytes that were left for the length
+     * @param start index of the first of these bytes, relative to {@code base}, since the array may have been replaced
+     *     by another
+     * @param guess number of bytes that were reserved for the length
      * @return number of bytes that the length takes
      */
     private int endLength(int start, int guess) {
@@ -620,7 +631,7 @@ public final class Out extends Pool.Scratch {
                 name() + ": more than " + limits.depth() + " messages inside each other, entries of maps among them");
     }
 
-    /** Returns the exception for a null where Protobuf has none. */
+    /** Returns the exception for a value that is null in a place for which Protobuf has no null. */
     CodecException nullValue(int tag, String what) {
         MessageCodec codec = current();
         return new CodecException(
@@ -629,8 +640,8 @@ public final class Out extends Pool.Scratch {
                         + " is null (expected: a value; Optional or an annotation @Nullable on it allows null)");
     }
 
-    // Whole fields of implicit presence, of which the default value is not sent. These methods are called by generated
-    // codecs.
+    // The methods below write complete fields, with tag and value. The default value is not sent, which Protobuf calls
+    // implicit presence. Generated codecs call these methods.
 
     /** Writes {@code true} as a varint of 1; {@code false} is not sent. */
     public void bool(int tag, boolean v) {
@@ -640,7 +651,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes a varint, which takes ten bytes for a negative number, as Protobuf requires; 0 is not sent. */
+    /** Writes a varint; 0 is not sent. A negative number takes ten bytes, as Protobuf requires. */
     public void int32(int tag, int v) {
         if (v != 0) {
             tag(tag);
@@ -660,7 +671,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes four bytes; positive 0 is not sent. Minus zero is sent, since it is not the default. */
+    /** Writes four bytes; positive zero is not sent. Negative zero is sent, since it is not the default. */
     public void float32(int tag, float v) {
         if (Float.floatToRawIntBits(v) != 0) {
             tag(tag);
@@ -668,7 +679,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes eight bytes; positive 0 is not sent. Minus zero is sent, since it is not the default. */
+    /** Writes eight bytes; positive zero is not sent. Negative zero is sent, since it is not the default. */
     public void float64(int tag, double v) {
         if (Double.doubleToRawLongBits(v) != 0) {
             tag(tag);
@@ -676,7 +687,9 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes UTF-8 with its length before it. An empty string is not sent, and null is refused. */
+    /**
+     * Writes the length of the string in UTF-8, and then its bytes. An empty string is not sent, and null is refused.
+     */
     public void string(int tag, @Nullable String v) {
         if (v == null) {
             throw nullValue(tag, "a string");
@@ -687,7 +700,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes the bytes as they are, with their number before them. An empty array is not sent, and null is refused. */
+    /** Writes the number of bytes, and then the bytes. An empty array is not sent, and null is refused. */
     public void bytes(int tag, byte @Nullable [] v) {
         if (v == null) {
             throw nullValue(tag, "a byte array");
@@ -698,7 +711,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes sixteen bytes with their length before them; null is not sent. */
+    /** Writes the length, and then sixteen bytes; null is not sent. */
     public void uuid(int tag, @Nullable UUID v) {
         if (v != null) {
             tag(tag);
@@ -706,7 +719,7 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes the number in two's complement with its length before it; null is not sent. */
+    /** Writes the length, and then the number in two's complement; null is not sent. */
     public void bigInteger(int tag, @Nullable BigInteger v) {
         if (v != null) {
             tag(tag);

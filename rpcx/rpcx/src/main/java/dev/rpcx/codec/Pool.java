@@ -6,13 +6,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of a few scratch objects in an array. The id of a thread decides which index of the array it uses. The objects
- * are not held in a thread-local, because virtual threads come and go, and each would make an object of its own. An
- * object that has been taken belongs to its taker. If the object at an index is already taken, the next taker allocates
- * another one and never waits.
+ * Pool of up to 64 scratch objects in an array. The id of a thread decides which index of the array the thread uses.
+ * The objects are not in a thread-local variable, because virtual threads come and go, and each would create another
+ * object. An object that has been taken belongs to the thread that took it. If a thread finds the object at its index
+ * taken, it creates another one, and never waits.
  *
- * <p>An object stays in the array while it is taken. Taking the reference out and putting it back would be two stores
- * that cost G1 extra work, into a cache line that threads share.
+ * <p>An object stays in the array while it is taken. To take the reference out and put it back would be two stores of a
+ * reference, which cost G1 additional work, and they would go into a cache line that threads share.
  */
 final class Pool<T extends Pool.Scratch> {
     private static final int CELLS = 64;
@@ -41,7 +41,7 @@ final class Pool<T extends Pool.Scratch> {
         TAKEN.lazySet(object, 0);
         int cell = cell();
         if (cells.getPlain(cell) != object) {
-            // another object at this index is replaced, since its taker may keep it for long
+            // another object at this index is replaced, since the thread that has taken it may keep it for a long time
             cells.setRelease(cell, object);
         }
     }

@@ -11,8 +11,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Codec of a record or class that uses method handles, for types beside which no class can be generated. It writes the
- * same bytes as a generated codec.
+ * Codec of a record or class that uses method handles. It is for types for which no codec class can be generated. It
+ * writes the same bytes as a generated codec.
  */
 final class ReflectiveCodec extends MessageCodec {
     private final FieldsByNumber fields;
@@ -90,20 +90,23 @@ final class ReflectiveCodec extends MessageCodec {
     }
 
     /**
-     * Throws the exception as it is, checked or not, as a generated codec does: {@link In#read} and {@link Out#write}
-     * catch every kind.
+     * Throws the exception unchanged, even if it is a checked one. Generated codecs do the same, and {@link In#read}
+     * and {@link Out#write} catch every kind of exception.
      */
     @SuppressWarnings("unchecked")
     private static <E extends Throwable> RuntimeException unchecked(Throwable e) throws E {
         throw (E) e;
     }
 
-    /** Fields that are found by their numbers, and whose values are read into an array in the order of declaration. */
+    /**
+     * Finds the fields of a message by their numbers, and reads their values into an array in the order of declaration.
+     */
     static final class FieldsByNumber {
         private final FieldCodec[] fields;
         /**
-         * Index of each field plus 1, by the field's number, for numbers below 256 of the first 127 fields. Any other
-         * number has 0 or is beyond the table, and is searched for in {@code sortedNumbers}.
+         * Table of fields by number: the element at a number is the index of its field plus 1. The table has numbers
+         * below 256, and only the first 127 fields, since its elements are bytes. A number whose element is 0, or that
+         * is beyond the table, is searched for in {@code sortedNumbers}.
          */
         private final byte[] dense;
 

@@ -13,14 +13,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * FNV-1a hash of what decides the encoded bytes: field numbers, labels and wire forms. Names and Java classes are left
- * out, as they may differ between the two sides of a call.
+ * FNV-1a hash of everything that determines the encoded bytes: the numbers, labels and wire forms of fields. Names and
+ * Java classes are not included, because they may differ between the two sides of a call.
  */
 final class SchemaHash {
     private long hash = 0xcbf29ce484222325L;
     /**
-     * Message types, each with its index in the order in which they were first met. A type that is met again is hashed
-     * by its index, so that hashing a type that contains itself comes to an end.
+     * Message types, each with its index in the order in which they were first hashed. If a type occurs again, only its
+     * index is hashed. Otherwise the hashing of a type that contains itself would not end.
      */
     private final Map<MessageType, Integer> met = new HashMap<>();
 

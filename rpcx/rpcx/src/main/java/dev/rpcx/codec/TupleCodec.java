@@ -3,9 +3,12 @@ package dev.rpcx.codec;
 import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/** Codec of the parameters of a method, given as an array, or of a single value as field 1. */
+/**
+ * Codec of the parameters of a method, which are given as an array, or of a single value, which becomes field 1 of a
+ * message.
+ */
 final class TupleCodec extends MessageCodec {
-    /** Stands for null where a value is expected. It is used only inside this package. */
+    /** Represents null for this codec, since codecs expect a value. It is used only inside this package. */
     static final Object NULL = new Object();
 
     private final ReflectiveCodec.FieldsByNumber fields;
@@ -29,7 +32,7 @@ final class TupleCodec extends MessageCodec {
             }
             return;
         }
-        // java.lang.reflect.Proxy passes null where a method has no parameters
+        // for a method without parameters, java.lang.reflect.Proxy passes null instead of an array
         @Nullable Object[] values = value == NULL ? new Object[0] : (Object[]) value;
         if (values.length != type().arity()) {
             throw new IllegalArgumentException(values.length + " arguments (expected: " + type().arity() + ")");

@@ -4,28 +4,31 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the text of an exception that may be sent to a peer, which is the message that somebody has written into it.
- * The virtual machine's own messages contain names of classes, of their members and of variables, so other texts
- * replace them. Stateless.
+ * Finds the text of an exception that may be sent to a peer. That is the message that somebody has written into the
+ * exception. Messages of the virtual machine contain names of classes, members and variables, so other texts replace
+ * them. The class has no state, and any thread may call it.
  */
 public final class Words {
     /**
-     * Beginnings of the virtual machine's messages that say which action failed because of a null, and contain a name
-     * (JEP 358). Its other messages of this kind contain a name only where they say what was null, and then end with
-     * {@link #IS_NULL}.
+     * Beginnings of the virtual machine's messages about null that always contain a name (JEP 358): they say which
+     * method or field was used when an action failed. The other messages about null contain a name only if they say
+     * what was null, and then they end with {@link #IS_NULL}.
      */
     private static final List<String> NULL_ACTIONS =
             List.of("Cannot invoke \"", "Cannot read field \"", "Cannot assign field \"");
 
     private static final String IS_NULL = "\" is null";
 
-    /** Name of a class that exists only since Java 21, so that this code cannot refer to the class itself. */
+    /**
+     * Name of a class that exists only since Java 21. This code runs on older versions too, so it cannot refer to the
+     * class itself.
+     */
     private static final String MATCH_EXCEPTION = "java.lang.MatchException";
 
     private Words() {}
 
     /**
-     * Returns the text of an exception, without the name of its class.
+     * Returns the text of an exception that may be sent to a peer, without the name of the exception's class.
      *
      * @return null if the exception has no message
      */

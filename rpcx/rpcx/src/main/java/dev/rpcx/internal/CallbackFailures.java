@@ -2,10 +2,13 @@ package dev.rpcx.internal;
 
 import java.time.InstantSource;
 
-/** Logs what callbacks of users throw, which changes nothing for their calls. */
+/**
+ * Logs exceptions that callbacks of users throw. Such an exception does not change how the call of the callback ends.
+ */
 public final class CallbackFailures {
     /**
-     * Limits the log to one warning a minute, since what a peer sends may make the same callback fail again and again.
+     * Log with at most one warning a minute, since a peer may make the same callback fail again and again by what it
+     * sends.
      */
     public static final RateLimitedLog LOG =
             new RateLimitedLog(System.getLogger("dev.rpcx.callbacks"), InstantSource.system());

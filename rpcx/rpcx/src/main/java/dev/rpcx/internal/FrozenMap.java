@@ -8,11 +8,17 @@ import java.util.Set;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Immutable map, which need not be copied when it is handed on. Its entries keep their order. */
+/**
+ * Immutable map. Nobody can change it, so it need not be copied when it is passed to other code. Its entries keep the
+ * order of the map from which it was made.
+ */
 public final class FrozenMap<K, V> extends AbstractMap<K, V> {
     private final Map<K, V> map;
 
-    /** @param map map that is not copied, so the caller must not use it afterwards */
+    /**
+     * Creates a map with the entries of {@code map}. They are not copied, so the caller must not use {@code map}
+     * afterwards.
+     */
     public FrozenMap(LinkedHashMap<K, V> map) {
         this.map = map;
     }
@@ -32,13 +38,16 @@ public final class FrozenMap<K, V> extends AbstractMap<K, V> {
         return map.get(key);
     }
 
-    /** Allocates nothing for an entry, unlike the iterator of {@link #entrySet}. */
+    /**
+     * Calls {@code action} for each entry. This allocates nothing for an entry, unlike the iterator of
+     * {@link #entrySet}.
+     */
     @Override
     public void forEach(BiConsumer<? super K, ? super V> action) {
         map.forEach(action);
     }
 
-    /** Returns a new map with the same entries, which the caller may change. */
+    /** Returns a new map with the same entries in the same order. The caller may change the new map. */
     public LinkedHashMap<K, V> copy() {
         return new LinkedHashMap<>(map);
     }

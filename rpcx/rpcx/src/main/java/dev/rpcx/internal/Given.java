@@ -5,9 +5,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks arguments of the public API as soon as they are given. A null leads to a {@link NullPointerException} and a
- * value out of its range to an {@link IllegalArgumentException}. Their texts name the setting, the value and what was
- * expected.
+ * Checks arguments of the public API as soon as they are given. A null leads to a {@link NullPointerException}, and a
+ * value out of its range to an {@link IllegalArgumentException}. The text of the exception names the setting, the value
+ * and what was expected.
  */
 public final class Given {
     private Given() {}
@@ -26,7 +26,7 @@ public final class Given {
         return value;
     }
 
-    /** Checks that an array and each of its elements are not null. */
+    /** Checks that an array and each of its elements are not null. Returns the array itself. */
     public static <T> T[] noneNull(T @Nullable [] values, String name, String expected) {
         T[] given = notNull(values, name, expected);
         for (int i = 0; i < given.length; i++) {
@@ -35,7 +35,7 @@ public final class Given {
         return given;
     }
 
-    /** Checks that a list and each of its elements are not null. @return an unmodifiable copy */
+    /** Checks that a list and each of its elements are not null. Returns an unmodifiable copy of the list. */
     public static <T> List<T> noneNull(@Nullable List<T> values, String name, String expected) {
         List<T> given = notNull(values, name, expected);
         int i = 0;
@@ -46,9 +46,9 @@ public final class Given {
     }
 
     /**
-     * Checks that a time is from {@code least} to {@code most}, both included.
+     * Checks that a time is from {@code least} to {@code most}, both included. Returns the time.
      *
-     * @param expected these two limits, in words
+     * @param expected these two limits in words, for the text of the exception
      */
     public static Duration time(@Nullable Duration value, String name, Duration least, Duration most, String expected) {
         Duration time = notNull(value, name, expected);
@@ -58,12 +58,15 @@ public final class Given {
         return time;
     }
 
-    /** Checks a time that a call, or an attempt to connect, may take. @return the time in whole microseconds */
+    /**
+     * Checks that the time for a call or for an attempt to connect is from 1 µs to 1 h. Returns the time, rounded down
+     * to whole microseconds.
+     */
     public static Duration callTime(String name, Duration time) {
         return micros(time(time, name, Duration.ofNanos(1000), Duration.ofHours(1), "1 µs to 1 h"));
     }
 
-    /** Rounds a time down to whole microseconds, the unit of times on the wire. */
+    /** Rounds a time down to whole microseconds. The microsecond is the unit of times on the wire. */
     public static Duration micros(Duration time) {
         return Duration.ofNanos(time.toNanos() / 1000 * 1000);
     }

@@ -4,13 +4,18 @@ import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads and writes the few Protobuf forms that the messages of the wire use. Bounds are checked before anything is read
- * or allocated.
+ * Reads and writes the fields of the wire's own messages, which use only a few forms of Protobuf. The bounds of a field
+ * are checked before the field is read and before anything is allocated for it.
  */
 public final class ProtoFields {
     private ProtoFields() {}
 
-    /** @param what names the text in the message of a {@code WireFault} */
+    /**
+     * Reads a length, and a text in UTF-8 that has this length in bytes.
+     *
+     * @param end reader index at which the message with the text ends
+     * @param what name of the text, for the message of a {@code WireFault}
+     */
     public static String text(ByteBuf in, int end, String what) {
         int length = Varint.readLength(in, end - in.readerIndex(), what);
         return in.readCharSequence(length, StandardCharsets.UTF_8).toString();
@@ -33,8 +38,8 @@ public final class ProtoFields {
     }
 
     /**
-     * Reads a tag: a field's number and wire type, which have 32 bits together. A longer tag is a fault and not cut
-     * off, since its low bits would pass for the tag of another field.
+     * Reads a tag: the number and the wire type of a field, which together have 32 bits. A longer tag is refused as a
+     * fault. It is not cut off, since its low 32 bits would pass for the tag of another field.
      */
     public static int tag(ByteBuf in) {
         long tag = Varint.read(in);
@@ -44,7 +49,7 @@ public final class ProtoFields {
         return (int) tag;
     }
 
-    /** Reads the tags of a message and of the messages within it, and limits their total number. */
+    /** Reads the tags of a message and of the messages within it, and limits the total number of these tags. */
     public static final class Counted {
         private final int most;
         private int read;
@@ -53,7 +58,11 @@ public final class ProtoFields {
             this.most = most;
         }
 
-        /** As {@link ProtoFields#tag}. @throws WireFault also where the message has too many fields */
+        /**
+         * Reads a tag as {@link ProtoFields#tag} does, and counts it.
+         *
+         * @throws WireFault if the tag is longer than 32 bits, or if the message has too many fields
+         */
         public int tag(ByteBuf in) {
             if (read == most) {
                 throw new WireFault("more than " + most + " fields");
@@ -63,7 +72,7 @@ public final class ProtoFields {
         }
     }
 
-    /** Passes over a field that this version does not know. */
+    /** Skips the value of a field that this version does not know. The tag of the field has already been read. */
     public static void skip(ByteBuf in, int tag, int end) {
         switch (tag & 7) {
             case 0 -> Varint.read(in);

@@ -4,8 +4,9 @@ import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Logs a warning at most once a minute, with a count of those left out: what strangers send must neither fill the log
- * nor hide what fails later. Thread-safe.
+ * Logs at most one warning a minute. A warning includes the number of warnings that were suppressed since the one
+ * before. So what strangers send can neither fill the log, nor hide a failure that comes later. Thread-safe: any thread
+ * may call this.
  */
 public final class RateLimitedLog {
     private static final long PAUSE_MILLIS = 60_000;
@@ -13,7 +14,7 @@ public final class RateLimitedLog {
     private final System.Logger logger;
     private final InstantSource clock;
 
-    // the fields below are guarded by this
+    // the fields below are guarded by the monitor of this object
     private long loggedMillis;
     private boolean wasLogged;
     private long silent;
@@ -23,7 +24,10 @@ public final class RateLimitedLog {
         this.clock = clock;
     }
 
-    /** Has the next warning logged in any case. For tests, which share an instance that is one for the process. */
+    /**
+     * Makes sure that the next warning is logged, and resets the count of suppressed warnings. This is for tests, which
+     * share the instances that exist once in the process.
+     */
     public synchronized void forget() {
         wasLogged = false;
         silent = 0;
@@ -33,7 +37,7 @@ public final class RateLimitedLog {
         long before;
         synchronized (this) {
             long now = clock.millis();
-            // a clock that was set back must not suppress warnings for longer than the pause
+            // the absolute difference: a clock that was set back must not suppress warnings for longer than the pause
             if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
                 silent++;
                 return;
@@ -47,8 +51,8 @@ public final class RateLimitedLog {
     }
 
     /**
-     * Logs one warning, whatever was logged before. An exception of the application's logging does not reach the
-     * caller.
+     * Logs one warning, however recently another one was logged. If the logging of the application throws an exception,
+     * the exception does not reach the caller.
      */
     public static void warn(System.Logger logger, String text, @Nullable Throwable why) {
         try {

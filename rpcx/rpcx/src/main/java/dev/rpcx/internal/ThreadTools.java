@@ -8,19 +8,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/** Helpers for threads that do not depend on what a thread runs. */
+/** Helpers for threads, independent of what a thread runs. */
 public final class ThreadTools {
-    /** Handle of {@code Thread.isVirtual}; null before JDK 21. */
+    /** Handle of {@code Thread.isVirtual}, a method since JDK 21; null on an older JDK. */
     private static final @Nullable MethodHandle IS_VIRTUAL = isVirtual();
 
-    /** Length of a pause: longer than a processor takes to find that it has nothing else to run. */
+    /**
+     * Length of the pause in {@code letOthersRun}: longer than a processor takes to find that it has nothing else to
+     * run.
+     */
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private ThreadTools() {}
 
     /**
-     * Initializes these classes now. A class whose initializer fails stays unusable in its process, and without this
-     * call the first thread to need such a class may be one whose stack or memory is nearly at its end.
+     * Initializes these classes now. Otherwise the first thread that needs one of them could be a thread whose stack or
+     * memory is nearly at its end. The initializer could fail there, and a class whose initializer has failed stays
+     * unusable in its process.
      */
     public static void prepare(List<Class<?>> classes) {
         try {
@@ -45,8 +49,8 @@ public final class ThreadTools {
     }
 
     /**
-     * Recurses this many frames deep and returns, so that the stack is known to have this much room. Otherwise the
-     * stack overflows here, before the caller has begun what needs the room.
+     * Makes sure that the stack of this thread has room for this many frames, by recursing this deep and returning.
+     * Without the room, the stack overflows here, before the caller has begun the work that needs it.
      *
      * @return {@code frames}
      */
@@ -67,10 +71,12 @@ public final class ThreadTools {
     }
 
     /**
-     * On a virtual thread, lets the other virtual threads that wait for its processor run first. Does nothing on any
-     * other thread. The thread parks for a moment and does not call {@code Thread.yield}: a thread that yields goes
-     * into the queue that its processor looks into first, so on a server of one processor it runs before the threads
-     * that event loops have started, for as long as it goes on yielding (seen on JDK 25).
+     * On a virtual thread, lets the other virtual threads that wait for the same processor run first. Does nothing on
+     * any other thread.
+     *
+     * <p>The thread parks for 100 µs instead of calling {@code Thread.yield}. A thread that yields goes into the queue
+     * that its processor looks into first. On a server with one processor, the yielding thread therefore runs before
+     * the threads that event loops have started, for as long as it continues to yield (seen on JDK 25).
      */
     public static void letOthersRun() {
         if (isVirtual(Thread.currentThread())) {
@@ -79,8 +85,9 @@ public final class ThreadTools {
     }
 
     /**
-     * Interrupts a thread, if it is not null, and throws nothing. The interrupt of a parked virtual thread hands it to
-     * a carrier thread, which may fail for want of memory, on JDK 21 among others.
+     * Interrupts a thread, if it is not null, and throws nothing. An interrupt hands a parked virtual thread to a
+     * carrier thread. This may fail for lack of memory, for example on JDK 21. Such a failure is passed to
+     * {@code report}.
      */
     public static void interrupt(@Nullable Thread thread) {
         if (thread == null) {
@@ -93,13 +100,15 @@ public final class ThreadTools {
         }
     }
 
-    /** Passes an exception to this thread's handler of uncaught exceptions, which by default prints it. */
+    /**
+     * Passes an exception to the current thread's handler of uncaught exceptions. By default, the handler prints it.
+     */
     public static void report(Throwable uncaught) {
         Thread thread = Thread.currentThread();
         try {
             thread.getUncaughtExceptionHandler().uncaughtException(thread, uncaught);
         } catch (Throwable ignored) {
-            // the JDK too ignores what a handler of uncaught exceptions throws
+            // the JDK itself also ignores what a handler of uncaught exceptions throws
         }
     }
 }

@@ -3,19 +3,22 @@ package dev.rpcx.internal;
 import dev.rpcx.codec.CodecException;
 
 /**
- * Gets texts from exceptions of foreign code, and finds out whether they stand for a lack of memory. The methods of
- * this class throw nothing, even where the methods of such an exception fail.
+ * Makes texts from exceptions of foreign code, and says whether such an exception stands for a lack of memory. The
+ * methods of this class throw nothing, even if the methods of the exception fail.
  */
 public final class ThrowableText {
     /**
-     * Most characters that a call's error takes over from the text of a failure elsewhere: of a connection, a registry
-     * or a record.
+     * Maximum number of characters that the error of a call takes over from the text of another failure: that of a
+     * connection, a registry or a DNS record.
      */
     public static final int MAX_WHY = 500;
 
     private ThrowableText() {}
 
-    /** Text for an exception of user code, or the name of its class where its own methods fail. */
+    /**
+     * Returns a text for an exception of user code. If the methods of the exception fail, it is the name of the
+     * exception's class.
+     */
     public static String words(Throwable e) {
         try {
             return String.valueOf(e instanceof CodecException ? e.getMessage() : e);
@@ -24,12 +27,18 @@ public final class ThrowableText {
         }
     }
 
-    /** Text that tells a peer why a value could not be read or written here. The text names no classes. */
+    /**
+     * Returns a text for a peer that says why this side could not read or write a value. The text names no classes of
+     * this side: only a {@code CodecException} contributes its message.
+     */
     public static String wireWords(Throwable e) {
         return e instanceof CodecException ? message(e) : "it has failed over it";
     }
 
-    /** An exception's message, or the name of its class where it has no message or its own methods fail. */
+    /**
+     * Returns the message of an exception. If there is no message, or if the methods of the exception fail, returns the
+     * name of the exception's class.
+     */
     public static String message(Throwable e) {
         try {
             String message = e.getMessage();
@@ -39,7 +48,10 @@ public final class ThrowableText {
         }
     }
 
-    /** Whether memory was short, so that a value that could not be read now may be read another time. */
+    /**
+     * Says whether an exception stands for a lack of memory. If so, a value that could not be read now may be readable
+     * at another time.
+     */
     public static boolean isOfMemory(Throwable e) {
         return e instanceof OutOfMemoryError
                 || e instanceof CodecException refused

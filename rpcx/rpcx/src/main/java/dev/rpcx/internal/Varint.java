@@ -2,7 +2,7 @@ package dev.rpcx.internal;
 
 import io.netty.buffer.ByteBuf;
 
-/** Reads and writes Protobuf's base-128 numbers, low group first, at most ten bytes. */
+/** Reads and writes Protobuf's varints: numbers in groups of seven bits, lowest group first, in at most ten bytes. */
 public final class Varint {
     private Varint() {}
 
@@ -19,7 +19,10 @@ public final class Varint {
         out.writeByte((int) rest);
     }
 
-    /** Inserts a number before bytes that have been written already. @return number of bytes that it takes */
+    /**
+     * Inserts a varint at an index, and moves the bytes that have already been written there and behind it. Returns the
+     * number of bytes of the varint.
+     */
     public static int insert(ByteBuf out, int index, long value) {
         int bytes = size(value);
         int end = out.writerIndex();
@@ -32,9 +35,9 @@ public final class Varint {
     }
 
     /**
-     * As {@link #write(ByteBuf, long)}, into an array that has room for the number.
+     * Writes a varint as {@link #write(ByteBuf, long)} does, but into an array, which must have room for it.
      *
-     * @return the index behind the number
+     * @return index after the last byte of the varint
      */
     public static int write(byte[] out, int index, int value) {
         int at = index;
@@ -47,7 +50,11 @@ public final class Varint {
         return at;
     }
 
-    /** @throws WireFault if the bytes end within the number, or it is longer than ten bytes */
+    /**
+     * Reads a varint.
+     *
+     * @throws WireFault if the bytes end within the varint, or if it is longer than ten bytes
+     */
     public static long read(ByteBuf in) {
         long value = 0;
         for (int shift = 0; shift < 70; shift += 7) {
@@ -64,9 +71,10 @@ public final class Varint {
     }
 
     /**
-     * Reads the length of what follows.
+     * Reads the length in bytes of something that follows.
      *
-     * @param what names what has this length, for the text of the fault
+     * @param max maximum length
+     * @param what name of what has this length, for the text of the fault
      * @throws WireFault if the length is negative, above {@code max} or above the number of readable bytes
      */
     public static int readLength(ByteBuf in, int max, String what) {
@@ -78,7 +86,10 @@ public final class Varint {
         return (int) length;
     }
 
-    /** Overwrites a number of {@code bytes} bytes by one that is no larger, padded to as many bytes. */
+    /**
+     * Overwrites a varint of {@code bytes} bytes with a number that is not larger. If the new number needs fewer bytes,
+     * it is padded to {@code bytes} bytes.
+     */
     public static void writePadded(ByteBuf out, int index, int bytes, long value) {
         long rest = value;
         for (int i = 0; i < bytes - 1; i++) {

@@ -1,8 +1,8 @@
 package dev.rpcx.internal;
 
 /**
- * Thrown where the peer has broken a rule of the wire, which ends the connection. It has no stack trace, since hostile
- * bytes must be cheap to refuse.
+ * Thrown if the peer has broken a rule of the wire; the connection then ends. The exception has no stack trace, so that
+ * it costs little to refuse hostile bytes.
  */
 public final class WireFault extends RuntimeException {
     private static final long serialVersionUID = 1L;

@@ -21,24 +21,25 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Checks a method and its annotations by the rules of {@code ClientProxy} and {@code RegistryServer}. The timeout that
- * a client sets for all its calls is not known here, so what depends on it is not checked.
+ * a client sets for all its calls is not known at build time, so rules that depend on it are not checked.
  */
 final class CallCheck {
     private static final long MAX_TIMEOUT_MILLIS = TimeUnit.HOURS.toMillis(1);
 
     /**
-     * Max number of parameters of a published method, of which a {@code long} or a {@code double} counts twice. Same as
+     * Maximum number of parameters of a published method. A {@code long} or a {@code double} counts as two. A method
+     * handle has at most 255 arguments, and two of them are the handle itself and the object. The value is that of
      * {@code RegistryServer.MAX_ARGUMENT_SLOTS}.
      */
     private static final int MAX_ARGUMENT_SLOTS = 253;
 
-    /** Types whose hash code is the same in every process. Same as {@code RouteKey.STABLE}. */
+    /** Types whose hash code is the same in every process. The types are those of {@code RouteKey.STABLE}. */
     private static final Set<String> STABLE_HASHES = Set.of(
             "java.lang.String", "int", "long", "short", "java.lang.Integer", "java.lang.Long", "java.lang.Short");
 
     private CallCheck() {}
 
-    /** Refuses times below 0, which no method can have, neither a client's nor a service's. */
+    /** Refuses times below 0. Neither a method of a client nor a method of a service can have such a time. */
     private static void refuseNegativeTimes(Method marked, String where, Consumer<String> refusal) {
         if (marked.timeoutMillis() < 0) {
             refusal.accept(where + ": timeoutMillis " + marked.timeoutMillis() + " (expected: 0 or more)");
@@ -62,7 +63,7 @@ final class CallCheck {
         }
     }
 
-    /** Checks a method of a client's interface. Its types have already been checked by {@code types}. */
+    /** Checks a method of a client's interface. {@code types} has already checked the types of the method. */
     static void call(
             TypeElement type,
             ExecutableElement method,
@@ -88,8 +89,8 @@ final class CallCheck {
     }
 
     /**
-     * Returns the class of a result, or of the elements of an array, if it is neither public nor protected; null for
-     * any other type.
+     * Returns the class of a result (of an array, the class of its elements) if the class is neither public nor
+     * protected. Returns null for any other type.
      */
     private static @Nullable Element hidden(TypeMirror type) {
         if (type instanceof ArrayType array) {

@@ -15,28 +15,33 @@ import javax.tools.StandardLocation;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the file that tells a GraalVM native image which classes are reached by reflection: services, interfaces of
- * clients, and types of parameters and results. Source: GraalVM, <i>Reachability Metadata</i>, JSON schema 1.0 (GraalVM
- * for JDK 17 to 25).
+ * Writes the file from which the builder of a GraalVM native image learns which classes are used by reflection:
+ * services, interfaces of clients, and types of parameters and results. Source: GraalVM, <i>Reachability Metadata</i>,
+ * JSON schema 1.0 (GraalVM for JDK 17 to 25).
  */
 final class NativeConfiguration {
     /**
-     * Pattern of a line of the file that has a type. Each type has a line of its own, so that what an earlier, partial
-     * build wrote can be read again.
+     * Pattern of a line of the file that has a type. Each type has a separate line, so that a build can read what an
+     * earlier, partial build wrote.
      */
     private static final Pattern LINE = Pattern.compile("\\{\"type\": ?(?:\\{\"proxy\": ?\\[)?\"([^\"]+)\".*}");
 
     private final String path;
 
     /**
-     * Lines of the file by the type, with " proxy" added for a proxy. They are sorted, so that the same sources give
-     * the same file.
+     * Lines of the file. The key is the name of the type; for a proxy, it is this name followed by " proxy". The lines
+     * are sorted, so that the same sources give the same file.
      */
     private final Map<String, String> entries = new TreeMap<>();
 
     private final Map<String, Element> origins = new TreeMap<>();
 
-    /** @param module folder below {@code META-INF/native-image}: group and artifact, by GraalVM's convention */
+    /**
+     * Creates a configuration without types.
+     *
+     * @param module folder below {@code META-INF/native-image} for the file. By GraalVM's convention it consists of
+     *     group and artifact
+     */
     NativeConfiguration(String module) {
         path = "META-INF/native-image/" + module + "/reachability-metadata.json";
     }
@@ -45,13 +50,13 @@ final class NativeConfiguration {
         return path;
     }
 
-    /** Adds the proxy that {@code Client.create} makes. */
+    /** Adds the proxy that {@code Client.create} makes for a client's interface. */
     void proxy(String type, Element origin) {
         entries.put(type + " proxy", "{\"type\": {\"proxy\": [\"" + type + "\"]}}");
         origins.put(type, origin);
     }
 
-    /** Adds a class or interface whose members are looked up and called. */
+    /** Adds a class or interface whose members are looked up and called by reflection. */
     void members(String type, Element origin) {
         entries.put(
                 type,
@@ -61,9 +66,10 @@ final class NativeConfiguration {
     }
 
     /**
-     * Writes the file beside the classes. It keeps what an earlier build found of types that still exist.
+     * Writes the file to the folder with the compiled classes. Lines that an earlier build wrote are kept if their
+     * types still exist.
      *
-     * @param isThere says whether a type still exists, by its binary name
+     * @param isThere says whether a type still exists; its argument is the binary name of the type
      */
     void write(Filer filer, Predicate<String> isThere) throws IOException {
         if (entries.isEmpty()) {

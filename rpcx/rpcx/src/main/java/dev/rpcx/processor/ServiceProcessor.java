@@ -40,30 +40,31 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Annotation processor for {@link RPCXServer} and {@link RPCXClient}. It writes an index of services, reports an error
- * where a type cannot be mapped, and writes what a GraalVM native image has to know. The latter is a file under
- * {@code META-INF/native-image/}, in the folder that the option {@code rpcx.native} names. The compiler finds the
- * processor on the class path (JDK 17 to 22) or on the processor path (any JDK).
+ * if a type cannot be mapped, and writes a configuration for GraalVM native images. The configuration is a file below
+ * {@code META-INF/native-image/}, in the folder that the option {@code rpcx.native} names; default
+ * {@code dev.rpcx/generated}. The compiler finds the processor on the class path (JDK 17 to 22) or on the processor
+ * path (any JDK).
  */
 @SupportedAnnotationTypes({"dev.rpcx.RPCXServer", "dev.rpcx.RPCXClient"})
 @SupportedOptions("rpcx.native")
 public final class ServiceProcessor extends AbstractProcessor {
     /**
-     * Path of the index, which has one binary name of a class a line. {@code ServiceIndex} reads it for
-     * {@code RegistryServer}.
+     * Path of the index of services. Each line of the index is the binary name of a service's class.
+     * {@code ServiceIndex} reads the index for {@code RegistryServer}.
      */
     private static final String INDEX = "META-INF/rpcx/services";
 
     private static final int MAX_NAME_BYTES = 255;
 
-    /** Types of the services, by binary name. They are sorted, so that the index is the same for the same sources. */
+    /** Classes of the services, by binary name. They are sorted, so that the same sources give the same index. */
     private final Map<String, Element> services = new TreeMap<>();
 
     private final Set<String> refused = new HashSet<>();
 
-    /** Outermost types of the sources that are being compiled, where an error can be shown. */
+    /** Outermost types of the sources that are being compiled. An error can be shown only within these types. */
     private final Set<Element> compiled = new HashSet<>();
 
-    /** Service or interface that is being checked. */
+    /** Service or client's interface that is being checked. */
     private @Nullable TypeElement current;
 
     private @Nullable TypeCheck types;
@@ -109,15 +110,15 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     private void refuse(Element at, String text) {
-        // many methods may meet the same fault
+        // the same fault may be found at many methods, and is reported only once
         if (refused.add(text)) {
             processingEnv.getMessager().printMessage(Diagnostic.Kind.ERROR, text, isCompiled(at) ? at : current);
         }
     }
 
     /**
-     * Says whether an element belongs to the sources that are being compiled. One from the class path has no line at
-     * which an error can be shown.
+     * Says whether an element belongs to the sources that are being compiled. An element from the class path has no
+     * line at which an error can be shown.
      */
     private boolean isCompiled(Element at) {
         Element outermost = at;
@@ -198,8 +199,8 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Refuses a method whose name is already published, as {@code PublishedMethod} does at start. A client may have one
-     * method in several forms.
+     * Refuses a method if another method of the same type already has its published name, as {@code PublishedMethod}
+     * does at start. A client's interface may have several forms of one method if they take the same parameters.
      */
     private void refuseTwice(
             Map<String, ExecutableElement> published, String methodName, ExecutableElement method, TypeElement type) {
@@ -232,7 +233,7 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     /**
      * Refuses a method whose parameters have other numbers than in an interface that declares the method. A method does
-     * not inherit the annotations of the one that it overrides, and clients use those of the interface.
+     * not inherit the annotations of the method that it overrides, and clients use the annotations of the interface.
      */
     private void refuseOtherNumbers(TypeElement type, ExecutableElement method) {
         Set<TypeElement> interfaces = interfaces(type, new LinkedHashSet<>());
@@ -277,7 +278,10 @@ public final class ServiceProcessor extends AbstractProcessor {
                 .toList();
     }
 
-    /** Adds the type that declares the method to the native image, since reflection finds the method there. */
+    /**
+     * Adds the type that declares the method to the configuration for native images, since reflection looks up the
+     * method in that type.
+     */
     private void addDeclaring(ExecutableElement method, TypeElement origin) {
         if (method.getEnclosingElement() instanceof TypeElement declaring) {
             image().members(binaryName(declaring), origin);
@@ -285,9 +289,9 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Returns the methods that a class publishes, as {@code RegistryServer} finds them: the annotated methods of the
-     * class and its superclasses, private ones included, and none of its interfaces. A method that an annotated one
-     * overrides is left out.
+     * Returns the methods that a class publishes, as {@code RegistryServer} finds them. These are the annotated methods
+     * of the class and its superclasses, including private ones, but not the methods of its interfaces. A method is
+     * left out if an annotated method overrides it.
      */
     private List<ExecutableElement> publishedMethods(TypeElement type) {
         List<ExecutableElement> found = new ArrayList<>();
@@ -302,7 +306,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         return found;
     }
 
-    /** Returns the methods of a type, its own and inherited ones, except those of {@code Object}. */
+    /** Returns the methods that a type declares or inherits, except those of {@code Object}. */
     private List<ExecutableElement> methods(TypeElement type) {
         TypeElement object = processingEnv.getElementUtils().getTypeElement("java.lang.Object");
         return ElementFilter.methodsIn(processingEnv.getElementUtils().getAllMembers(type)).stream()
@@ -349,8 +353,8 @@ public final class ServiceProcessor extends AbstractProcessor {
     }
 
     /**
-     * Writes the index beside the classes. A service that an earlier, partial build found stays in the index as long as
-     * it exists with its annotation.
+     * Writes the index to the folder with the compiled classes. A service that an earlier, partial build found stays in
+     * the index as long as its class exists and has the annotation.
      */
     private void writeIndex() {
         Filer filer = processingEnv.getFiler();
@@ -402,7 +406,7 @@ public final class ServiceProcessor extends AbstractProcessor {
         } catch (NoSuchFileException none) {
             return List.of();
         } catch (IOException | IllegalArgumentException notReadable) {
-            // this is the first build, which some file managers report in this way
+            // there is no index yet, since this is the first build; some file managers report this by such an exception
             return List.of();
         }
     }

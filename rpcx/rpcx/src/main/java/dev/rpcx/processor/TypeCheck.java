@@ -36,12 +36,13 @@ import javax.lang.model.util.Types;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks types by the rules of {@code Schema}, on the compiler's types instead of loaded classes. Each refusal names
- * the component and is reported at it. Locks are not checked, since the compiler cannot see them. A test,
- * {@code AgreementTest}, starts clients and servers with what this class accepts and with what it refuses.
+ * Checks types by the rules of {@code Schema}, but on the compiler's types instead of loaded classes. Each refusal
+ * names the component, and is reported at the component. Locks are not checked, since the compiler cannot see them. A
+ * test, {@code AgreementTest}, starts clients and servers with types that this class accepts, and with types that it
+ * refuses.
  *
  * <p>The class is longer than 400 lines because it has a part for each part of {@code Schema}, and all parts share one
- * table of the types that were met.
+ * table of the types that were checked.
  */
 final class TypeCheck {
     private static final Set<String> SIMPLE = Set.of(
@@ -72,7 +73,7 @@ final class TypeCheck {
 
     private static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
-    /** Max depth of types inside types. Same as {@code MAX_DEPTH} of the schema's {@code Use}. */
+    /** Maximum depth of types within types. The value is that of {@code MAX_DEPTH} in the schema's {@code Use}. */
     private static final int MAX_DEPTH = 16;
 
     private static final Set<String> UNKNOWNS = Set.of("UNKNOWN", "UNSPECIFIED", "UNRECOGNIZED");
@@ -81,13 +82,16 @@ final class TypeCheck {
     private final Elements elements;
     private final BiConsumer<Element, String> refusal;
 
-    /** Types of the components and cases of each message, by the type of the message. */
+    /** Types of the components or cases of each message. The key is the type of the message. */
     private final Map<String, List<TypeMirror>> members = new HashMap<>();
 
-    /** Uses of types whose check has begun. None is checked twice, so that a type may contain itself. */
+    /**
+     * Uses of types whose check has begun. Each use is checked only once, so that the check of a type that contains
+     * itself ends.
+     */
     private final Set<String> seen = new HashSet<>();
 
-    /** Classes whose values are made and read by reflection where no code can be generated. */
+    /** Classes whose values are created and read by reflection if no code can be generated. */
     private final Set<TypeElement> mapped = new LinkedHashSet<>();
 
     TypeCheck(Types types, Elements elements, BiConsumer<Element, String> refusal) {
@@ -172,8 +176,9 @@ final class TypeCheck {
     }
 
     /**
-     * Says whether the schema can express a type with all its type arguments, whatever the type is then mapped to, and
-     * refuses the type if it cannot. A type that does not compile counts as known, since the compiler reports it.
+     * Says whether the schema can express a type with all its type arguments, and refuses the type if it cannot.
+     * Whether the type can then be mapped is not checked here. A type that does not compile counts as expressible,
+     * since the compiler reports it.
      */
     private boolean isKnown(TypeMirror given, String where, Element at) {
         if (given instanceof WildcardType wildcard && wildcard.getSuperBound() != null) {
@@ -234,7 +239,7 @@ final class TypeCheck {
         return found;
     }
 
-    /** Checks the type of one value: of a parameter, a component or a result. */
+    /** Checks the type of a parameter, a component or a result. It may be an {@code Optional}. */
     private void field(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
         if (name(type).equals(Optional.class.getName())) {
@@ -252,7 +257,10 @@ final class TypeCheck {
         return extended == null ? elements.getTypeElement("java.lang.Object").asType() : extended;
     }
 
-    /** Checks the type of a value that may stand within a container. An {@code Optional} may not. */
+    /**
+     * Checks a type that may be that of a container's elements. An {@code Optional} is refused, since it must not stand
+     * within a container.
+     */
     private void element(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
         if (type.getKind().isPrimitive()) {
@@ -301,7 +309,9 @@ final class TypeCheck {
         }
     }
 
-    /** Refuses {@code byte[]} as the element of a set and as the key of a map, since it is equal to no other. */
+    /**
+     * Refuses {@code byte[]} as the element of a set and as the key of a map, since an array is equal only to itself.
+     */
     private void refuseBytesAsKey(DeclaredType container, String where, Element at) {
         if (bound(container.getTypeArguments().get(0)) instanceof ArrayType array
                 && array.getComponentType().getKind() == TypeKind.BYTE) {
@@ -350,9 +360,8 @@ final class TypeCheck {
     }
 
     /**
-     * Says whether equal values of a type that has already been checked may be sent as different bytes.
-     *
-     * @return true for a set, a map or a collection, and for a type that contains one
+     * Says whether equal values of a type may be sent as different bytes. This is true for a set, a map or a
+     * collection, and for a type that contains one of these. The type must already have been checked.
      */
     boolean mayHaveNoOrder(TypeMirror type) {
         return mayHaveNoOrder(type, new HashSet<>());
@@ -547,7 +556,7 @@ final class TypeCheck {
         for (VariableElement field : ElementFilter.fieldsIn(allMembers(element))) {
             Set<Modifier> modifiers = field.getModifiers();
             String name = field.getSimpleName().toString();
-            // a field that a subclass hides by one of the same name has no accessors of its own
+            // if a subclass has a field of the same name, the accessors belong to the subclass's field
             if (modifiers.contains(Modifier.STATIC)
                     || modifiers.contains(Modifier.TRANSIENT)
                     || fields.putIfAbsent(name, field) != null) {
@@ -557,8 +566,8 @@ final class TypeCheck {
             ExecutableElement setter = modifiers.contains(Modifier.FINAL) ? null : setter(element, field);
             if (getter != null && setter != null) {
                 member(type, typeOf(getter, type), raw + "." + name, field);
-                // where a subclass narrows the getter's result, a call of the getter runs the subclass's override,
-                // which has the number
+                // if a subclass narrows the type of the getter's result, a call of the getter runs the subclass's
+                // override, and @Field is read from the override
                 ExecutableElement called = getter(element, getter);
                 numbered.add(called.getAnnotation(Field.class) != null ? called : field);
                 names.add(name);
@@ -603,9 +612,9 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the type of a getter's result, in which each type parameter is replaced by what it stands for in
-     * {@code type}. What they stand for is not known for a getter of an interface or of a raw superclass: this method
-     * then returns the type as the getter declares it.
+     * Returns the type of a getter's result. Each type parameter in it is replaced by the type for which it stands in
+     * {@code type}. These types are not known for a getter of an interface or of a raw superclass. For such a getter
+     * this method returns the type as the getter declares it.
      */
     private TypeMirror typeOf(ExecutableElement getter, DeclaredType type) {
         for (DeclaredType c = type; c != null; c = superclass(c)) {
@@ -619,8 +628,8 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the fields and methods of a class and its superclasses, including methods that a subclass overrides, but
-     * no nested classes. Adds the class and its superclasses to {@code mapped}.
+     * Returns the fields and methods of a class and its superclasses. This includes methods that a subclass overrides,
+     * but no nested classes. Adds the class and its superclasses to {@code mapped}.
      */
     private List<Element> allMembers(TypeElement element) {
         List<Element> members = new ArrayList<>();
@@ -638,7 +647,7 @@ final class TypeCheck {
     /**
      * Refuses a field that has an accessor of another type.
      *
-     * @return false if it has one
+     * @return false if the field was refused
      */
     private boolean refuseOtherTypes(TypeElement in, VariableElement field, String raw) {
         String name = field.getSimpleName().toString();
@@ -664,9 +673,9 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the getter that the class to be mapped has for a field, or else that of the class that declares the
-     * field. The latter is for a subclass that narrows the getter's result: a call of the getter then runs the
-     * subclass's override.
+     * Returns the getter of a field. It is the getter that the mapped class declares or inherits, or else the getter in
+     * the class that declares the field; null if there is neither. The getter in the declaring class is needed if a
+     * subclass narrows the type of the getter's result: a call of that getter then runs the subclass's override.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
@@ -687,8 +696,8 @@ final class TypeCheck {
     }
 
     /**
-     * Returns the method that stands for a getter in the class to be mapped: the one that overrides it, or the getter
-     * itself.
+     * Returns the method that a call of a getter runs in the class that is mapped: the method that overrides the
+     * getter, or else the getter itself.
      */
     private ExecutableElement getter(TypeElement in, ExecutableElement found) {
         return accessors(in).stream()
@@ -701,8 +710,8 @@ final class TypeCheck {
     private @Nullable ExecutableElement setter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<ExecutableElement> methods = new ArrayList<>(accessors(in));
-        // this includes a setter of a generic superclass that a subclass overrides with the type that it gives for the
-        // type parameter: a bridge leads to the subclass's setter
+        // this includes the setter of a generic superclass, if a subclass overrides it with the actual type of the type
+        // parameter: a bridge method with the setter's signature then calls the subclass's setter
         lineage(in).forEach(c -> methods.addAll(publicOnes(c.getEnclosedElements())));
         for (String name : Accessors.setters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {
@@ -730,7 +739,8 @@ final class TypeCheck {
     }
 
     /**
-     * Checks numbers as {@link #numbers(List, List, String, boolean)} does, for members that have names of their own.
+     * Checks numbers as {@link #numbers(List, List, String, boolean)} does, for members that are reported under their
+     * simple names.
      */
     void numbers(List<? extends Element> members, String where, boolean ofEnum) {
         numbers(
@@ -741,8 +751,8 @@ final class TypeCheck {
     }
 
     /**
-     * Checks that all members have {@link Field} or none has it, that no number is given twice, and that Protobuf
-     * allows each number.
+     * Checks that either all members have {@link Field} or none has it, that no number is given twice, and that
+     * Protobuf allows each number.
      */
     private void numbers(List<? extends Element> members, List<String> names, String where, boolean ofEnum) {
         Map<Integer, String> taken = new HashMap<>();

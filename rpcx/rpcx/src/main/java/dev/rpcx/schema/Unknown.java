@@ -7,10 +7,10 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks what stands for the unknown: a value that only a newer peer knows is read as the marked constant or case. This
- * annotation stands on a constant of an enum, or on a record without components that is a case of a sealed interface,
- * and on at most one constant or case of a type. In an enum without this annotation, the first constant named
- * {@code UNKNOWN}, {@code UNSPECIFIED} or {@code UNRECOGNIZED} stands for the unknown. The constant of an enum that
+ * Marks the constant or the case that stands for the unknown: a value that only a newer peer knows is read as this
+ * constant or case. The annotation stands on a constant of an enum, or on a record without components that is a case of
+ * a sealed interface. A type has at most one such constant or case. In an enum without this annotation, the first
+ * constant named {@code UNKNOWN}, {@code UNSPECIFIED} or {@code UNRECOGNIZED} stands for the unknown. A constant that
  * stands for the unknown has the number 0.
  */
 @Documented

@@ -5,22 +5,26 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * Faults of a bad network: for each kind of fault, the fraction of frames that meet it, from 0 to 1. Frames that belong
- * to no call (settings, dictionary, pings) pass untouched. Immutable and thread-safe.
+ * Faults of a bad network. For each kind of fault there is a fraction, from 0 to 1: that of the frames that it affects.
+ * Frames that belong to no call (settings, dictionary, pings) are never affected. Immutable and thread-safe.
  *
- * @param seed number that decides everything: the same frames of calls in the same order meet the same faults, whatever
- *     passes between them
- * @param delay fraction of frames that wait, and hold up all frames behind them in the same direction
- * @param delayedBy time for which a delayed frame waits, 0 to 1 min
+ * @param seed number from which all faults are drawn: the same frames of calls in the same order get the same faults,
+ *     whatever other frames come between them
+ * @param delay fraction of frames that are delayed, and that hold up all frames behind them in the same direction
+ * @param delayedBy time by which a frame is delayed, 0 to 1 min
  * @param loss fraction of frames that do not arrive
  * @param duplicate fraction of frames that arrive twice
  * @param reorder fraction of frames that arrive after the next frame of a call
- * @param cut fraction of frames that do not arrive, and at which the connection ends in both directions, behind the
- *     frames that have been passed on
+ * @param cut fraction of frames at which the connection ends in both directions. Such a frame does not arrive; the
+ *     frames that have been passed on before it still do.
  */
 public record Faults(
         long seed, double delay, Duration delayedBy, double loss, double duplicate, double reorder, double cut) {
-    /** Checks the ranges. */
+    /**
+     * Checks the ranges of the fractions and of the time.
+     *
+     * @throws IllegalArgumentException if one of them is out of its range
+     */
     public Faults {
         checkFraction("delay", delay);
         checkFraction("loss", loss);
@@ -33,19 +37,19 @@ public record Faults(
         }
     }
 
-    /** What becomes of one frame. */
+    /** Faults that have been drawn for one frame. */
     public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}
 
     /**
-     * Draws the fate of the next frame of a call.
+     * Draws the faults of the next frame of a call.
      *
-     * @param random what {@code random(connection, up)} returned for the frame's connection and direction; it serves
-     *     this direction alone
+     * @param random what {@code random(connection, up)} has returned for the frame's connection and direction; it must
+     *     not be used for another direction
      */
     public Fate fate(Random random) {
         Objects.requireNonNull(random, "random: null (expected: one of random(connection, up))");
-        // all five numbers are drawn for every frame of a call, so that one more kind of fault does not change the
-        // others
+        // all five numbers are drawn for every frame of a call, so that adding one kind of fault does not change when
+        // the others occur
         return new Fate(
                 random.nextDouble() < delay,
                 random.nextDouble() < loss,
@@ -55,7 +59,8 @@ public record Faults(
     }
 
     /**
-     * Returns the random numbers of one direction of a connection. The same seed gives the same numbers.
+     * Returns a generator of random numbers for one direction of a connection. With the same seed it gives the same
+     * numbers.
      *
      * @param connection number of the connection
      * @param up whether the direction is from the client to the server
@@ -70,36 +75,49 @@ public record Faults(
         }
     }
 
-    /** Returns faults with this seed that meet no frame yet; each of the methods below adds one kind of fault. */
+    /**
+     * Returns faults with this seed that affect no frame yet. The methods {@code delaying}, {@code losing},
+     * {@code duplicating}, {@code reordering} and {@code cutting} each add one kind of fault.
+     */
     public static Faults seeded(long seed) {
         return new Faults(seed, 0, Duration.ZERO, 0, 0, 0, 0);
     }
 
-    /** Returns these faults, and in addition this fraction of frames that wait for {@code by}, 0 to 1 min. */
+    /**
+     * Returns a copy in which this fraction of frames is delayed. It replaces an earlier fraction and time.
+     *
+     * @param fraction 0 to 1
+     * @param by time by which a frame is delayed, 0 to 1 min
+     */
     public Faults delaying(double fraction, Duration by) {
         Objects.requireNonNull(by, "by: null (expected: 0 to 1 min)");
         return new Faults(seed, fraction, by, loss, duplicate, reorder, cut);
     }
 
-    /** Returns these faults, and in addition this fraction of frames that do not arrive. */
+    /** Returns a copy in which this fraction of frames, 0 to 1, is lost. It replaces an earlier fraction. */
     public Faults losing(double fraction) {
         return new Faults(seed, delay, delayedBy, fraction, duplicate, reorder, cut);
     }
 
     /**
-     * Returns these faults, and in addition this fraction of frames that arrive twice. A request that arrives twice
-     * breaks the rules of the wire, so its connection ends.
+     * Returns a copy in which this fraction of frames, 0 to 1, arrives twice. It replaces an earlier fraction. A
+     * request that arrives twice breaks the rules of the wire, so its connection ends.
      */
     public Faults duplicating(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, fraction, reorder, cut);
     }
 
-    /** Returns these faults, and in addition this fraction of frames that are swapped with the next one. */
+    /**
+     * Returns a copy in which this fraction of frames, 0 to 1, is swapped with the next one. It replaces an earlier
+     * fraction.
+     */
     public Faults reordering(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, fraction, cut);
     }
 
-    /** Returns these faults, and in addition this fraction of frames at which the connection ends. */
+    /**
+     * Returns a copy in which the connection ends at this fraction of frames, 0 to 1. It replaces an earlier fraction.
+     */
     public Faults cutting(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, fraction);
     }

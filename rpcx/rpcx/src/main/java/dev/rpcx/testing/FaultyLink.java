@@ -18,10 +18,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A bad network between a client and a server of the native wire. It listens on a port of this host, and passes frames
- * on as its {@link Faults} say. Both sides have real sockets, so everything above the sockets is the real thing. Each
- * connection has two daemon threads, and one more daemon thread accepts connections. {@code Client.builder().faults}
- * adds the same faults without a link, and without sockets for a client in process.
+ * Simulated bad network between a client and a server of the native wire. It listens on a port of this host, and passes
+ * frames on with the faults that its {@link Faults} draw. Both sides have real sockets, so everything above the sockets
+ * is real too. Each connection has two daemon threads, and one more daemon thread accepts connections.
+ * {@code Client.builder().faults} adds the same faults without a link, and for a client in process even without
+ * sockets.
  *
  * <pre>{@code
  * try (FaultyLink link = FaultyLink.to("127.0.0.1", server.port(), Faults.seeded(42).losing(0.01).cutting(0.001))) {
@@ -47,7 +48,7 @@ public final class FaultyLink implements AutoCloseable {
     }
 
     /**
-     * Starts a link to the server at this host and port, and returns once the link can be reached.
+     * Starts a link to the server at this host and port, and returns once clients can reach the link.
      *
      * @throws IOException if no port is available
      */
@@ -63,12 +64,15 @@ public final class FaultyLink implements AutoCloseable {
         return link;
     }
 
-    /** Returns the port on which the link listens, on the loopback address. */
+    /** Returns the port on which the link listens. The link listens on the loopback address only. */
     public int port() {
         return listening.getLocalPort();
     }
 
-    /** Returns how many faults have been drawn so far for frames of calls, in both directions of all connections. */
+    /**
+     * Returns the number of faults that have been drawn so far for frames of calls, in both directions of all
+     * connections together.
+     */
     public long faults() {
         return faultCount.get();
     }
@@ -86,15 +90,15 @@ public final class FaultyLink implements AutoCloseable {
             try {
                 client = listening.accept();
             } catch (IOException e) {
-                // the link is closed, or no connection can be accepted for a while, such as when no file descriptor is
-                // free
+                // the link is closed, or no connection can be accepted for a while, for example because no file
+                // descriptor is free
                 LockSupport.parkNanos(ACCEPT_PAUSE_NANOS);
                 continue;
             }
             try {
                 connect(client, connections++);
             } catch (IOException e) {
-                // the server cannot be reached, and the client sees its connection end
+                // the server cannot be reached: the client sees that its connection ends
             }
         }
     }
@@ -155,7 +159,7 @@ public final class FaultyLink implements AutoCloseable {
         }
     }
 
-    /** Ends the link and every connection over it. */
+    /** Closes the link, and every connection that passes through it. */
     @Override
     public void close() throws IOException {
         listening.close();

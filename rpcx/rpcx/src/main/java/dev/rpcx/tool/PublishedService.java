@@ -20,11 +20,12 @@ import java.util.TreeMap;
 import java.util.concurrent.Flow;
 
 /**
- * Service as a class or an interface publishes it.
+ * Service, as a class or an interface publishes it.
  *
- * @param isServed whether {@code type} is the service itself, so that a method which it does not have is not published
- * @param rpcs one for each published name, in the order of the names
- * @param unnamed methods of several parameters for which the class file has no parameter names
+ * @param isServed whether {@code type} is the service's own class, so that methods which it does not have are not
+ *     published
+ * @param rpcs published methods, one for each published name, in the order of the names
+ * @param unnamed methods with several parameters whose names are not in the class file
  */
 record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> rpcs, List<String> unnamed) {
     static PublishedService of(Class<?> type, Schema schema) {
@@ -53,7 +54,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
     }
 
-    /** Returns the more complete of two forms of one method, of which one may leave out the result. */
+    /** Returns one of two forms of a method: the form that has a result, since the other form may leave it out. */
     private static Rpc withResult(Class<?> type, Rpc one, Rpc other) {
         if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
@@ -78,14 +79,17 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 && rpc.reply().fields().isEmpty();
     }
 
-    /** Says whether nothing but the simple name of its class says which service this is. */
+    /**
+     * Says whether the name of this service is the simple name of its class or interface, because no annotation names
+     * the service.
+     */
     boolean isNamedByItsClass() {
         return !type.isAnnotationPresent(RPCXServer.class) && !type.isAnnotationPresent(RPCXClient.class);
     }
 
     /**
-     * Says whether a request or reply is one of this service. The service's name ends at the last slash, since no
-     * method has a slash in its name.
+     * Says whether a request or reply belongs to this service. In the name of a request or reply, the service's name
+     * ends at the last slash, since no method has a slash in its name.
      *
      * @param call name of the request or reply in a lock
      */
@@ -109,8 +113,8 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         for (Parameter parameter : method.getParameters()) {
             if (parameter.getType() == Flow.Publisher.class
                     && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
-                // the message that opens the stream has no place in a .proto: a call of many requests begins with the
-                // first of them
+                // a .proto has no message that opens a stream: there, a call with many requests begins with the first
+                // of these requests
                 Type item = publisher.getActualTypeArguments()[0];
                 request = schema.value(item, method);
                 streamsIn = true;
@@ -120,7 +124,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         return new Rpc(published.name(), request, schema.result(method), streamsIn, streamsOut);
     }
 
-    /** Returns requests and replies by the names that they have in a lock. */
+    /** Returns the requests and replies of this service, by the names that they have in a lock. */
     Map<String, Lock.Sent> calls() {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
         for (Rpc rpc : rpcs) {

@@ -36,10 +36,11 @@ import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Command-line tool for a build, with the commands {@code lock}, {@code check}, {@code compare} and {@code proto}. The
- * exit code is 0 if all is well, 1 for a mistake, 2 if there is no file to compare with, and 3 for a break. From
- * {@code check} it is also 3 if the lock is behind the classes, or if a type has its numbers from the order of
- * declaration alone.
+ * Command-line tool for a build. It has the commands {@code lock}, {@code check}, {@code compare} and {@code proto}.
+ *
+ * <p>The exit code is 0 on success, 1 for an error, such as a wrong argument or a type that cannot be mapped, 2 if a
+ * file to compare with does not exist, and 3 for a break. The command {@code check} also exits with 3 if the lock is
+ * not up to date with the classes, or if a type gets its numbers only from the order of declaration.
  */
 public final class SchemaTool {
     private static final String USAGE = """
@@ -56,9 +57,9 @@ public final class SchemaTool {
     private final ClassLoader loader;
 
     /**
-     * Makes a tool for a build that calls it within its own process.
+     * Creates a tool for a build that runs it within the build's own process.
      *
-     * @param loader finds the services' classes and the lock
+     * @param loader class loader that finds the classes of the services, and the locks of the class path
      */
     public SchemaTool(PrintStream out, PrintStream err, ClassLoader loader) {
         this.out = out;
@@ -121,7 +122,7 @@ public final class SchemaTool {
 
     /**
      * Refuses two types that would be one service only because they have the same simple name. A class and an interface
-     * may stand for one service, but interfaces of two packages that have one simple name do not.
+     * may stand for one service. Two interfaces of different packages do not, even if they have the same simple name.
      */
     private static void refuseNamesakes(List<PublishedService> services) {
         Map<String, PublishedService> named = new HashMap<>();
@@ -136,11 +137,11 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the requests and replies of all services by their names in a lock. A service's own type says which calls
-     * the service has and what goes in them. If no such type is given, other types of the service say this, such as a
-     * client's interface.
+     * Returns the requests and replies of all services, by their names in a lock. The class of a service says which
+     * calls the service has, and what they send. If this class is not given, other types of the service say it, such as
+     * a client's interface.
      *
-     * @throws SchemaException if two types of one service do not read each other's calls
+     * @throws SchemaException if two types of one service cannot read each other's calls
      */
     private Map<String, Lock.Sent> calls(List<PublishedService> services, Schema schema) {
         Map<String, Lock.Sent> calls = new LinkedHashMap<>();
@@ -171,8 +172,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Compares what two types of one service send in a call. Both types are of one version, so what only one of them
-     * has is neither new nor gone.
+     * Compares what two types of one service send in a call. Both types are of the same version, so something that only
+     * one of them has counts neither as new nor as gone.
      */
     private void compareTypes(
             Schema schema,
@@ -194,8 +195,9 @@ public final class SchemaTool {
                 throw new SchemaException(types + ", and do not read each other (expected: the same parameters in one"
                         + " order, and the same result): " + change);
             }
-            // a service's own type is what its peers read and send, so a client's type has to fit it in one direction
-            // only; of two other types either may be the one that differs from the service's own type
+            // the class of a service decides what peers read and send, so a client's type has to fit in one direction
+            // only: it reads replies and sends requests. If both types are of clients, either may be the one that
+            // differs from the service's class
             if (!isOfClient || each.direction() == read) {
                 err.println("note: " + types + ": " + change);
             }
@@ -203,16 +205,17 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns a schema that gives the next free numbers to what no lock has. Types of libraries keep the numbers of
-     * their locks, as client and server read these at their start.
+     * Returns a schema that gives the next free number to each member that no lock has. Types of libraries keep the
+     * numbers of the libraries' locks, since a client and a server read these locks at start.
      */
     private Schema extending(Lock own, Path file) {
         return Schema.extending(Lock.of(loader, own, file.toString()));
     }
 
     /**
-     * Prints a note for each type that comes from a jar or another project, and of which no lock there has all numbers.
-     * Others who use the type, such as the other side of a call, know nothing of the numbers that this lock gives.
+     * Prints a note for each type that comes from a jar or from another project, if no lock of that jar or project has
+     * all numbers of the type. Others who use the type, such as the other side of a call, do not know the numbers that
+     * this project's lock gives it.
      */
     private void noteForeignTypes(Schema schema, Path file) throws IOException {
         Path module = moduleOf(file);
@@ -239,8 +242,8 @@ public final class SchemaTool {
 
     /**
      * Prints a note if this lock contradicts another lock of the class path, since a client or server that reads both
-     * cannot start. What {@code @Field} numbers may contradict the lines of another jar, or of an older copy of this
-     * lock.
+     * cannot start. A number that {@code @Field} gives may contradict a line in another jar, or in an older copy of
+     * this lock.
      */
     private void noteContradictions(Lock own, Path file) {
         try {
@@ -251,8 +254,9 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the folder of the project to which a lock belongs, if the lock is among the project's sources: the folder
-     * that contains the last {@code src} of the path. Returns null if there is none.
+     * Returns the folder of the project to which a lock belongs: the folder that contains the last {@code src} of the
+     * lock's path. Returns null if the path has no {@code src}, since the lock is then not among the sources of a
+     * project.
      */
     private static @Nullable Path moduleOf(Path file) {
         Path path = file.toAbsolutePath().normalize();
@@ -265,8 +269,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the locks that the class path has in folders of other projects. They are not looked for beside the
-     * classes, since a build may put resources elsewhere.
+     * Returns the locks that the class path has in folders of other projects. They are looked for on the class path and
+     * not next to the classes, since a build may put resources into a folder other than that of the classes.
      */
     private List<Lock> locksBeside(@Nullable Path module) throws IOException {
         List<Lock> all = new ArrayList<>();
@@ -279,7 +283,7 @@ public final class SchemaTool {
         return all;
     }
 
-    /** Returns the jar or the folder that a class was loaded from; null for any other place. */
+    /** Returns the jar or the folder from which a class was loaded. Returns null for any other place. */
     private static @Nullable Path placeOf(Class<?> type) {
         CodeSource source = type.getProtectionDomain().getCodeSource();
         return source == null || source.getLocation() == null ? null : pathOf(source.getLocation());
@@ -309,7 +313,7 @@ public final class SchemaTool {
         String text = Files.exists(file) ? Files.readString(file) : null;
         Lock before = text == null ? Lock.none() : Lock.parse(text, file.toString());
         if (text != null && before.entries().isEmpty()) {
-            // every number would be given anew
+            // otherwise every type would get new numbers
             throw new SchemaException(file + " has no type in it (expected: what `rpcx lock` has written, or no file)");
         }
         Schema schema = extending(before, file);
@@ -338,12 +342,13 @@ public final class SchemaTool {
     }
 
     /**
-     * Writes a new file beside the old one, and puts it in the old one's place as a whole: whoever reads the file
-     * meanwhile, or after a crash, finds either the old text or the new one. If several processes write it at once,
-     * none overwrites what another wrote, since each finds what the one before it wrote.
+     * Writes a new file next to the old one, and replaces the old file by it in one atomic step. A process that reads
+     * the file meanwhile, or after a crash, finds either the old text or the new one, and never a part of one. If
+     * several processes write the file at the same time, none overwrites what another has written: each finds what the
+     * one before it has written, and throws.
      *
      * @param before text of the file when the new text was made; null if there was no file
-     * @throws SchemaException if another process writes the file now, or has written it since {@code before} was read
+     * @throws SchemaException if another process is writing the file, or has written it since {@code before} was read
      */
     private static void write(Path file, @Nullable String before, String text) throws IOException {
         Path target = Files.exists(file) ? file.toRealPath() : file.toAbsolutePath();
@@ -365,7 +370,7 @@ public final class SchemaTool {
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
             isMoved = true;
         } finally {
-            // after the move a file of that name belongs to the next writer
+            // after the move, a file of that name belongs to the next process that writes
             if (!isMoved) {
                 Files.deleteIfExists(beside);
             }
@@ -418,8 +423,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Prints a note that names the services which the lock has and none of these classes is. Nothing is compared with
-     * what the lock has of them.
+     * Prints a note that names the services which are in the lock, but which none of these classes is. The calls that
+     * the lock has of such services are compared with nothing.
      */
     private void noteLeftOut(Lock before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
@@ -436,9 +441,9 @@ public final class SchemaTool {
     }
 
     /**
-     * Returns the breaks between two locks, of which the second keeps what is gone, and those of the calls that a
-     * service no longer has. Prints notes on what may have been renamed, on services that were left out, and on
-     * parameters without names.
+     * Returns the breaks between two locks, and the breaks for calls that a service no longer has. In the second lock,
+     * lines of members that are gone are marked as removed. Prints notes on members that may have been renamed, on
+     * services that were left out, and on parameters without names.
      */
     private List<Compatibility.Break> breaks(
             Lock before,
@@ -456,7 +461,8 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
-                // the map of calls does not have what a client's interface has and the service's class has not
+                // calls does not have a request or reply that the service's class lacks and only a client's interface
+                // has
                 if (service.isServed() && service.owns(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.gone(call));
                 }
@@ -480,7 +486,10 @@ public final class SchemaTool {
         return 0;
     }
 
-    /** Checks that protobuf-java is there, which the export alone needs and RPCX does not bring along. */
+    /**
+     * Checks that protobuf-java is on the class path. Only the export of a {@code .proto} needs it, and RPCX does not
+     * bring it along as a dependency.
+     */
     private static void expectProtobuf() {
         try {
             Class.forName("com.google.protobuf.DescriptorProtos", false, ProtoFile.class.getClassLoader());

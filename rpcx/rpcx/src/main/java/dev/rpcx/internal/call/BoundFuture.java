@@ -16,9 +16,9 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Future whose dependents run in the {@link CallContext} that was current where they were attached, or in none,
- * whatever thread completes it: an event loop, or the handler's thread of another call. The futures that its methods
- * return do the same.
+ * Future whose dependents run in the {@link CallContext} that was current when they were attached, or in none if there
+ * was none. This holds for any thread that completes the future, such as an event loop, or the thread of another call's
+ * handler. The futures that the methods of this class return do the same.
  */
 public class BoundFuture<T> extends RPCXFuture<T> {
     @Override
@@ -27,8 +27,8 @@ public class BoundFuture<T> extends RPCXFuture<T> {
     }
 
     /**
-     * Refuses to block an event loop: the same loop may have to complete the future that it would wait for, and no
-     * deadline ends that wait.
+     * Throws an exception if the future has not ended and the calling thread is an event loop. The same loop may have
+     * to complete the future for which it would wait, and no deadline would end that wait.
      */
     private void refuseToBlock(String what) {
         if (!isDone()) {
@@ -36,28 +36,42 @@ public class BoundFuture<T> extends RPCXFuture<T> {
         }
     }
 
-    /** @throws IllegalStateException on an event loop, before the future has ended */
+    /**
+     * Waits for the end of the future, and returns its result.
+     *
+     * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
+     */
     @Override
     public T join() {
         refuseToBlock("join");
         return super.join();
     }
 
-    /** @throws IllegalStateException as {@link #join} */
+    /**
+     * Waits for the end of the future, and returns its result.
+     *
+     * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
+     */
     @Override
     public T get() throws InterruptedException, ExecutionException {
         refuseToBlock("get");
         return super.get();
     }
 
-    /** @throws IllegalStateException as {@link #join} */
+    /**
+     * Waits for the end of the future, at most for the given time, and returns its result.
+     *
+     * @throws IllegalStateException if the calling thread is an event loop and the future has not ended
+     */
     @Override
     public T get(long timeout, TimeUnit unit) throws InterruptedException, ExecutionException, TimeoutException {
         refuseToBlock("get");
         return super.get(timeout, unit);
     }
 
-    /** Attaches an action that needs no context, and must not hold one. */
+    /**
+     * Attaches an action that runs when the future ends. The action needs no context, and must not keep one in memory.
+     */
     public void onEnd(BiConsumer<? super T, ? super Throwable> action) {
         super.whenComplete(action);
     }

@@ -7,9 +7,9 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Future that a client's proxy returns for an asynchronous call. It knows the handled call for which its own call was
- * made: when the handled call is given up, this future is cancelled, unless somebody else waits for it. A cancel of
- * this future reaches its own call.
+ * Future that a client's proxy returns for an asynchronous call. If a handler has made that call, the future knows the
+ * call that the handler handles. When the handled call is given up, this future is cancelled, unless somebody else
+ * waits for it. A cancel of this future also cancels its own call.
  */
 public final class CallFuture<T> extends BoundFuture<T> {
     @SuppressWarnings("rawtypes")
@@ -23,18 +23,20 @@ public final class CallFuture<T> extends BoundFuture<T> {
     private volatile @Nullable Runnable onCancel;
 
     /**
-     * Context of the handled call for which this future's call was made; null if there is none, once this future has
-     * ended, and once it has been handed out elsewhere.
+     * Context of the handled call for which this future's call was made. It is null if there is no handled call, once
+     * this future has ended, and once it has been handed out outside of the handled call.
      */
     private volatile @Nullable TimedContext parent;
 
-    /** Bit of {@link #own}: a proxy has handed this future out. */
+    /** Bit of {@link #own} that is set once a proxy has handed this future out. */
     private static final int HANDED_OUT = 1 << 31;
 
-    /** Number of dependents that belong to this library or to interceptors, with the bit {@link #HANDED_OUT}. */
+    /**
+     * Number of dependents that belong to this library or to interceptors, combined with the bit {@link #HANDED_OUT}.
+     */
     private volatile int own;
 
-    /** Creates the future of a call that is made on this thread. */
+    /** Creates the future of a call that is made on the calling thread. */
     public CallFuture() {
         TimedContext here = CurrentCall.get();
         if (here != null) {
@@ -49,11 +51,11 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Called when a proxy hands this future out. Dependents that it has at the first time belong to the interceptors of
-     * its client, since its caller has not had it yet. They do not hinder anybody from giving the call up. An
-     * interceptor may return the same future again: dependents that it has by then may belong to the caller who had it
-     * first, and are not counted. A future that is handed out elsewhere than within the call that it was made for
-     * belongs to no call from then on.
+     * Called when a proxy hands this future out to a caller. The first time, no caller has had the future before, so
+     * its dependents belong to the interceptors of the client. Such dependents do not count as somebody who waits for
+     * the future. An interceptor may return the same future again. Dependents that were attached meanwhile may belong
+     * to the first caller, so they are not taken for those of interceptors. If the future is handed out outside of the
+     * handled call for which it was made, it belongs to no handled call from then on.
      */
     public void handedOut() {
         TimedContext made = parent;
@@ -69,16 +71,17 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Says whether this future's call was made for {@code call}, this future has not ended, and nobody else waits for
-     * it: neither a dependent nor a thread.
+     * Says whether all of this holds: this future's call was made for {@code call}, this future has not ended, and
+     * nobody else waits for it, neither a dependent nor a thread.
      */
     public boolean isOnlyFor(TimedContext call) {
         return parent == call.whole() && !isDone() && getNumberOfDependents() <= (own & ~HANDED_OUT);
     }
 
     /**
-     * Completes this future with the result of its call. From here on it holds nothing of its call, of the connection,
-     * or of the call for which it was made. Dependents may run on this thread, an event loop.
+     * Completes this future with the result of its call. From here on the future has no reference to its call, to the
+     * connection, or to the handled call for which it was made. Dependents may run on the calling thread, such as an
+     * event loop. Returns false if the future had ended before.
      */
     public boolean succeed(@Nullable T value) {
         releaseReferences();
@@ -90,7 +93,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Completes this future with the failure of its call. As with a result, it holds nothing of the call from here on.
+     * Completes this future with the failure of its call. From here on the future has no reference to its call, to the
+     * connection, or to the handled call for which it was made. Returns false if the future had ended before.
      */
     public boolean fail(Throwable thrown) {
         releaseReferences();
@@ -102,9 +106,9 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Makes this future hold nothing of its call. Called when the call is over, or when its caller has ended this
-     * future and no attempt of the call is under way or to come. Not every write needs a fence of its own: the end is
-     * told after the writes, so whoever sees the end sees all of them.
+     * Removes the references of this future to its call. Called when the call is over, or when its caller has ended
+     * this future and no attempt of the call is under way or to come. The second write needs no fence: the caller gets
+     * the end after both writes, so a thread that sees the end also sees them.
      */
     public void releaseReferences() {
         if (parent != null) {
@@ -114,8 +118,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
     }
 
     /**
-     * Sets what a cancel runs. Called before the call is sent. A cancel that came before finds nothing to run, so the
-     * sender looks for a cancel afterwards.
+     * Sets the action that a cancel of this future runs. Called before the call is sent. A cancel that came earlier
+     * found no action to run, so the sender checks after this method whether the future has been cancelled.
      */
     public void onCancel(Runnable action) {
         onCancel = action;

@@ -6,7 +6,10 @@ import dev.rpcx.internal.Given;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Call on its way through its interceptors. At a server it knows which handled call it belongs to. */
+/**
+ * Call on its way through the interceptors of a client or a server. At a server it knows to which handled call it
+ * belongs.
+ */
 public final class CallInvocation implements Interceptor.Invocation {
     private final String service;
     private final String method;
@@ -29,7 +32,7 @@ public final class CallInvocation implements Interceptor.Invocation {
         this.handled = handled;
     }
 
-    /** Time in nanoseconds since the server received the first frame of the call; 0 at a client. */
+    /** Returns the time in nanoseconds since the server received the first frame of the call; 0 at a client. */
     public long ageNanos() {
         return handled == null ? 0 : handled.ageNanos();
     }

@@ -6,11 +6,13 @@ import dev.rpcx.internal.Given;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
-/** Chain of the interceptors of a client or a server, with what answers the call behind them. */
+/** Composes the interceptors of a client or a server, and what answers the call behind them, into a chain. */
 public final class Chain {
     private Chain() {}
 
-    /** Returns the chain of all interceptors in their order, the first one outermost. */
+    /**
+     * Returns the chain of all interceptors: a call passes through them in their order, and then comes to {@code end}.
+     */
     public static Interceptor.Next of(Iterable<Interceptor> interceptors, Interceptor.Next end) {
         Interceptor.Next next = call -> end.proceed(given(call));
         ArrayDeque<Interceptor> reversed = new ArrayDeque<>();
@@ -26,8 +28,8 @@ public final class Chain {
     }
 
     /**
-     * Goes one step further in the chain. At a server {@link CallContext#current} is the context of the handled call
-     * while the step runs: see {@link HandledCall#proceed}.
+     * Runs the next step of the chain, and returns its result. At a server {@link CallContext#current} is the context
+     * of the handled call while the step runs: see {@link HandledCall#proceed}.
      */
     public static @Nullable Object proceed(Interceptor.Invocation call, Interceptor.Next step) throws Throwable {
         CallInvocation known = given(call);
@@ -36,8 +38,8 @@ public final class Chain {
     }
 
     /**
-     * Returns the invocation that an interceptor proceeds with. One of a class of the interceptor's own belongs to no
-     * call, and is refused.
+     * Checks and returns the invocation with which an interceptor proceeds. If it is of a class that the interceptor
+     * has defined, it belongs to no call, and is refused with an {@link IllegalArgumentException}.
      */
     public static CallInvocation given(Interceptor.Invocation call) {
         if (Given.notNull(call, "call", "the Invocation that came, or one made of it")

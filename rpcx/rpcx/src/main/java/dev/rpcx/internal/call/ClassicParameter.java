@@ -13,12 +13,13 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * Parameter of a method as the classic wire carries it. Parameters are sent in the order of their numbers, so that the
- * order is the same on both sides, wherever the parameters stand in the methods.
+ * Parameter of a method as the classic wire carries it. Parameters are sent in the order of their numbers. So the order
+ * is the same on both sides, even if the two declare the parameters in different orders.
  *
- * @param place position among the method's parameters, from 0
- * @param number value of {@link Field}, or the position from 1; 0 for a message of its own, which has none
- * @param type name of the parameter's type, for people
+ * @param place position among the parameters of the method, counted from 0
+ * @param number value of {@link Field}, or without it the position counted from 1; 0 if the parameter is a message that
+ *     is the body itself, and so has no number
+ * @param type name of the parameter's type, as text for people
  */
 public record ClassicParameter(int place, int number, String type, Codec<Object> codec) {
     /**
@@ -30,7 +31,7 @@ public record ClassicParameter(int place, int number, String type, Codec<Object>
         Parameter[] parameters = method.getParameters();
         List<Integer> numbers =
                 ParameterNumbers.of(List.of(parameters), parameter -> parameter.getAnnotation(Field.class));
-        // this also refuses numbers that are not allowed
+        // this call also refuses parameter numbers that are not allowed
         boolean isWhole = codecs.schema().parameters(method).kind() != MessageType.Kind.PARAMETERS;
         List<ClassicParameter> all = new ArrayList<>();
         for (int i = 0; i < parameters.length; i++) {
@@ -45,9 +46,9 @@ public record ClassicParameter(int place, int number, String type, Codec<Object>
     }
 
     /**
-     * Says whether the parameters have these numbers. A parameter without a number fits any.
+     * Says whether the parameters have these numbers, in the same order. A parameter without a number fits any number.
      *
-     * @param numbers as many as there are parameters
+     * @param numbers one number for each parameter
      */
     public static boolean have(List<ClassicParameter> parameters, List<Integer> numbers) {
         for (int i = 0; i < numbers.size(); i++) {
@@ -59,7 +60,7 @@ public record ClassicParameter(int place, int number, String type, Codec<Object>
         return true;
     }
 
-    /** Returns the numbers of the parameters in their order. */
+    /** Returns the numbers of the parameters, in the order of the parameters. */
     public static List<Integer> numbers(List<ClassicParameter> parameters) {
         return parameters.stream().map(ClassicParameter::number).toList();
     }

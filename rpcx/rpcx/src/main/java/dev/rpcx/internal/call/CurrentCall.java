@@ -8,15 +8,19 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Context of each thread: that of the call which the thread handles, or of calls to which {@link CallContext#within}
- * has given a time. Many callers make most of their calls on event loops, so an event loop has its context in a field.
+ * Keeps the context of each thread: the context of the call that the thread handles, or of calls to which
+ * {@link CallContext#within} has given a time. Many callers make most of their calls on event loops. So the context of
+ * an event loop is in a field of its thread, which is faster than a thread-local variable.
  */
 public final class CurrentCall {
     private static final ThreadLocal<@Nullable TimedContext> OF_OTHERS = new ThreadLocal<>();
 
     private CurrentCall() {}
 
-    /** Returns this thread's context; null for none. No context of another class is ever set. */
+    /**
+     * Returns the context of the calling thread; null if there is none. The cast is safe, since only objects of
+     * {@link TimedContext} are ever set.
+     */
     public static @Nullable TimedContext get() {
         return Thread.currentThread() instanceof LoopThread loop ? (TimedContext) loop.context : OF_OTHERS.get();
     }
@@ -33,7 +37,10 @@ public final class CurrentCall {
         }
     }
 
-    /** Makes {@code context} the thread's context. @return the context before, to be set again */
+    /**
+     * Makes {@code context} the context of the calling thread. Returns the previous one, which the caller has to set
+     * again.
+     */
     static @Nullable TimedContext swap(@Nullable TimedContext context) {
         TimedContext before = get();
         if (before != context) {
@@ -42,7 +49,10 @@ public final class CurrentCall {
         return before;
     }
 
-    /** @param context null for none */
+    /**
+     * Runs {@code task} on the calling thread, with {@code context} as its context meanwhile; null stands for no
+     * context.
+     */
     public static void runIn(@Nullable TimedContext context, Runnable task) {
         TimedContext before = swap(context);
         try {
@@ -52,7 +62,7 @@ public final class CurrentCall {
         }
     }
 
-    /** Does what {@link CallContext#within} says. */
+    /** Implements {@link CallContext#within}. */
     public static <T> T within(Duration time, Supplier<T> calls) {
         Given.notNull(calls, "calls", "what makes them");
         TimedContext outer = get();

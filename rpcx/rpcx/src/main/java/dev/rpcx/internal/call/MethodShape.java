@@ -8,10 +8,12 @@ import java.lang.reflect.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says how the bytes of a method's parameters and result are framed, in 32 bits that both sides can compare: which of
- * them is a message of its own and which is a field of one, of what kind, and which are streams. What may change from
- * one version to the next, such as one more field in a record or one more parameter at the end, does not change what
- * both sides have in common. Source: rpcx/spec/wire.md, "Methods".
+ * Describes in 32 bits how the bytes of a method's parameters and of its result are framed. This is the shape of the
+ * method, which both sides can compare. For each parameter and for the result it says of what kind they are, and
+ * whether they are a message that is the body itself or a field of the body. It also says which of them are streams.
+ * Some changes are allowed from one version to the next, such as one more field in a record or one more parameter at
+ * the end: they do not change the part of the shape that both sides have in common. Source: rpcx/spec/wire.md,
+ * "Methods".
  */
 public final class MethodShape {
     private static final int KNOWN = 1 << 31;
@@ -22,7 +24,7 @@ public final class MethodShape {
 
     private static final int ALL_PARAMETERS = (1 << PARAMETERS * Framing.BITS) - 1;
 
-    /** Position of the result's kind, which stands above the kinds of the parameters. */
+    /** Position of the result's kind: above the kinds of all parameters. */
     private static final int RESULT = PARAMETERS;
 
     private static final int KIND_MASK = (1 << Framing.BITS) - 1;
@@ -64,8 +66,9 @@ public final class MethodShape {
     }
 
     /**
-     * Returns in words what keeps the two sides from reading each other's bodies; null if nothing does. What only one
-     * side has is no difference: it has been added or removed.
+     * Compares the shapes of a method at the client and at the server. Returns in words what keeps the two sides from
+     * reading each other's bodies; null if nothing does, or if a shape is unknown. A parameter or a result that only
+     * one side has is not a difference: it has been added or removed.
      *
      * @param looksAtResult false for a call whose result nobody reads
      */

@@ -22,7 +22,7 @@ import java.util.Set;
  * {@link dev.rpcx.tool.SchemaTool} find published methods here, so that all three have the same methods under the same
  * names.
  *
- * @param name value of {@link dev.rpcx.Method#value}, or the method's own name where there is none
+ * @param name value of {@link dev.rpcx.Method#value}, or the name of the Java method if there is no such value
  */
 public record PublishedMethod(String name, Method method) {
     public PublishedMethod {
@@ -31,14 +31,16 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns all published methods of a type: the abstract methods of an interface; the methods of a class and its
-     * superclasses that are annotated with {@link dev.rpcx.Method}, whatever their access. The order is the same in
-     * every process. A class has each name once. An interface may have one method in several forms with the same
-     * parameters, such as one that blocks and one that returns a future.
+     * Returns all published methods of a type, in an order that is the same in every process. The published methods of
+     * an interface are its abstract methods. Those of a class are the methods of the class and its superclasses that
+     * are annotated with {@link dev.rpcx.Method}, whatever their access. A class may publish each name only once. An
+     * interface may have one method in several forms with the same parameters, such as a form that blocks and one that
+     * returns a future.
      *
-     * @throws IllegalArgumentException if two methods of a class have one name, or two of an interface that differ in
-     *     their parameters; if a name is not 1 to 255 bytes without NUL; if a static method is annotated; or if a class
-     *     gives parameters other numbers than an interface that it implements
+     * @throws IllegalArgumentException if two methods of a class have the same name; if two methods of an interface
+     *     have the same name and different parameters; if a name does not have 1 to 255 bytes, or contains NUL; if a
+     *     static method is annotated; or if a class gives the parameters of a method other numbers than an interface
+     *     that it implements
      */
     public static List<PublishedMethod> of(Class<?> type) {
         List<PublishedMethod> published = new ArrayList<>();
@@ -83,8 +85,8 @@ public record PublishedMethod(String name, Method method) {
                     methods.add(method);
                 }
             }
-            // a subclass's method takes the place of the one that it overrides; where that one is generic, a bridge in
-            // the subclass has its signature
+            // The method of a subclass takes the place of the method that it overrides. If the overridden method is
+            // generic, a bridge in the subclass has its signature.
             marked.stream()
                     .filter(method -> !method.isBridge() || isOfOwn(method, marked))
                     .forEach(method -> overriding.add(signature(method)));
@@ -93,8 +95,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Refuses a method that numbers its parameters otherwise than an interface that it implements. A method does not
-     * inherit the annotations of the one that it overrides, and clients go by those of the interface.
+     * Refuses a method that gives its parameters other numbers than an interface does that its class implements. A
+     * method does not inherit the annotations of the method that it overrides, and clients use the annotations of the
+     * interface.
      */
     private static void refuseOtherNumbers(Class<?> type, Method method) {
         Set<Class<?>> interfaces = interfaces(type, new LinkedHashSet<>());
@@ -119,8 +122,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns the methods of an interface. One that has nothing to do with calls may name classes that are missing: it
-     * counts as one without methods.
+     * Returns the methods that an interface declares. An interface that has nothing to do with calls may name classes
+     * that are missing: it then counts as an interface without methods. If a client uses the interface, this is an
+     * error.
      */
     private static Method[] methods(Class<?> type, boolean isOfClient) {
         try {
@@ -143,8 +147,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether {@code method} implements {@code declared} in {@code type}. The method of a generic interface has
-     * other types; then there has to be exactly one method that can implement it.
+     * Says whether {@code method} implements {@code declared} in {@code type}. If {@code declared} belongs to a generic
+     * interface, its types differ from those of the method that implements it. Then {@code type} has to have a bridge
+     * with the types of {@code declared}, and exactly one method that this bridge can stand for.
      */
     private static boolean isImplementedBy(Method method, Method declared, Class<?> type) {
         if (Modifier.isStatic(declared.getModifiers()) || !isLike(method, declared)) {
@@ -167,8 +172,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether {@code method} may override {@code declared}: it has the same name and as many parameters, and each
-     * type is that of {@code declared} or a subtype.
+     * Says whether {@code method} may override {@code declared}: it has the same name and as many parameters, and the
+     * type of each parameter is the declared type or a subtype.
      */
     private static boolean isLike(Method method, Method declared) {
         if (!method.getName().equals(declared.getName())
@@ -188,8 +193,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether both methods take the same types under the same numbers and names. Two parameters that change places
-     * in one form only would escape the lock of the schema, which has the names of one form.
+     * Says whether both methods have parameters of the same types, numbers and names. The lock of the schema has the
+     * names of only one of two forms: two parameters that changed places in the other form alone would escape it.
      */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
@@ -202,8 +207,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether several parameters have the same names on both methods, unless one of the methods was compiled
-     * without names. A single parameter may have any name.
+     * Says whether the parameters of both methods have the same names. Names are not compared if one of the methods was
+     * compiled without names, nor if there is only one parameter, which may have any name.
      */
     private static boolean haveTheSameNames(Method one, Method other) {
         Parameter[] ofOne = one.getParameters();
@@ -219,7 +224,7 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns an order of methods, since the virtual machine lists them in none, and their numbers have to be the same
+     * Returns an order of methods. The virtual machine lists methods in no order, and their numbers have to be the same
      * in every process.
      */
     private static Comparator<Method> order() {
@@ -227,8 +232,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether a bridge stands for a method of its own class, with other types. A public class has bridges also to
-     * methods that it inherits from a class that is not public.
+     * Says whether a bridge stands for another annotated method of its own class, which has other types. A public class
+     * also has bridges to methods that it inherits from a class that is not public.
      */
     private static boolean isOfOwn(Method bridge, List<Method> marked) {
         return marked.stream()
@@ -237,7 +242,10 @@ public record PublishedMethod(String name, Method method) {
                         && method.getParameterCount() == bridge.getParameterCount());
     }
 
-    /** Returns what is equal for a method and the one that it overrides. A private method overrides none. */
+    /**
+     * Returns a key that is equal for a method and the method that it overrides. A private method overrides none, so
+     * its key differs from all others.
+     */
     private static List<Object> signature(Method method) {
         Object own = Modifier.isPrivate(method.getModifiers()) ? method : "";
         return List.of(own, method.getName(), List.of(method.getParameterTypes()));

@@ -10,20 +10,20 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the signals of one stream one after the other, in order, wherever they belong, such as where a method's handlers
- * run (Reactive Streams, rules 1.3 and 2.7). Any thread may hand signals over. A signal that throws does not keep the
- * next from running. No thread is kept while signals come again and again: after {@code AT_ONCE} of them the rest has
- * its turn behind other work.
+ * Runs the signals of one stream one after the other, in their order, where they have to run, such as where a method's
+ * handlers run (Reactive Streams, rules 1.3 and 2.7). Thread-safe: any thread may hand signals over. If a signal
+ * throws, the next one runs all the same. A stream that always has more signals does not keep a thread: after
+ * {@code AT_ONCE} signals the remaining ones have to wait behind other work.
  */
 public final class SerialExecutor implements Executor, Runnable {
     private static final int IDLE = 0;
 
-    /** This object has been handed to {@code executor} or {@code rest}, and has not begun to run. */
+    /** State: this object has been handed to {@code executor} or {@code rest}, and has not begun to run. */
     private static final int AWAITED = 1;
 
     private static final int RUNNING = 2;
 
-    /** Number of signals that one stream runs before other work of its executor has its turn. */
+    /** Number of signals of one stream that run before other work of the executor has its turn. */
     private static final int AT_ONCE = 128;
 
     private static final AtomicIntegerFieldUpdater<SerialExecutor> STATE =
@@ -31,7 +31,7 @@ public final class SerialExecutor implements Executor, Runnable {
 
     private final @Nullable Executor executor;
 
-    /** Runs the remaining signals once a thread has run {@link #AT_ONCE}. */
+    /** Runs the remaining signals after a thread has run {@link #AT_ONCE} signals. */
     private final Executor rest;
 
     private final Queue<Runnable> signals = new ConcurrentLinkedQueue<>();
@@ -43,15 +43,20 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * @param executor runs the signals; null for the thread that hands a signal over
-     * @param rest runs the remaining signals when signals have come again and again for a while
+     * Creates an executor for the signals of one stream.
+     *
+     * @param executor runs the signals; null if each signal is run by the thread that hands it over
+     * @param rest runs the remaining signals after {@link #AT_ONCE} signals
      */
     public SerialExecutor(@Nullable Executor executor, Executor rest) {
         this.executor = executor;
         this.rest = rest;
     }
 
-    /** Hands a signal over. An exception means that it has not run: if it is queued, it runs before the next signal. */
+    /**
+     * Hands a signal over, which runs after the signals before it. If this method throws, the signal has not run. It
+     * may have been queued all the same, and then it runs before the next signal.
+     */
     @Override
     public void execute(Runnable signal) {
         signals.add(signal);
@@ -61,15 +66,16 @@ public final class SerialExecutor implements Executor, Runnable {
         try {
             handOver(executor);
         } catch (Throwable e) {
-            // a store and no call: where the stack is at its end nothing can be called
+            // this is a store and not a call, since no method can be called if the stack is exhausted
             state = IDLE;
             throw e;
         }
     }
 
     /**
-     * Runs {@code last} once no signal runs or waits. It runs on this thread if that is so now, or if it cannot be
-     * handed over; in the latter case it may run again, before the next signal. It has to be quick.
+     * Runs {@code last} once no signal runs or waits. If that is so now, {@code last} runs on the calling thread.
+     * Otherwise it is handed over like a signal. If this fails, it runs on the calling thread, and may run a second
+     * time before the next signal. {@code last} has to be quick.
      */
     void atEnd(Runnable last) {
         if (state == IDLE && signals.isEmpty()) {
@@ -83,7 +89,7 @@ public final class SerialExecutor implements Executor, Runnable {
         }
     }
 
-    /** Hands this object to {@code to}, or runs it on this thread if {@code to} is null. */
+    /** Hands this object to {@code to}, or runs it on the calling thread if {@code to} is null. */
     private void handOver(@Nullable Executor to) {
         if (to == null) {
             run();
@@ -92,14 +98,15 @@ public final class SerialExecutor implements Executor, Runnable {
         try {
             to.execute(this);
         } catch (RejectedExecutionException stopped) {
-            // the handlers' threads have ended: the remaining signals only end the stream, and are quick
+            // the handlers' threads have ended, so this thread runs the remaining signals: they only end the stream,
+            // and are quick
             run();
         }
     }
 
     /**
-     * Runs the signals that wait. Called once for each time that this object was handed to its executor, and at most
-     * once more, by an executor that took it and threw all the same.
+     * Runs the waiting signals. The executor calls this once for each time that this object was handed to it. An
+     * executor that has taken this object and thrown an exception all the same may call this once more.
      */
     @Override
     public void run() {
@@ -123,8 +130,8 @@ public final class SerialExecutor implements Executor, Runnable {
                 }
                 runs = false;
                 state = IDLE;
-                // the queue is looked at once more: a thread that added a signal meanwhile may have seen this one
-                // running
+                // The queue is looked at once more. A thread that added a signal meanwhile may have seen this object
+                // running, and then has not handed it to an executor.
             } while (!signals.isEmpty() && STATE.compareAndSet(this, IDLE, RUNNING));
         } finally {
             if (runs) {
@@ -133,14 +140,17 @@ public final class SerialExecutor implements Executor, Runnable {
         }
     }
 
-    /** @return false if {@code rest} does not take this object, so the remaining signals are run here */
+    /**
+     * Hands this object to {@code rest}. Returns false if {@code rest} does not take it: the calling thread then has to
+     * run the remaining signals.
+     */
     private boolean isHandedOn() {
         state = AWAITED;
         try {
             handOver(rest);
             return true;
         } catch (Throwable e) {
-            // an executor that took this object and threw all the same may run it already
+            // an executor that has taken this object and thrown all the same may already be running it
             return !STATE.compareAndSet(this, AWAITED, RUNNING);
         }
     }

@@ -20,27 +20,30 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Publishes the incoming items of one call to one subscriber. Signals are given one after the other, on the
- * connection's event loop or where the method's handlers run. What the subscriber requests goes to the peer as credit,
- * so no more items wait than were requested.
+ * Publishes the incoming items of one call to one subscriber. The subscriber gets its signals one after the other, on
+ * the connection's event loop or where the method's handlers run. What the subscriber requests is given to the peer as
+ * credit, so no more items wait than the subscriber has requested.
  */
 public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
-    /** Takes the credit that goes to the peer. Any thread. */
+    /** Takes the credit that is sent to the peer. Thread-safe: any thread may call this. */
     public interface CreditSink {
         void credit(long items);
     }
 
-    /** The way back to the peer. Any thread. */
+    /**
+     * The way by which this stream reaches its peer. Thread-safe: any thread may call this, except where a method says
+     * otherwise.
+     */
     public interface Peer extends CreditSink {
         void cancel();
 
-        /** Too many bytes of items wait: the call has to end. Event loop only. */
+        /** Called when too many bytes of items wait. The implementation has to end the call. Event loop only. */
         default void overflow() {}
 
         /**
-         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. A server runs it
-         * on that loop, at once if this thread is the loop's, and on this thread if the loop has ended. The default
-         * runs it at once on this thread.
+         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. A server has that
+         * loop run the task, without delay if the calling thread is the loop. If the loop has ended, the calling thread
+         * runs it. The default is that the calling thread always runs it.
          */
         default void onLoop(Runnable telling) {
             telling.run();
@@ -48,75 +51,85 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * If more items than this have waited at once, the queue that held them is replaced by a new one when it has become
-     * empty.
+     * Largest number of items that may have waited at the same time in a queue that is kept. A queue that has held more
+     * is replaced by a new one when it has become empty.
      */
     private static final int MANY_ITEMS = 256;
 
-    /** Bytes that a waiting item is charged for beside its own. */
+    /** Number of bytes that a waiting item is charged for in addition to its own bytes. */
     private static final int ITEM_BYTES = 128;
 
     private final Codec<Object> codec;
     private final Peer peer;
 
-    /** Runs the subscriber's signals; null if they are given on the event loop at once. */
+    /** Runs the subscriber's signals; null if they are given on the event loop, as soon as there is one to give. */
     private final @Nullable SerialExecutor signals;
 
     /**
-     * Charge for the buffer of {@link #parts} and for {@link #items}; null at a client, where the call is charged for
-     * what {@link #growth} says. Guarded by {@code this}.
+     * Charge for the buffer of {@link #parts} and for {@link #items}. Null at a client, where the call is charged for
+     * what {@link #growth} returns. Guarded by {@code this}.
      */
     private final @Nullable Charge bytes;
 
-    /** Charge for the object that an item is decoded into, while the subscriber has that object; null at a client. */
+    /**
+     * Charge for the object into which an item is decoded, for as long as the subscriber's {@code onNext} runs with
+     * that object; null at a client.
+     */
     private final @Nullable Charge objects;
 
     private final @Nullable Charge stream;
 
     /**
      * Context of the subscriber's call, in which signals are given. It is null if there is none, from the last signal
-     * on, and once a cancelled stream has ended, so that whoever keeps the subscription keeps nothing of that call.
-     * Guarded by {@code this}.
+     * on, and once a cancelled stream has ended. So code that keeps the subscription keeps nothing of that call in
+     * memory. Guarded by {@code this}.
      */
     private @Nullable TimedContext context;
 
     /** Items that wait for the subscriber. Guarded by {@code this}. */
     private ArrayDeque<ByteBuf> items = new ArrayDeque<>();
 
-    /** Largest number of items that have waited at once since the queue was last empty. Guarded by {@code this}. */
+    /**
+     * Largest number of items that have waited at the same time since the queue was last empty. Guarded by
+     * {@code this}.
+     */
     private int mostItems;
 
     /**
-     * True while the signal that gives the next item waits or runs: one signal serves all items that wait. Guarded by
+     * True while the task that gives the next item waits or runs. One such task gives all items that wait. Guarded by
      * {@code this}.
      */
     private boolean isGiving;
 
-    /** True while an item has begun to arrive and is not whole, whether or not its bytes are kept. Event loop only. */
+    /**
+     * True while an item has begun to arrive and parts of it are missing, whether its bytes are kept or not. Event loop
+     * only.
+     */
     private boolean receiving;
 
-    /** The peer has said that no more items come. Event loop only. */
+    /** Whether the peer has said that no more items come. Event loop only. */
     private boolean peerEnded;
 
-    // guarded by this
+    // the fields from here on are guarded by this object's lock
 
     /**
-     * Parts that have arrived of an item for the subscriber; null if none are kept. Each item has a buffer of its own.
+     * Parts that have arrived of an incomplete item for the subscriber; null if none are kept. Each item has a separate
+     * buffer.
      */
     private @Nullable ByteBuf parts;
 
     private Flow.@Nullable Subscriber<? super Object> subscriber;
 
     /**
-     * Takes the credit for the peer. It is null until {@code open}, after {@code takeBack} until the next {@code open},
+     * Takes the credit for the peer. It is null until {@code open}, from {@code takeBack} until the next {@code open},
      * from the last signal on, and once a cancelled stream has ended.
      */
     private @Nullable CreditSink creditSink;
 
-    /** Items that the subscriber has requested and for which no peer has been given credit. */
+    /** Number of items that the subscriber has requested and for which no peer has been given credit. */
     private long demand;
 
-    /** Credit that the peer has and has not used. */
+    /** Number of items that the peer may still send: the credit that it has been given and has not used. */
     private long granted;
 
     /** True once {@code end} has been called: no more items come from the peer. */
@@ -125,15 +138,15 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private boolean terminated;
 
     /**
-     * Error with which the stream ends; null for none. It comes from the peer, or from this side, which may fail over
-     * an item that came before the peer's good end and waited. Once it is set, the subscriber gets only its last
-     * signal. The first error counts.
+     * Error with which the stream ends; null for none. It comes either from the peer or from this side. For example,
+     * this side may fail to read an item that was still waiting when the peer ended the stream without an error. Once
+     * there is an error, the subscriber gets only its last signal. The first error counts.
      */
     private @Nullable Throwable failure;
 
     /**
-     * Creates the receiver of a client. The subscriber's signals are given on the event loop at once, so no item waits,
-     * and in the context that is current here.
+     * Creates the receiver of a client. Each of the subscriber's signals is given on the event loop as soon as it is
+     * there, so no item waits. Signals are given in the context that is current on the calling thread.
      */
     public StreamReceiver(Codec<Object> codec, Peer peer) {
         this.context = CurrentCall.get();
@@ -148,7 +161,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Creates the receiver of a server.
      *
-     * @param place runs the subscriber's signals; null if they are given on the event loop at once
+     * @param place runs the subscriber's signals; null if they are given on the event loop, as soon as there is one to
+     *     give
      * @param context context of the call that takes the stream
      */
     public StreamReceiver(
@@ -163,9 +177,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Charges for the stream. Called before anything else.
+     * Charges for the stream. Called before any other method.
      *
-     * @return false if there are too many streams, so this one must not begin
+     * @return false if there are too many streams, so that this one must not begin
      */
     public boolean hold() {
         return stream == null || stream.add(1);
@@ -178,7 +192,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Gives the subscriber its subscription. No other signal is given until {@code open}, since the subscriber is still
+     * Gives the subscriber its subscription. The subscriber gets no other signal until {@code open}, since it is still
      * busy with this one.
      */
     public void begin(Flow.Subscriber<? super Object> given) {
@@ -195,13 +209,13 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         open(peer);
     }
 
-    /** Lets credit go to the peer, and signals to the subscriber. */
+    /** From here on, credit is sent to the peer by way of {@code to}, and the subscriber gets its signals. */
     public void open(CreditSink to) {
         long credit;
         synchronized (this) {
             creditSink = to;
             credit = demand;
-            // an earlier open may have failed after this block: the credit that it granted stays granted
+            // an earlier open may have failed after this block: the credit that it granted remains granted
             granted = Streams.sum(granted, credit);
             demand = 0;
         }
@@ -216,8 +230,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes all credit back, since the call has reached no server and is sent another way: what the subscriber has
-     * requested is requested there. Called before anything of the stream has arrived.
+     * Takes all credit back, because the call has reached no server and is sent once more, to another connection: what
+     * the subscriber has requested is then requested there. Called before anything of the stream has arrived.
      */
     public synchronized void takeBack() {
         creditSink = null;
@@ -244,14 +258,14 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream of a subscriber that has broken a rule. The last signal says so (Reactive Streams, rule 3.9), and
-     * is given where the subscriber's other signals are given.
+     * Ends the stream of a subscriber that has broken a rule. Its last signal is an error that says so (Reactive
+     * Streams, rule 3.9), which is given where the subscriber's other signals are given.
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
         breakOff(why);
         synchronized (this) {
-            // the cancel below ends a client's call, and with it the stream, on the event loop
+            // at a client, the cancel below ends the call, and with it the stream, on the event loop
             endsByPeer = creditSink != null && signals == null && bytes == null;
         }
         if (!endsByPeer) {
@@ -265,8 +279,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Fails the stream: no item is given to the subscriber from here on, even if the peer's good end waits behind
-     * items.
+     * Makes the stream fail: no item is given to the subscriber from here on. This also holds if the peer has ended the
+     * stream without an error and that end waits behind items.
      */
     public synchronized void breakOff(Throwable why) {
         if (!terminated && failure == null) {
@@ -275,7 +289,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** The caller holds the lock. */
+    /** Whether the subscriber takes no more items. The caller holds the lock. */
     private boolean takesNoMore() {
         return ended || terminated || failure != null;
     }
@@ -291,16 +305,19 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     // ---- on the event loop
 
-    /** As {@code onItem(payload, more, maxBytes)} without a limit: no frame is larger than what a client takes. */
+    /**
+     * Takes an item, or its first part, as {@code onItem(payload, more, maxBytes)} does, but without a limit. A client
+     * needs none here, since no frame is larger than what it takes.
+     */
     public void onItem(ByteBuf payload, boolean more) {
         onItem(payload, more, Integer.MAX_VALUE);
     }
 
     /**
-     * Takes an item or its first part, which uses one credit. An item without credit ends the connection, whatever its
-     * size.
+     * Takes an item, or its first part if {@code more} parts follow. This uses one credit. An item without credit ends
+     * the connection, whatever its size.
      *
-     * @return false if the payload is larger than allowed
+     * @return false if the payload has more than {@code maxBytes} bytes
      */
     public boolean onItem(ByteBuf payload, boolean more, int maxBytes) {
         refuseAfterEnd("an item");
@@ -322,12 +339,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return true;
     }
 
-    /** Says whether {@code way} is this stream's way back to its peer. */
+    /** Says whether {@code way} is the {@link Peer} of this stream. */
     public boolean isOf(Peer way) {
         return peer == way;
     }
 
-    /** The peer has no more items. */
+    /** Called when the peer has said that it has no more items. */
     public void onEnd() {
         refuseAfterEnd("an end");
         peerEnded = true;
@@ -343,7 +360,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         }
     }
 
-    /** Bytes that are kept of an item that is not whole yet. */
+    /** Returns the number of bytes that are kept of an incomplete item. */
     public synchronized int partBytes() {
         return parts == null ? 0 : parts.readableBytes();
     }
@@ -352,7 +369,11 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return receiving;
     }
 
-    /** @return false if the item would be larger than allowed */
+    /**
+     * Takes a further part of an item. If it is the last part, the item is given to the subscriber.
+     *
+     * @return false if the item would have more than {@code maxBytes} bytes
+     */
     public boolean onPart(ByteBuf payload, boolean more, int maxBytes) {
         if (partBytes() + payload.readableBytes() > maxBytes) {
             return false;
@@ -373,7 +394,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Keeps a part, unless the subscriber takes no more items.
      *
-     * @return false if too much is held, and the call has been ended for that
+     * @return false if there is no room for the part; the call has been ended in this case
      */
     private boolean addPart(ByteBuf payload) {
         synchronized (this) {
@@ -396,8 +417,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Returns how many bytes of memory it costs to keep a part of {@code bytes} bytes: 0 if the subscriber takes no
-     * more.
+     * Returns how many more bytes of memory are needed to keep a part of {@code bytes} bytes. Returns 0 if the
+     * subscriber takes no more items, since the part is not kept then.
      */
     public synchronized long growth(int bytes) {
         if (takesNoMore()) {
@@ -408,7 +429,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes the whole item out and releases its charge. The item is charged again if it has to wait for its subscriber.
+     * Takes the completed item out of {@link #parts}, and releases its charge. The item is charged again if it has to
+     * wait for its subscriber. Returns null if no parts have been kept.
      */
     private synchronized @Nullable ByteBuf takeParts() {
         ByteBuf whole = parts;
@@ -431,12 +453,15 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         return takesNoMore() || bytes == null || bytes.add(amount);
     }
 
-    /** Releases the charge of one item, or what is left of it if the charge has been released meanwhile. */
+    /**
+     * Releases the charge of one item. If charges have been released meanwhile, releases only as much as is still
+     * charged.
+     */
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (items.isEmpty() && (ended || parts == null)) {
-                // all is released: the release of an amount gives back whole steps only, so a quiet stream would keep
-                // the rest
+                // everything is released: the release of an amount gives back complete steps only, so a quiet stream
+                // would keep a remainder charged
                 bytes.release();
             } else {
                 bytes.release(Math.min(amount, bytes.held()));
@@ -481,7 +506,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
             }
             fits = charge(cost(item));
             if (fits) {
-                // the item is copied, since the buffer that it was read into is used again
+                // the item is copied, since the buffer into which it was read is used again
                 items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
                 mostItems = Math.max(mostItems, items.size());
                 isFirst = !isGiving;
@@ -511,8 +536,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Gives the next item, where the subscriber's signals run. The charge of an item is released when the subscriber
-     * has dealt with the item.
+     * Gives the next item to the subscriber. Runs where the subscriber's signals run. The charge of an item is released
+     * when the subscriber has dealt with the item.
      */
     private void giveNext(SerialExecutor here) {
         while (!giveOne()) {
@@ -520,14 +545,14 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 here.execute(() -> giveNext(here));
                 return;
             } catch (Throwable noMemory) {
-                // the next item is given by this thread at once, since nothing else would give it
+                // this thread also gives the next item, since nothing else would give it
             }
         }
-        // a signal of the end that ran while items waited did nothing
+        // if the end was signalled while items waited, that did nothing, so it is signalled now
         tellEnd();
     }
 
-    /** @return whether the item was the last that waited */
+    /** Gives one waiting item to the subscriber. Returns whether it was the last item that waited. */
     private boolean giveOne() {
         ByteBuf item;
         boolean isLast;
@@ -576,7 +601,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private Object read(ByteBuf item) {
         try {
             Object value = objects == null ? codec.read(item) : codec.read(item, objects);
-            // an empty body is read as null where its type has no other value for that, such as UUID
+            // an empty body is read as null if its type has no other value for that, as is the case for UUID
             return Objects.requireNonNull(value, "nothing, and a stream has no null");
         } catch (Throwable e) {
             throw new RPCXException(
@@ -588,10 +613,10 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream: its last signal is given, behind the items that wait if the end is a good one. Any thread. Only
-     * the first call counts.
+     * Ends the stream: the subscriber gets its last signal. Without an error, that signal comes after the items that
+     * wait. Only the first call counts. Thread-safe: any thread may call this.
      *
-     * @param error null for a good end
+     * @param error reason why the stream fails; null if it ends without an error
      */
     public void end(@Nullable Throwable error) {
         synchronized (this) {
@@ -622,7 +647,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     /**
      * Releases the charge of the stream once no signal runs or waits: a subscriber that was given an item may keep its
-     * thread for long.
+     * thread for a long time.
      */
     private void releaseStreamCharge() {
         SerialExecutor elsewhere = signals;
@@ -648,8 +673,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         synchronized (this) {
             to = subscriber;
             if (ended && terminated) {
-                // the subscriber has cancelled, or has had its last signal: whoever keeps the subscription keeps
-                // nothing of the call's connection
+                // the subscriber has cancelled, or has had its last signal: code that keeps the subscription must not
+                // keep the call's connection in memory
                 creditSink = null;
                 context = null;
                 return;
@@ -671,7 +696,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 to.onError(failure);
             }
         } catch (Throwable e) {
-            // the stream is over in any case, and the thread goes on with its other work
+            // the stream is over in any case, and this thread still has other work to do
             CallbackFailures.log(e);
         } finally {
             CurrentCall.swap(before);

@@ -21,45 +21,49 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the outgoing items of one call. The publisher is asked for no more items than the peer has given credit for,
- * and for no more at a time than fill {@link #WINDOW_BYTES}: a peer that gives credit and reads nothing stops the
- * publisher. Items that have been made and have not left are charged.
+ * Sends the items of the outgoing stream of one call. The publisher is asked for no more items than the peer has given
+ * credit for, and at a time for no more than fill {@link #WINDOW_BYTES}. So a peer that gives credit and reads nothing
+ * stops the publisher. Items that have been made are charged until they have been sent.
  *
- * <p>The messages of the call leave one after the other, since large ones go in parts: this object is the one link in
- * the outbox for all of them. The publisher's subscription is asked and cancelled in {@link #signals}: at a server
- * where the method's handlers run, at a client on the thread that finds out that this is due, or on the event loop.
+ * <p>The messages of the call are sent one after the other, since large ones go in parts, and parts of different
+ * messages must not mix. So a single object, this one, is in the outbox for all of them. Requests to the publisher's
+ * subscription and its cancel run in {@link #signals}. At a server this is where the method's handlers run. At a client
+ * it is the thread that finds out that a request or a cancel is due, or the event loop.
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Bytes of items that may wait for the socket. The publisher is asked for more while no more than half of them are
-     * held: one write's worth keeps the socket busy.
+     * Number of bytes of items that may wait for the socket. The publisher is asked for more items if at most half of
+     * these bytes are waiting: this half, as much as one write takes, keeps the socket busy meanwhile.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 
-    /** Takes the failure of a stream. Any thread. */
+    /** Takes the failure of a stream. Thread-safe: any thread may call this. */
     @FunctionalInterface
     public interface Failed {
-        /** The publisher has failed or broken a rule, the codec has thrown, or an item found no room. */
+        /**
+         * Called if the publisher has failed or broken a rule, if the codec has thrown, or if there was no room for an
+         * item.
+         */
         void onFailure(Throwable thrown);
 
-        /** An item is larger than a message may be, here or at the peer. */
+        /** Called if an item is larger than a message may be, at this side or at the peer. */
         default void tooLarge(RPCXException why) {
             onFailure(why);
         }
     }
 
     /**
-     * Largest capacity in bytes of a last message that is not charged. The code and the {@code executed} of an error
-     * take less.
+     * Largest capacity in bytes of a last message that may be sent without a charge. An error without a text, which
+     * consists of its code and {@code executed}, takes less.
      */
     private static final int SMALL_END_BYTES = 64;
 
-    /** Bytes that a message is charged for beside its own. */
+    /** Number of bytes that a message is charged for in addition to its own bytes. */
     private static final int ITEM_BYTES = 128;
 
     /**
-     * Message that is not yet cut into frames, with the bytes that it is charged for: 0 for a last message that found
-     * no room.
+     * Message that has not been cut into frames. {@code cost} is the number of bytes that are charged for it: 0 for a
+     * last message for which there was no room.
      */
     private record Message(int head, ByteBuf body, long cost) {}
 
@@ -70,63 +74,69 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Runnable onLastSent;
     private final SerialExecutor signals;
 
-    // guarded by this
+    // the fields from here to hasPublisher are guarded by this object's lock
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Charge for all messages, always the sum of {@link #waitingCost} and {@link #leavingCost}. It is set to their sum,
-     * so no part can be released twice.
+     * Charge for all messages, which is always the sum of {@link #waitingCost} and {@link #leavingCost}. It is reduced
+     * only by setting it to that sum, so no part of it can be released twice.
      */
     private final Charge bytes;
 
-    /** Part of {@link #bytes} that is charged for {@link #messages}. */
+    /** Number of bytes of {@link #bytes} that are charged for {@link #messages}. */
     private long waitingCost;
 
-    /** Part of {@link #bytes} that is charged for {@link #body} while it leaves. */
+    /** Number of bytes of {@link #bytes} that are charged for {@link #body} while it is being sent. */
     private long leavingCost;
 
     private final Charge stream;
     private Flow.@Nullable Subscription subscription;
 
-    /** Items that the peer wants and the publisher has not been asked for. */
+    /** Number of items for which the peer has given credit and for which the publisher has not been asked. */
     private long credit;
 
-    /** Items that the publisher has been asked for and has not made. */
+    /** Number of items for which the publisher has been asked and which it has not made. */
     private long asked;
 
     /**
-     * Charge in bytes that is expected of the next item: that of the latest item, but at least half of what was
-     * expected before.
+     * Charge in bytes that is expected for the next item: the charge of the latest item, but at least half of the
+     * previous expectation.
      */
     private long itemCost = WINDOW_BYTES;
 
-    /** This object is in the outbox, or about to be. */
+    /** Whether this object is in the outbox, or is about to be added to it. */
     private boolean queued;
 
-    /** The last message has been added: the publisher has nothing more to say. */
+    /**
+     * Whether the last message has been added or the stream has been cancelled. The publisher's signals no longer count
+     * then.
+     */
     private boolean complete;
 
     /**
-     * The stream has failed on this side: signals that the publisher still gives, such as within its own cancel, are
-     * ignored.
+     * Whether the stream has failed on this side. Signals that the publisher gives after that, for example within its
+     * own cancel, are ignored.
      */
     private boolean failing;
 
-    /** Nothing leaves any more. */
+    /** Whether the stream is over: nothing of it is sent any more. */
     private boolean over;
 
-    /** The publisher has been subscribed to, or is about to be. */
+    /** Whether the publisher has been subscribed to, or is about to be. */
     private boolean hasPublisher;
 
-    /** Task that the first credit runs, on the event loop; null if there is none, and once it has been run. */
+    /** Task that runs on the event loop when the first credit arrives; null if there is none, and once it has run. */
     private @Nullable Runnable onFirstCredit;
 
     /**
+     * Creates the sender of the outgoing stream of one call.
+     *
      * @param lastHead type of the frame that says that no more items come
      * @param failed takes the reason why no more items come; it may add an error as the last message
-     * @param onLastSent run on the event loop when the last message has left
-     * @param place runs the subscription to the publisher, the requests to it and its cancel; null for the thread that
-     *     finds out that one of these is due, or for the event loop where that happens many times in a row
+     * @param onLastSent runs on the event loop when the last message has been sent
+     * @param place runs the subscription to the publisher, the requests to the publisher, and its cancel. If null, they
+     *     run on the thread that finds out that one of them is due; if that happens many times in a row, on the event
+     *     loop
      */
     public StreamSender(
             WireConnection connection,
@@ -150,10 +160,11 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     // ---- any thread
 
     /**
-     * Subscribes to the publisher in {@code signals}, once. The stream is counted from here on, before the publisher
-     * has a thread, since the publisher may keep that thread for long before it gives a signal.
+     * Subscribes to the publisher in {@code signals}. Called at most once. The stream is counted from here on, and not
+     * from the time at which the publisher has a thread: the publisher may keep that thread for a long time before it
+     * gives a signal.
      *
-     * @param begins run when the publisher is about to be subscribed to, or will not be
+     * @param begins runs when the publisher is about to be subscribed to, or when it is clear that it will not be
      */
     public void subscribeTo(Flow.Publisher<Object> publisher, Runnable begins) {
         if (!hold(publisher)) {
@@ -166,7 +177,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         });
     }
 
-    /** Subscribes to the publisher on this thread, which is the one that sends the call. */
+    /** Subscribes to the publisher on the calling thread, which is the thread that sends the call. */
     public void subscribeHere(Flow.Publisher<Object> publisher) {
         if (hold(publisher)) {
             subscribe(publisher);
@@ -176,7 +187,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     /**
      * Charges for the stream.
      *
-     * @return false if the stream is over, or fails since there are too many streams
+     * @return false if the stream is over, or if it now fails because there are too many streams
      */
     private boolean hold(Flow.Publisher<Object> publisher) {
         RPCXException refused;
@@ -189,7 +200,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
         if (publisher instanceof WatchedStream watched) {
-            // the publisher may write to a log and block, and this thread may be the event loop
+            // this is done in signals: the publisher may write to a log and so block, and this thread may be the event
+            // loop
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
         if (refused != null) {
@@ -205,7 +217,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             hasPublisher |= !isOver;
         }
         if (isOver) {
-            // nobody wants the publisher's items, and the stream is not counted any more
+            // nobody wants the publisher's items any more, and the stream is no longer counted
             WatchedStream.ended(publisher, null);
             return;
         }
@@ -216,12 +228,15 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
     }
 
-    /** Says whether the publisher has been subscribed to. The answer is final once this stream has been cancelled. */
+    /**
+     * Says whether the publisher has been subscribed to, or is about to be. The answer is final once this stream has
+     * been cancelled.
+     */
     public synchronized boolean hasPublisher() {
         return hasPublisher;
     }
 
-    /** Sets the task that the first credit runs. Called before anything of the call is sent. */
+    /** Sets the task that runs when the first credit arrives. Called before anything of the call is sent. */
     public void onFirstCredit(Runnable told) {
         onFirstCredit = told;
     }
@@ -239,8 +254,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Asks the publisher for as many items as there is credit and room for, once all items that it was asked for have
-     * come. The caller does not hold the lock, since the publisher may answer at once.
+     * Asks the publisher for as many items as there is credit and room for, if all items that it was asked for before
+     * have come. The caller must not hold the lock, since the publisher may make items before its {@code request}
+     * returns.
      */
     private void ask() {
         Flow.Subscription to;
@@ -261,7 +277,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             try {
                 publisher.request(items);
             } catch (Throwable t) {
-                // a publisher that cannot be asked makes nothing more, and would leave its call waiting
+                // a publisher that cannot be asked makes no more items, and its call would wait for them
                 cutOff(t);
             }
         });
@@ -290,7 +306,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
 
     private void end() {
         over = true;
-        // whoever keeps this object, as a publisher may keep its subscribers, keeps nothing of the publisher
+        // a publisher may keep its subscribers, and so this object, in memory: the object must then keep nothing of the
+        // publisher
         subscription = null;
         dropWaiting();
         leavingCost = 0;
@@ -298,8 +315,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Releases the charge of the stream once no signal runs or waits: a publisher that has been asked for more may keep
-     * its thread for long.
+     * Releases the charge of the stream once no signal runs or waits: a publisher that has been asked for more items
+     * may keep its thread for a long time.
      */
     private void releaseStreamCharge() {
         signals.atEnd(() -> {
@@ -330,14 +347,14 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             waitingCost -= next.cost;
             clearBody();
             if (body.capacity() > next.body.capacity()) {
-                // this item is charged for its own bytes alone
+                // this item is charged for its own bytes only, and not for the larger buffer of an earlier item
                 shrinkBody();
             }
             HeapArray.grow(body, next.body.readableBytes());
             body.writeBytes(next.body);
         }
-        // while the socket is busy the message stays on the heap, behind what the peer has not read yet and behind the
-        // messages that wait for the peer to read
+        // while the socket is busy, the message waits on the heap, behind what the peer has not read yet and behind the
+        // messages that wait for the peer
         holdUntilWritable = connection.isSocketBusy();
         return true;
     }
@@ -355,7 +372,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             more = !messages.isEmpty();
             queued = more;
             if (!more && body.capacity() > FIRST_BYTES) {
-                // the buffer goes with its charge: while the stream waits for credit it holds no item
+                // the buffer is given up together with its charge: a stream that waits for credit holds no item
                 shrinkBody();
             }
             leavingCost = 0;
@@ -441,7 +458,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                         "an item could not be kept: too much waits to be read on this connection or server");
             } else {
                 asked--;
-                // the expectation falls slowly when the items become smaller
+                // if items become smaller, the expected charge falls slowly
                 itemCost = Math.max(message.cost, itemCost / 2);
                 waitingCost += message.cost;
                 messages.add(message);
@@ -460,7 +477,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         ask();
     }
 
-    /** Cancels the publisher, and reports why its stream fails. */
+    /** Cancels the publisher, and reports {@code why} as the reason why its stream fails. */
     private void cutOff(Throwable why) {
         try {
             cancelPublisher(why);
@@ -469,7 +486,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         }
     }
 
-    /** Cancels the publisher, and reports its item as too large. */
+    /** Cancels the publisher, and reports that its item is too large. */
     private void refuseLarge(RPCXException why) {
         try {
             cancelPublisher(why);
@@ -510,8 +527,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Returns an error without its text, unless it is small; any other message as it is. The text may quote what the
-     * handler was given, and be as long as that.
+     * Returns a last message in the form that is sent if it cannot be charged: an error without its text, unless it is
+     * small already, and any other message unchanged. The text of an error may quote what the handler was given, and be
+     * as long as that.
      */
     private static ByteBuf withoutText(int messageHead, ByteBuf message) {
         if (messageHead != Wire.ERROR || message.capacity() <= SMALL_END_BYTES) {
@@ -523,7 +541,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
         return small;
     }
 
-    /** Queues the last message behind the items before it. A second last message is dropped. */
+    /**
+     * Queues the last message behind the items before it. If there already is a last message, the new one is dropped.
+     */
     public void addLast(int messageHead, ByteBuf message) {
         boolean isFirst;
         synchronized (this) {
@@ -533,10 +553,11 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             complete = true;
             ByteBuf last = message;
             long cost = ITEM_BYTES + HeapArray.taken(last);
-            // the last message is never refused, as nothing else would end the stream; where it is not charged it is
-            // small
+            // the last message is never refused, since nothing else would end the stream; if it cannot be charged, it
+            // is small
             if (!bytes.add(cost)) {
-                // a good end says that all items have been sent, so only an error may take the place of items that wait
+                // an end without an error says that all items have been sent, so only an error may take the place of
+                // waiting items
                 if (messageHead == Wire.ERROR) {
                     dropWaiting();
                 }

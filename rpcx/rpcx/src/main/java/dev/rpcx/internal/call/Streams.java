@@ -12,9 +12,9 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Says which methods take or bring streams, and adds and reads the credit of streams. */
+/** Says which methods take or return streams, and adds and reads the credit of streams. */
 public final class Streams {
-    /** Codec for a method whose only parameter is a stream: its request has an empty body. */
+    /** Codec of a method whose only parameter is a stream: the request of such a method has an empty body. */
     public static final Codec<Object[]> NO_PARAMETERS = new Codec<>() {
         @Override
         public void write(Object[] value, ByteBuf out) {}
@@ -33,10 +33,11 @@ public final class Streams {
     }
 
     /**
-     * Returns the type of the items that the method takes, or null if it takes no stream.
+     * Returns the type of the items of the stream that the method takes; null if it takes no stream.
      *
-     * @throws IllegalArgumentException if the method takes a stream beside other parameters, or one without the type of
-     *     its items, or if it is one-way and takes or brings a stream: its caller could not tell how the items fare
+     * @throws IllegalArgumentException if the method takes a stream and other parameters; if it takes a stream without
+     *     the type of its items; or if it is one-way and takes or returns a stream, since its caller could not find out
+     *     what becomes of the items
      */
     public static @Nullable Type itemsTaken(Method method) {
         Type taken = null;
@@ -59,25 +60,28 @@ public final class Streams {
     }
 
     /**
-     * Adds two amounts of credit. A sum beyond a {@code long} is as good as no limit, and becomes the largest
-     * {@code long}.
+     * Adds two amounts of credit. A sum that does not fit a {@code long} becomes the largest {@code long}, which is as
+     * good as no limit.
      */
     public static long sum(long a, long b) {
         return Math.min(Long.MAX_VALUE - a, b) + a;
     }
 
     /**
-     * Adds credit to what waits for its frame. However often credit is given meanwhile, it leaves in one frame, since a
-     * peer may take many frames for a flood.
+     * Adds credit to the credit that waits to be sent in a frame. However often credit is added before the frame is
+     * sent, one frame is enough for all of it: a peer may take many frames for a flood.
      *
-     * @param unsent credit that waits; whoever makes the frame takes all of it when the frame leaves
-     * @return whether a frame has to be made for it
+     * @param unsent credit that waits; whoever makes the frame takes all of it when the frame is sent
+     * @return whether the caller has to make a frame, since none was waiting for credit
      */
     public static boolean accumulateCredit(AtomicLong unsent, long items) {
         return unsent.getAndAccumulate(items, Streams::sum) == 0;
     }
 
-    /** Reads the credit of a frame: a positive number. One beyond a {@code long} is as good as no limit. */
+    /**
+     * Reads the credit of a frame, which has to be a positive number. A number that does not fit a {@code long} becomes
+     * the largest {@code long}, which is as good as no limit.
+     */
     public static long credit(ByteBuf payload) {
         long items = Varint.read(payload);
         if (items == 0) {

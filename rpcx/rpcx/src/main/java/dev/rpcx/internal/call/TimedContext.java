@@ -13,15 +13,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Context of calls: the time that they have together, and the caller for whom they are made. A context that
- * {@link CallContext#within} has made is for a part of the call that is handled there, or for calls made outside of
- * any. A call that a server handles has a context of a subclass.
+ * {@link CallContext#within} has made is either for a part of the call that the thread handles, or for calls that are
+ * made outside of any handled call. A handled call itself has a context of a subclass.
  */
 public class TimedContext implements CallContext {
     private final long deadlineNanos;
 
     /**
-     * Says that the time was asked for by {@link CallContext#within}: it replaces each method's own time, even where it
-     * is longer.
+     * Whether {@link CallContext#within} has set the time. Such a time replaces the time of each method, even if it is
+     * longer.
      */
     private final boolean asked;
 
@@ -29,15 +29,19 @@ public class TimedContext implements CallContext {
     private final Ticker ticker;
 
     /**
-     * Principal that calls; null while none is known. Only the context of the whole call keeps it: the context of a
-     * part has null here and asks the whole.
+     * The caller; null while none is known. Only the context of the entire call keeps it: the context of a part of the
+     * call has null here, and asks the context of the entire call.
      */
     private volatile @Nullable Principal principal;
 
-    /** Context of the whole call, if this one is for a part of that call with a time of its own; otherwise null. */
+    /** Context of the entire call, if this context is for a part of it that has its own time; otherwise null. */
     private final @Nullable TimedContext whole;
 
-    /** @param peer principal that the certificate of the connection's peer names; null for none */
+    /**
+     * Creates the context of an entire call.
+     *
+     * @param peer principal that the certificate of the connection's peer names; null for none
+     */
     public TimedContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         this(deadlineNanos, false, metadata, peer, ticker, null);
     }
@@ -52,7 +56,7 @@ public class TimedContext implements CallContext {
         this.ticker = ticker;
         this.whole = whole;
         if (principal != null) {
-            // null is not stored: a volatile store costs a fence
+            // null is there already, and is not stored again: a volatile store costs a fence
             this.principal = principal;
         }
         this.deadlineNanos = deadlineNanos;
@@ -61,10 +65,10 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns a context for a part of what {@code outer} is the context of. Its time ends no later than that of
-     * {@code outer}.
+     * Returns a context for a part of the calls that have the context {@code outer}. Its time does not end later than
+     * that of {@code outer}.
      *
-     * @param outer null for none
+     * @param outer context of the calling thread; null for none
      * @throws IllegalArgumentException if the time is not 1 µs to 1 h
      */
     static TimedContext within(Duration time, @Nullable TimedContext outer) {
@@ -80,7 +84,9 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns the deadline of a call that this thread makes now, and to which its method gives {@code timeoutNanos}.
+     * Returns the deadline of a call that the calling thread makes now, and to which its method gives
+     * {@code timeoutNanos}. The context of the thread bounds that time, or replaces it if {@link CallContext#within}
+     * has set the context's time.
      */
     public static long deadlineOf(long timeoutNanos, long now) {
         long own = now + timeoutNanos;
@@ -89,10 +95,10 @@ public class TimedContext implements CallContext {
     }
 
     /**
-     * Returns the deadline of a call that was prepared where {@code maker} was current and is made on this thread: the
-     * contexts of both bound it.
+     * Returns the deadline of a call that was prepared in the context {@code maker} and is made now on the calling
+     * thread. The contexts of both bound it.
      *
-     * @param maker null if there was none
+     * @param maker context in which the call was prepared; null if there was none
      */
     public static long deadlineOf(long timeoutNanos, Ticker ticker, @Nullable TimedContext maker) {
         long here = deadlineOf(timeoutNanos, ticker.nanoTime());
@@ -126,12 +132,15 @@ public class TimedContext implements CallContext {
         return task -> place.execute(() -> run(task));
     }
 
-    /** Returns the context of the whole call; this one may be for a part of that call. */
+    /**
+     * Returns the context of the entire call: a different one if this context is for a part of the call, otherwise this
+     * one.
+     */
     public final TimedContext whole() {
         return whole == null ? this : whole;
     }
 
-    /** Returns the time of the clock that the deadline goes by, in nanoseconds. */
+    /** Returns the time in nanoseconds by the clock that the deadline uses. */
     public final long nanoTime() {
         return ticker.nanoTime();
     }
@@ -156,13 +165,16 @@ public class TimedContext implements CallContext {
         whole().principal = Given.notNull(caller, "caller", "who calls");
     }
 
-    /** Returns false where no call is handled, since nobody can give up there. */
+    /** Returns false if this context belongs to no handled call, since then no caller can give up. */
     @Override
     public boolean isCancelled() {
         return whole != null && whole.isCancelled();
     }
 
-    /** Where no call is handled the task is never run, and is not kept. */
+    /**
+     * Hands the task to the context of the entire call. If this context belongs to no handled call, the task is never
+     * run, and is not kept.
+     */
     @Override
     public void onCancel(Runnable task) {
         Given.notNull(task, "task", "what runs");

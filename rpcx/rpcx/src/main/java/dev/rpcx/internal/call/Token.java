@@ -15,15 +15,17 @@ import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Content of a token, and its only form in bytes. Every part has a fixed length or its length before it, and the
- * signature covers a version, the service and the method in the same form, so that no two calls are signed alike.
- * {@code docs/security.md} describes the form byte by byte.
+ * Content of a token, and the only form in which it is written as bytes. Each part has a fixed length, or has its
+ * length in front of it. The signature covers these bytes, and before them a version, the service and the method in the
+ * same form, so no signature is valid for two different calls. {@code docs/security.md} describes the form byte by
+ * byte.
  *
  * @param expiresMillis time at which the token expires, in milliseconds since 1970
- * @param nonce {@value #NONCE_BYTES} bytes
+ * @param nonce {@value #NONCE_BYTES} random bytes
  * @param signer principal whose secret signs the token
- * @param caller principal for whom the signer speaks; null for a call of the signer's own
- * @param via services between the caller and the signer, the first one first; empty without a caller
+ * @param caller principal for whom the signer speaks; null if the signer calls for itself
+ * @param via services between the caller and the signer, in the order in which the call came through them; empty
+ *     without a caller
  */
 public record Token(
         long expiresMillis,
@@ -34,8 +36,8 @@ public record Token(
     public static final int NONCE_BYTES = 16;
 
     /**
-     * Largest number of services between the caller and the signer: more than any sensible path has, and far below the
-     * limit of metadata.
+     * Largest number of services between the caller and the signer. It is more than any sensible path has. Even with
+     * names of the largest length, the token still fits into the metadata of a call, which may have 8 KiB.
      */
     public static final int MAX_VIA = 16;
 
@@ -45,7 +47,10 @@ public record Token(
     private static final String MAC = "HmacSHA256";
     private static final int MAC_BYTES = 32;
 
-    /** Beginning of the bytes that are signed: a signature that was made for anything else is not that of a token. */
+    /**
+     * Beginning of the bytes that are signed. So a signature that was made for anything else is not the signature of a
+     * token.
+     */
     private static final byte[] DOMAIN = "rpcx token 2".getBytes(StandardCharsets.US_ASCII);
 
     private static final byte OWN = 1;
@@ -54,17 +59,22 @@ public record Token(
     private static final int MAX_CLAIM_BYTES =
             1 + 8 + NONCE_BYTES + 2 * MAX_FIELD_BYTES + 1 + MAX_VIA * MAX_FIELD_BYTES;
 
-    /** Largest number of characters of a token's text: a longer text is not even decoded. */
+    /** Largest number of characters of a token's text. A longer text is not even decoded. */
     private static final int MAX_TEXT = (MAX_CLAIM_BYTES + MAC_BYTES + 2) / 3 * 4;
 
-    /** Token as it has arrived, whose signature has not been checked yet. */
+    /** Token as it has arrived. Its signature has not been checked yet. */
     public record Received(Token token, byte[] claims, byte[] mac) {
         public boolean isSignedBy(SecretKeySpec key, String service, String method) {
             return MessageDigest.isEqual(signature(key, claims, service, method), mac);
         }
     }
 
-    /** @throws IllegalArgumentException if the name cannot stand in a token */
+    /**
+     * Returns the name if it can stand in a token.
+     *
+     * @throws IllegalArgumentException if the name does not have 1 to 255 bytes of UTF-8, or has control characters or
+     *     line separators
+     */
     public static String checkedName(String what, String name) {
         if (!isName(name)) {
             throw new IllegalArgumentException(what + ": a name of " + name.length() + " characters (expected: 1 to "
@@ -77,7 +87,8 @@ public record Token(
         byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
         return bytes.length > 0
                 && bytes.length <= MAX_NAME_BYTES
-                // an unpaired surrogate has no bytes of its own: two such names would be one
+                // an unpaired surrogate has no form in UTF-8: two names that differ only in such surrogates would have
+                // the same bytes
                 && StandardCharsets.UTF_8.newEncoder().canEncode(CharBuffer.wrap(name))
                 && name.chars().noneMatch(c -> Character.isISOControl(c) || c == '\u2028' || c == '\u2029');
     }
@@ -90,7 +101,7 @@ public record Token(
         return new SecretKeySpec(secret, MAC);
     }
 
-    /** Returns the text of this token, signed for one call of the method. */
+    /** Returns the text of this token, with the signature for one call of the method. */
     public String signed(SecretKeySpec key, String service, String method) {
         byte[] claims = claims();
         byte[] mac = signature(key, claims, service, method);
@@ -133,7 +144,10 @@ public record Token(
         }
     }
 
-    /** @return the token as it has arrived; null if the text is not, in every character, one that a token has */
+    /**
+     * Reads the text of a token, without a check of its signature. Returns null if there is no text, or if it is not
+     * exactly, in every character, the text of a token.
+     */
     public static @Nullable Received read(@Nullable String text) {
         if (text == null || text.length() > MAX_TEXT) {
             return null;
@@ -144,7 +158,8 @@ public record Token(
         } catch (IllegalArgumentException malformed) {
             return null;
         }
-        // padding and unused bits would give one token several texts
+        // a text with padding, or with unused bits that are set, is refused: otherwise one token would have several
+        // texts
         if (all.length <= MAC_BYTES
                 || !Base64.getUrlEncoder().withoutPadding().encodeToString(all).equals(text)) {
             return null;
@@ -185,7 +200,7 @@ public record Token(
         return in.hasRemaining() ? null : new Token(expires, nonce, signer, caller, via);
     }
 
-    /** @return null if no valid name comes next */
+    /** Reads the name that comes next. Returns null if no valid name comes next. */
     private static @Nullable String name(ByteBuffer in) {
         if (in.remaining() < Short.BYTES) {
             return null;

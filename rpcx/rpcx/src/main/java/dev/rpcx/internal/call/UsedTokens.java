@@ -8,39 +8,51 @@ import java.util.Iterator;
 import java.util.Map;
 
 /**
- * Remembers the valid tokens that have been used and have not expired, in the memory of this process. They are
- * forgotten a whole second at a time, and never early: where there is no room a further token is refused. Thread-safe.
+ * Remembers the valid tokens that have been used and have not expired, in the memory of this process. All tokens that
+ * expire within the same second are forgotten together, and no token is forgotten early: if there is no room, a further
+ * token is refused. Thread-safe.
  */
 public final class UsedTokens {
-    /** Heap in bytes of one remembered token, measured: its text of 43 characters, its entry, its part of a table. */
+    /**
+     * Heap in bytes that one remembered token takes, by measurement: the text of its signature, which has 43
+     * characters, its entry, and its part of a table.
+     */
     private static final int TOKEN_BYTES = 130;
 
-    /** Heap in bytes of one signer beside the characters of its name, measured. */
+    /** Heap in bytes that one signer takes in addition to the characters of its name, by measurement. */
     private static final int SIGNER_BYTES = 160;
 
-    /** All remembered tokens together may take the heap, divided by this. */
+    /** Divisor of the heap size: all remembered tokens together may take one eighth of the heap. */
     private static final int HEAP_PART = 8;
 
     /**
-     * Largest number of tokens that are remembered at once. At 40 s each that is some 26,000 calls a second for each
-     * GiB of heap, and at most 100,000.
+     * Largest number of tokens that are remembered at the same time. Each token is remembered for 40 s. So the number
+     * is enough for about 26,000 calls a second for each GiB of heap, and for about 100,000 calls a second at most.
      */
     public static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_PART / TOKEN_BYTES);
 
-    /** Instance of the process, so that a token is good once at all of its servers, however many there are. */
+    /**
+     * Instance that all servers of the process share. So a token is good only once at all of them together, however
+     * many there are.
+     */
     public static final UsedTokens OF_PROCESS = new UsedTokens(MAX_REMEMBERED, InstantSource.system());
 
-    /** One signer may take the room, divided by this, so that a busy or hostile one leaves room for the others. */
+    /**
+     * Divisor of the room: one signer may take half of it, so that a busy or hostile signer leaves room for the others.
+     */
     private static final int SIGNERS_PART = 2;
 
-    /** Tokens whose time ends within one second. */
+    /** Tokens that expire within the same second. */
     private static final class Second {
-        /** Signer of each token; one object for all tokens that it has signed. */
+        /**
+         * Signer of each token, by the text of the token's signature. All tokens of one signer have the same object
+         * here.
+         */
         private final Map<String, Signer> ids = new HashMap<>();
     }
 
-    /** Signer whose tokens are remembered. */
+    /** Signer of tokens that are remembered. */
     private static final class Signer {
         private final String name;
         private int tokens;
@@ -53,19 +65,20 @@ public final class UsedTokens {
     private final int most;
     private final InstantSource clock;
 
-    // guarded by this
+    // the fields from here on are guarded by this object's lock
     private final Map<Long, Second> seconds = withTable(0L, new Second());
     private final Map<String, Signer> signers = withTable("", new Signer(""));
 
-    /** Room that is taken, counted in tokens. */
+    /** Room that is taken. The unit is the room of one token. */
     private int count;
 
     private int remembered;
 
     /**
-     * Latest second whose tokens have been forgotten. It never decreases: where the clock goes back, tokens up to this
-     * second may have been used. It is not the time at which they were forgotten, since a clock may show that by
-     * mistake: what expires after the latest token that was forgotten cannot have been forgotten.
+     * Latest second whose tokens have been forgotten, counted from 1970. It never decreases: if the clock goes back,
+     * tokens that expire up to this second may have been used and forgotten. It is the second in which these tokens
+     * expired, and not the time at which they were forgotten, at which the clock may have been wrong. A token that
+     * expires later than all forgotten tokens cannot have been forgotten.
      */
     private long forgottenTo = Long.MIN_VALUE;
 
@@ -77,9 +90,9 @@ public final class UsedTokens {
     }
 
     /**
-     * Returns an empty map that has its first table. A {@code HashMap} that finds no memory for that table when its
-     * first entry comes has tables of 12, 24 and so on from then on, in which entries are not found again; so the table
-     * must not be made with that entry.
+     * Returns an empty map that already has its first table. A {@code HashMap} may find no memory for that table when
+     * its first entry is added. From then on it has tables of 12, 24 and so on places, in which entries are not found
+     * again. So the first table must not be made when the first lasting entry is added.
      */
     private static <K, V> Map<K, V> withTable(K anyKey, V anyValue) {
         Map<K, V> map = new HashMap<>();
@@ -88,14 +101,15 @@ public final class UsedTokens {
         return map;
     }
 
-    /** Remembers a token, and says whether it was used for the first time. See {@code Tokens.OneUse}. */
+    /** Remembers a token, and returns whether it was used for the first time. See {@code Tokens.OneUse}. */
     public boolean first(String signer, String token, Instant until) {
         long second = until.getEpochSecond();
         synchronized (this) {
             long now = clock.instant().getEpochSecond();
             sweep(now);
             if (second < now) {
-                // the token was good when the caller checked it: a copy of it may have been used and forgotten since
+                // the token was good when the caller checked it, but since then a copy of it may have been used and
+                // forgotten
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
             }
@@ -121,13 +135,15 @@ public final class UsedTokens {
     }
 
     /**
-     * Keeps a token with its second and its signer, or nothing: where memory ends on the way, a table may have the
-     * entry all the same, and a signer without tokens would give back room that it never took.
+     * Keeps a token with its second and its signer, or nothing of them. If memory runs out meanwhile, a table may have
+     * an entry all the same, which is then removed: a signer without tokens would later give back room that it never
+     * took.
      */
     private void keep(Signer signer, String token, long second, Second held) {
         boolean isKept = false;
         try {
-            // the token goes into its second first: a new second whose first table could not be made is never used
+            // the token is put into its second first: if the first table of a new second cannot be made, that second is
+            // never used
             held.ids.put(token, signer);
             seconds.put(second, held);
             signers.put(signer.name, signer);
@@ -143,7 +159,10 @@ public final class UsedTokens {
         }
     }
 
-    /** Returns the room of a signer's name and entry, counted in tokens. */
+    /**
+     * Returns the room that a signer's name and entry take. The unit is the room of one token; a part of it counts as
+     * one.
+     */
     private static int signerRoom(String signer) {
         return (SIGNER_BYTES + 2 * signer.length() + TOKEN_BYTES - 1) / TOKEN_BYTES;
     }

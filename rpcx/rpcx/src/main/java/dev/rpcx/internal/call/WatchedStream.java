@@ -2,12 +2,19 @@ package dev.rpcx.internal.call;
 
 import org.jspecify.annotations.Nullable;
 
-/** Stream of a server, or subscription to one, that is told its end where that comes from the server itself. */
+/** Stream that a server sends, or a subscription to it, that is notified when the server itself ends the stream. */
 public interface WatchedStream {
-    /** @param why failure that ends the stream; null if nobody waits for the stream any more */
+    /**
+     * Called when the server ends the stream.
+     *
+     * @param why failure that ends the stream; null if nobody waits for the stream any more
+     */
     void ended(@Nullable Throwable why);
 
-    /** Tells a stream that is never subscribed to, or a subscription before it is cancelled, how it has ended. */
+    /**
+     * Calls {@code ended} of a stream that is never subscribed to, or of a subscription before it is cancelled. Does
+     * nothing for any other object.
+     */
     static void ended(Object streamOrSubscription, @Nullable Throwable why) {
         if (streamOrSubscription instanceof WatchedStream watched) {
             watched.ended(why);

@@ -3,31 +3,32 @@ package dev.rpcx.internal.client;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How long recent answers of one method took, to decide whether a call without an answer was given enough time for one.
- * A handler passes on what is left of its own caller's time, so strangers decide how little time a call has. A call
- * that fails for too little time says nothing of the called service: otherwise a few callers in a hurry would take the
- * service away from all others. Thread-safe; of what two threads write at once a part may be lost.
+ * Measures how long recent answers of one method took, to decide whether a call without an answer had enough time for
+ * one. A handler passes the remaining time of its own caller on to the calls that it makes, so strangers decide how
+ * little time a call has. If a call fails because it had too little time, that says nothing about the called service.
+ * If such failures counted, a few callers in a hurry would make the service unavailable to all others. Thread-safe. If
+ * two threads write at the same time, a part of what they write may be lost.
  */
 public final class AnswerTimes {
-    /** One in this many answers is measured. */
+    /** Of this many answers, one is measured. */
     private static final int SAMPLED = 16;
 
     /**
-     * Length of a window. The longest time is that of the current window and of the one before. Without answers it
-     * stays.
+     * Length of a window. The longest answer time is that of the current window and of the window before it. It does
+     * not change while no answers come.
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A call that is given this many times the time of the longest answer has been given enough. */
+    /** A call had enough time if its time was at least this many times the longest answer time. */
     private static final int ENOUGH = 2;
 
     /**
-     * A call that is given this part of the method's own time has been given enough too: the rest went by on the way to
-     * a connection.
+     * A call also had enough time if it was sent with at least this part of the method's own time: the rest passed
+     * while the call waited for a connection.
      */
     private static final double NEARLY_ALL = 0.9;
 
-    /** Time that the method gives each call by itself. */
+    /** Time of a call of the method if no caller's context limits it. */
     private final long ownNanos;
 
     private volatile long longestNanos;
@@ -38,7 +39,11 @@ public final class AnswerTimes {
         this.ownNanos = ownNanos;
     }
 
-    /** @param serial any number that counts calls */
+    /**
+     * Whether the answer of a call is measured. Until the first answer was measured, every answer is.
+     *
+     * @param serial number of the call, in any count of calls
+     */
     boolean isSampled(long serial) {
         return serial % SAMPLED == 0 || longestNanos == 0;
     }
@@ -54,7 +59,11 @@ public final class AnswerTimes {
         }
     }
 
-    /** Whether a call that was not answered in this time counts against the instance that was called. */
+    /**
+     * Whether a call that was not answered in this time counts against the instance that was called.
+     *
+     * @param givenNanos remaining time of the call when it was sent
+     */
     boolean isEnough(long givenNanos) {
         long longest = Math.max(longestNanos, longestBefore);
         return givenNanos >= NEARLY_ALL * ownNanos || longest != 0 && givenNanos / ENOUGH >= longest;

@@ -9,31 +9,40 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that no thread blocks for. Its caller is told of the end on the event loop, once the call has released the
- * slot.
+ * A call for which no thread blocks. The event loop tells its caller of the end, after the call has released its slot.
  */
 abstract class AsyncCall extends LoopThread.Untold {
     private static final RPCXException UNTOLD = LocalFailure.noRoom("no memory was left when the call ended");
 
     final ClientSteps steps;
 
-    /** Time left to the call when it was sent: a copy from the slot, which may have another call by now. */
+    /** Remaining time of the call when it was sent. It is a copy, since the slot may have another call by now. */
     private long givenNanos;
 
-    /** Number of the use of the slot that the call was sent with: a copy, for the same reason. */
+    /**
+     * Number of the use of the slot with which the call was sent. It is a copy too, since the slot may have another
+     * call by now.
+     */
     private long serial;
 
     AsyncCall(ClientSteps steps) {
         this.steps = steps;
     }
 
-    /** Copies from the slot what is needed once the slot may have another call. Called before the call is sent. */
+    /**
+     * Copies from the slot the values that are needed when the slot may have another call. Called before the call is
+     * sent.
+     */
     public final void copyFromSlot(ClientCall slot) {
         givenNanos = slot.givenNanos;
         serial = slot.serial;
     }
 
-    /** As {@link ClientSteps#ended}, of the latest attempt; {@code error} is null for success. */
+    /**
+     * Records the end of the latest attempt, as {@link ClientSteps#ended} does.
+     *
+     * @param error null for success
+     */
     final Health.Outcome ended(
             @Nullable Attempts earlier, ClientAddress used, @Nullable RPCXException error, long deadlineNanos) {
         return steps.ended(earlier, used, error, givenNanos, deadlineNanos, serial);
@@ -44,24 +53,24 @@ abstract class AsyncCall extends LoopThread.Untold {
         return steps.reader.read(reply);
     }
 
-    /** Receiver of the items of a stream; null for a call that brings none. */
+    /** Returns the receiver of the items of the stream that the call brings; null for a call that brings no stream. */
     @Nullable
     StreamReceiver receiver() {
         return null;
     }
 
-    /** Called when an item of the stream, or the first part of one, has arrived. */
+    /** Called when an item of the stream has arrived, or the first part of an item. */
     void arrived() {}
 
     /**
-     * Called when the call has failed and is about to lose the slot, by which others see that the call has not ended.
-     * If nothing of the request has left, the slot still has it.
+     * Called when the call has failed and is about to lose its slot. As long as it has the slot, others see there that
+     * the call has not ended. If nothing of the request was sent, the slot still contains the request.
      */
     void beforeSlotRelease(ClientCall slot, RPCXException error) {}
 
     /**
-     * Ends the call, once. An exception of the user's code that is told of the end is no concern of the connection,
-     * whose other calls go on.
+     * Ends the call. Called exactly once. User code that is called because of the end may throw an exception. It is
+     * logged, and the other calls of the connection go on.
      */
     public final void end(@Nullable Object value, @Nullable RPCXException error) {
         try {
@@ -82,8 +91,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /**
-     * Tells the caller of the end if the first try has failed, be it while the caller was told or before that, such as
-     * while the outcome was counted.
+     * Tells the caller of the end once more if the first try has failed. It may have failed while the caller was told,
+     * or before that, such as while the outcome was counted.
      */
     private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
         try {
@@ -109,6 +118,8 @@ abstract class AsyncCall extends LoopThread.Untold {
 
     abstract void fail(RPCXException error);
 
-    /** Tells the caller how the call has ended, and does nothing else. Does nothing if the caller has been told. */
+    /**
+     * Tells the caller how the call has ended, and does nothing else. Does nothing if the caller has been told already.
+     */
     abstract void tellCaller(@Nullable Object value, @Nullable RPCXException error);
 }

@@ -5,48 +5,54 @@ import dev.rpcx.internal.call.StreamSender;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The attempts of one call so far, and the decision whether there is another: by the error, by whether the call may
- * have run, by how many attempts there were, and by the budgets. It also decides which instance the next attempt
- * avoids, and what the caller is told. Blocking calls, asynchronous ones, streams and hedges all ask here.
+ * The attempts of one call so far, and the decision whether to make another attempt. The decision depends on the error,
+ * on whether the call may have been executed, on the number of attempts, and on the budgets. This class also decides
+ * which instance the next attempt avoids, and which error the caller gets. Blocking calls, asynchronous calls, streams
+ * and hedges all use it.
  *
- * <p>A call has such an object only once an attempt has failed that is followed by another, so a call that succeeds at
- * once, or fails for good, allocates none; null stands for that. The second call of a hedge has one from its begin. The
- * thread that hears of the end of an attempt has it, and then whoever makes the next attempt: never two at a time.
+ * <p>A call gets such an object only when an attempt has failed and another attempt follows. So a call that succeeds
+ * with its first attempt, or fails for good with it, allocates no such object. Null stands for no object. The second
+ * call of a hedge has an object from its beginning. Only one thread at a time uses the object: first the thread that
+ * learns that an attempt has ended, then the thread that makes the next attempt.
  */
 public final class Attempts {
     /**
-     * An attempt that finds its connection closing sends nothing, and its call goes to another connection, unless the
-     * call has had this many attempts. One attempt asks at most this many instances for a slot.
+     * Maximum number of attempts of one call, including those of which nothing was sent. An attempt that finds its
+     * connection closing sends nothing, and the call goes to another connection until this number is reached. This is
+     * also the maximum number of instances that one attempt asks for a slot.
      */
     static final int MAX_ATTEMPTS = 8;
 
-    /** Max attempts of one call that have left this side, including the first one. */
+    /** Maximum number of attempts of one call that are sent, including the first one. */
     static final int MAX_SENT = 3;
 
-    /** Number of attempts that have failed, including those of which nothing has left. */
+    /** Number of attempts that have failed, including those of which nothing was sent. */
     private int failed;
 
-    /** Number of attempts that have left and failed. */
+    /** Number of attempts that were sent and have failed. */
     private int sent;
 
-    /** An earlier attempt may have been executed, so the call may have been, however the latest attempt ends. */
+    /**
+     * Whether an earlier attempt may have been executed. If so, the call may have been executed, however the latest
+     * attempt ends.
+     */
     private boolean mayHaveRun;
 
-    /** Instance that has refused the previous attempt that left; null if none has. */
+    /** Instance that refused the previous attempt that was sent; null if no instance refused that attempt. */
     private @Nullable ClientAddress refusing;
 
     /**
-     * Instance to avoid: it has the other call of the hedge under way, or had the previous attempt that left. Null for
-     * none.
+     * Instance that the next attempt avoids; null for none. It is the instance of the previous attempt that was sent.
+     * Before the second call of a hedge has sent an attempt, it is the instance that has the first call.
      */
     private @Nullable ClientAddress avoided;
 
     private Attempts() {}
 
     /**
-     * Attempts of the second call of a hedge, before the first of them.
+     * Creates the object of the second call of a hedge, before the first attempt of that call.
      *
-     * @param other instance that has the first call under way; null if none has
+     * @param other instance that has the first call; null if no instance has it
      */
     static Attempts beside(@Nullable ClientAddress other) {
         Attempts none = new Attempts();
@@ -59,19 +65,19 @@ public final class Attempts {
         return earlier != null && earlier.failed > 0;
     }
 
-    /** Instance that the next attempt avoids where there is another; null for none. */
+    /** Returns the instance that the next attempt avoids if there is another one; null if it avoids none. */
     static @Nullable ClientAddress avoided(@Nullable Attempts earlier) {
         return earlier == null ? null : earlier.avoided;
     }
 
     /**
-     * Decides whether to make another attempt after one that has failed. Spends from the budgets what that attempt
-     * costs. Where no memory is left for this object there is no other attempt.
+     * Decides whether to make another attempt after one that has failed. If so, spends from the budgets what that
+     * attempt costs. If there is no memory for this object, there is no other attempt.
      *
      * @param earlier the attempts before the one that has failed; null if there were none
      * @param upload stream that the attempt was to send to the server; null for none
-     * @param used instance that had the attempt; null if none had
-     * @return all attempts so far, if there is to be another; null if the caller is to be told of the error
+     * @param used instance that had the attempt; null if no instance had it
+     * @return all attempts so far, if another attempt is to be made; null if the caller gets the error
      */
     public static @Nullable Attempts next(
             @Nullable Attempts earlier,
@@ -82,7 +88,7 @@ public final class Attempts {
         if (!isWorthAnother(earlier, steps, error, upload, used)) {
             return null;
         }
-        // made before anything is spent for the next attempt
+        // created before anything is spent for the next attempt, since creating it may fail
         Attempts all = earlier == null ? first() : earlier;
         if (all == null || !isPaidFor(steps, error, used)) {
             return null;
@@ -91,7 +97,11 @@ public final class Attempts {
         return all;
     }
 
-    /** @return null where no memory is left: the caller is told of the error then, as where no attempt follows */
+    /**
+     * Creates the object of a call whose first attempt has failed.
+     *
+     * @return null if there is no memory for it: the caller then gets the error, as if no attempt were to follow
+     */
     private static @Nullable Attempts first() {
         try {
             return new Attempts();
@@ -112,7 +122,7 @@ public final class Attempts {
         }
     }
 
-    /** The part of {@link #next} that does not depend on budgets: asking spends nothing. */
+    /** Decides whether another attempt is worthwhile, as far as that does not depend on the budgets. Spends nothing. */
     static boolean isWorthAnother(
             @Nullable Attempts earlier,
             ClientSteps steps,
@@ -120,8 +130,8 @@ public final class Attempts {
             @Nullable StreamSender upload,
             @Nullable ClientAddress used) {
         if (!hasLeft(error)) {
-            // This side knows that nothing has left, so the attempt has cost no server anything. But a publisher is
-            // subscribed to only once.
+            // This side knows that nothing was sent, so the attempt has cost no server anything. But a publisher is
+            // subscribed to only once, so a call that has subscribed to one gets no other attempt.
             return (earlier == null ? 0 : earlier.failed) + 1 < MAX_ATTEMPTS
                     && (upload == null || !upload.hasPublisher());
         }
@@ -148,26 +158,30 @@ public final class Attempts {
         }
         Route route = steps.route;
         if (isRefusal(error)) {
-            // The refusing instance would refuse again, so the call needs another one. The budget is asked first, since
-            // it bounds how often all instances are looked at.
+            // The refusing instance would refuse again, so the call needs another instance. The budget is asked before
+            // the search for one, since the budget limits how often all instances are searched.
             return route.refusals(steps.method.index).spend() && used != null && route.hasFreeBeside(used);
         }
         return route.budget().spend();
     }
 
-    /** Whether to make a second call beside the first, which costs as much as another attempt. Spends that. */
+    /**
+     * Decides whether to make the second call of a hedge beside the first. If so, spends the cost of a retry from the
+     * budget.
+     */
     static boolean mayHedge(ClientSteps steps) {
         return steps.route.budget().spend();
     }
 
-    /** Gives back what {@link #mayHedge} has spent for a call of which nothing has left. */
+    /** Gives back what {@link #mayHedge} has spent for a second call of which nothing was sent. */
     static void giveBackHedge(ClientSteps steps) {
         steps.route.budget().giveBack();
     }
 
     /**
-     * A call that one instance refuses and another one takes counts as failed at the first; a call that both refuse
-     * does not. Called when the attempt after the refused one has ended.
+     * Compares a refused attempt with the attempt after it. If another instance takes the call, the refusal counts as a
+     * failure of the first instance, and the budget gets the cost of the retry back. If both instances refuse the call,
+     * neither happens. Called when the attempt after the refused one has ended.
      */
     void compare(ClientSteps steps, ClientAddress other, Health.Outcome outcome) {
         ClientAddress first = refusing;
@@ -178,9 +192,9 @@ public final class Attempts {
     }
 
     /**
-     * Whether a byte of the attempt may have left. If so, the next attempt avoids the instance of this one, which could
-     * not or would not take the call, where there is another. An attempt of which nothing has left says nothing of its
-     * instance: one that only closes its connection may have the next attempt.
+     * Whether a byte of the attempt may have been sent. If so, the instance of the attempt could not or would not take
+     * the call, and the next attempt avoids that instance if there is another one. An attempt of which nothing was sent
+     * says nothing about its instance. If an instance only closes its connection, it may get the next attempt.
      */
     static boolean hasLeft(RPCXException error) {
         return !LocalFailure.is(LocalFailure.Why.NOT_SENT, error);
@@ -190,15 +204,15 @@ public final class Attempts {
         return Health.Outcome.isRefusal(error);
     }
 
-    /** Whether what has failed so may have been executed. */
+    /** Whether a call with this failure may have been executed. */
     static boolean mayHaveRun(Throwable failure) {
         return !(failure instanceof RPCXException known && known.executed() == RPCXException.Executed.NOT_EXECUTED);
     }
 
-    // ---- what the caller is told
+    // ---- the error that the caller gets
 
     /**
-     * Error that the caller of a failed call is told.
+     * Returns the error that the caller of a failed call gets.
      *
      * @param earlier the attempts before the one that {@code end} has ended; null if there were none
      */
@@ -206,18 +220,31 @@ public final class Attempts {
         return told(end, earlier != null && earlier.mayHaveRun);
     }
 
-    /** The same for whatever has ended the call: an RPCXException as above, anything else unchanged. */
+    /**
+     * Returns what the caller of a call gets that has ended with {@code end}. An RPCXException becomes the error for
+     * the caller. Anything else is returned unchanged.
+     *
+     * @param earlier the attempts before the one that {@code end} has ended; null if there were none
+     */
     static Throwable told(@Nullable Attempts earlier, Throwable end) {
         return end instanceof RPCXException known ? told(earlier, known) : end;
     }
 
-    /** The same, where {@code mayHaveRun} says whether the other call of a hedge may have been executed. */
+    /**
+     * Returns what the caller of a hedged call gets. An RPCXException becomes the error for the caller. Anything else
+     * is returned unchanged.
+     *
+     * @param mayHaveRun whether the other call of the hedge may have been executed
+     */
     static Throwable told(Throwable end, boolean mayHaveRun) {
         return end instanceof RPCXException known ? told(known, mayHaveRun) : end;
     }
 
     /**
-     * @param mayHaveRun an earlier attempt of the call may have been executed: the error then never says NOT_EXECUTED
+     * Returns the error for the caller.
+     *
+     * @param mayHaveRun whether another attempt of the call may have been executed: the error then never says
+     *     NOT_EXECUTED
      */
     private static RPCXException told(RPCXException end, boolean mayHaveRun) {
         RPCXException error = LocalFailure.asPublicException(end);

@@ -4,19 +4,19 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
- * Pause before the next connection attempt after consecutive failures. The pause doubles with each failure, and has
- * jitter, so that clients do not come back all at once.
+ * Computes the pause before the next connection attempt, after consecutive failures. The pause doubles with each
+ * failure, up to 1 s. It has jitter, so that clients do not all come back at the same time.
  */
 public final class Backoff {
     private static final long FIRST_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** Longest pause: a server that is back is found within 1 s, and one connection attempt a second burdens nobody. */
+    /** Longest pause. A server that is back is found within 1 s, and one connection attempt a second is no burden. */
     private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private Backoff() {}
 
     /**
-     * A random time between half of the full pause and all of it.
+     * Returns a random time in nanoseconds, from half of the full pause to the full pause.
      *
      * @param failures number of consecutive failures, from 1
      */

@@ -7,9 +7,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller's thread blocks for the result. All of it runs on that thread, which walks {@link ClientSteps} and
- * waits for a connection and for the reply. What the call needs stands in local variables, so that a call which
- * succeeds allocates nothing here.
+ * A call whose caller's thread blocks for the result. The whole call runs on that thread: it walks through
+ * {@link ClientSteps}, and waits for a connection and for the reply. The state of the call is in local variables, so
+ * that a call that succeeds allocates nothing here.
  */
 final class BlockingCall {
     private BlockingCall() {}
@@ -25,7 +25,7 @@ final class BlockingCall {
         }
     }
 
-    /** Makes attempts until one succeeds, or has failed and no other follows. */
+    /** Makes attempts until one succeeds, or until one fails and no other follows. */
     private static @Nullable Object attempts(
             ClientSteps steps, Object[] arguments, Metadata metadata, long deadline, int key, long permit) {
         Route route = steps.route;
@@ -68,7 +68,7 @@ final class BlockingCall {
                 isHeld = false;
             } finally {
                 if (isHeld) {
-                    // stores only: where the stack is exhausted no method can be called
+                    // only stores: if the stack is exhausted, no method can be called
                     call.orphan = serial;
                     connection.slots.hasOrphans = true;
                 }
@@ -83,8 +83,8 @@ final class BlockingCall {
     }
 
     /**
-     * Waits for a connection and takes a slot there. Where other calls fill the connection first, waits for another
-     * one.
+     * Waits for a connection and takes a slot there. If other calls fill the connection first, waits for another
+     * connection.
      */
     private static ClientCall awaitSlot(
             ClientSteps steps,
@@ -103,7 +103,7 @@ final class BlockingCall {
             if (call != null) {
                 return call;
             }
-            // the avoided instance may be the only one with room, so the next choice is among all instances
+            // the avoided instance may be the only one with a free slot, so the next choice is among all instances
             on = null;
         }
     }

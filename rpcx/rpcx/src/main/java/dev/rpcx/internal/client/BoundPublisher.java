@@ -7,9 +7,9 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The stream that a call sends to its server. It is subscribed to, asked for items and cancelled in the context in
- * which the call was made, or in none if there was none, whatever thread does so: an event loop when credit comes, or
- * the thread of another call's handler.
+ * The stream that a call sends to its server, bound to the context in which the call was made. The publisher is
+ * subscribed to, asked for items and cancelled in that context, or in no context if the call was made in none. The
+ * thread does not matter: it may be an event loop that has received credit, or the thread of another call's handler.
  */
 public record BoundPublisher(
         Flow.Publisher<Object> given, @Nullable TimedContext context) implements Flow.Publisher<Object> {
@@ -25,7 +25,7 @@ public record BoundPublisher(
         @Override
         public void onSubscribe(Flow.@Nullable Subscription subscription) {
             if (subscription == null) {
-                // onSubscribe(null) ends the call, since the publisher may ignore what is thrown here
+                // onSubscribe(null) ends the call: the publisher may ignore the exception that is thrown here
                 subscriber.onSubscribe(null);
                 throw new NullPointerException("no subscription (expected: one)");
             }

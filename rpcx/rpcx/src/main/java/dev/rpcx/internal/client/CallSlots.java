@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The slots of a connection: an array that fills from the bottom, and a stack of the free slots, so that few slots are
- * in use and those are warm in the caches. {@link #acquire} and {@link #release} may be called from any thread, and
- * take no locks.
+ * The slots of a connection: an array that is filled from index 0 upwards, and a stack of the free slots. So few slots
+ * are in use, and these are warm in the processor's caches. {@link #acquire} and {@link #release} take no locks, and
+ * any thread may call them.
  */
 public final class CallSlots {
     private final ClientConnection connection;
@@ -20,28 +20,30 @@ public final class CallSlots {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * Top of the stack of free slots. Low half: number of the top slot plus one, 0 for none. High half: count of
-     * changes, so that a slot that has come back to the top is not taken for the earlier top.
+     * Top of the stack of free slots. The lower half is the number of the top slot plus one, or 0 if no slot is free.
+     * The upper half counts the changes. So a thread that has read the top notices if the same slot was taken and has
+     * come back to the top.
      */
     private final AtomicLong free = new AtomicLong();
 
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
-     * Number of slots at or above the limit that were made before the server had told the limit, and that no call has
-     * any more.
+     * Number of slots that are no longer used, because the server's limit came after they were created and is not above
+     * their number. Only slots that no call has are counted.
      */
     private final AtomicInteger retired = new AtomicInteger();
 
     /**
-     * Set after {@link ClientCall#orphan} or {@link ClientCall#unreleased}, by a store alone: a thread whose stack or
-     * memory is exhausted can call nothing. The event loop then looks through the slots.
+     * Whether callers may have left slots that they could not give back. Set after {@link ClientCall#orphan} or
+     * {@link ClientCall#unreleased}. It is set only by a store, since a thread whose stack or memory is exhausted can
+     * call no method. The event loop then looks through the slots.
      */
     public volatile boolean hasOrphans;
 
     /**
-     * Count of begins and ends of {@link #trim}: odd while the free slots are off their stack. Written under the lock
-     * of {@code this}.
+     * Number of times that {@link #trim} has begun or ended. The number is odd while the free slots are off their
+     * stack. Written under the lock of {@code this}.
      */
     private volatile int trims;
 
@@ -49,7 +51,7 @@ public final class CallSlots {
         this.connection = connection;
     }
 
-    /** Sets how many calls the server takes at once. */
+    /** Sets how many calls the server takes at the same time. */
     public void limit(int calls) {
         limit = Math.max(1, Math.min(calls, Wire.MAX_SLOTS));
     }
@@ -59,15 +61,19 @@ public final class CallSlots {
     }
 
     /**
-     * Whether all slots that the server allows are in use, so that {@link #acquire} would throw. While the free slots
-     * are being trimmed nobody knows, and the answer is false. Any thread; every call asks this, and every call changes
-     * what is read here.
+     * Whether all slots that the server allows are in use, so that {@link #acquire} would throw. Returns false while
+     * {@link #trim} has taken the free slots off their stack, since then this is not known. Thread-safe: any thread may
+     * call this. Every call runs this method, and every call changes the fields that it reads.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
     }
 
-    /** @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use */
+    /**
+     * Takes a free slot and begins a call in it. Thread-safe: any thread may call this.
+     *
+     * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if all slots that the server allows are in use
+     */
     public ClientCall acquire(long deadlineNanos) {
         ClientCall call = pop();
         if (call == null) {
@@ -103,13 +109,13 @@ public final class CallSlots {
                 throw LocalFailure.full(
                         limit + " calls are under way on one connection (expected: fewer, or more connections)");
             }
-            // the free slots are being trimmed, and come back at once
+            // trim() has taken the free slots, and gives them back in a moment
             Thread.onSpinWait();
         }
     }
 
     /**
-     * Gives back the buffers that free slots keep. Any thread.
+     * Gives back the buffers that free slots keep. Thread-safe: any thread may call this.
      *
      * @return whether no call has a slot
      */
@@ -126,13 +132,13 @@ public final class CallSlots {
                 try {
                     call.trim();
                 } catch (Throwable e) {
-                    // there is no memory for a smaller buffer; the next slot may free some
+                    // there is no memory for a smaller buffer; the next slot may free some memory
                     ThreadTools.report(e);
                 }
             }
             return count == made.get() - retired.get();
         } finally {
-            // also where something above has failed: the slots are free
+            // runs also if something above has failed, since these slots are free
             while (taken != null) {
                 ClientCall call = taken;
                 taken = call.nextTrimmed;
@@ -144,17 +150,19 @@ public final class CallSlots {
     }
 
     /**
-     * A number that changes each time a slot is taken or given back, except when a slot is taken for the first time.
+     * Returns a number that changes each time a slot is taken or given back, except when a slot is taken for the first
+     * time.
      */
     long changes() {
         return free.get();
     }
 
     /**
-     * Gives slots back whose callers have gone and could not do it themselves. On the event loop, while it has the turn
+     * Gives back the slots whose callers are gone and could not give them back. Event loop only, while it has the turn
      * to read the socket.
      *
-     * @return false if another look is needed, after what is being queued now
+     * @return false if the slots have to be looked at again, after the event loop has handled the messages that are
+     *     being queued now
      */
     boolean freeOrphans() {
         hasOrphans = false;
@@ -172,7 +180,7 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes callers whose calls should have ended before this time. From any thread.
+     * Wakes the callers whose calls should have ended before this time. Thread-safe: any thread may call this.
      *
      * @return whether any caller waits
      */
@@ -188,7 +196,10 @@ public final class CallSlots {
         return isAny;
     }
 
-    /** Wakes all callers. When they park again they schedule a look at them, or park with a timeout. Any thread. */
+    /**
+     * Wakes all callers. A caller that parks again schedules a look at the callers first, or parks with a timeout.
+     * Thread-safe: any thread may call this.
+     */
     void wakeCallers() {
         for (int slot = 0, top = made.get(); slot < top; slot++) {
             ClientCall call = calls[slot];
@@ -199,9 +210,9 @@ public final class CallSlots {
     }
 
     /**
-     * Takes the top slot off the stack of free slots. A server refuses whatever comes in a slot at or above its limit,
-     * so such a slot is not used again. Nothing that may fail is called after the exchange for a slot that is used: if
-     * this method throws, no such slot has been taken off.
+     * Takes the top slot off the stack of free slots. A server refuses a call in a slot at or above its limit, so such
+     * a slot is removed and not used again. If this method throws, no slot that can still be used has been taken off:
+     * after the compare-and-set that takes one, nothing is called that may fail.
      *
      * @return null if no slot is free
      */
@@ -224,7 +235,7 @@ public final class CallSlots {
     }
 
     /**
-     * Makes the next slot. If this method throws, no slot has been used up.
+     * Creates the next slot. If this method throws, no slot number has been used up.
      *
      * @return null if the server allows no more slots
      */
@@ -258,15 +269,16 @@ public final class CallSlots {
     }
 
     /**
-     * The call in this slot; null if the slot was never used. On the event loop, for a slot whose call has been queued;
-     * another thread may miss a slot that was made just now.
+     * Returns the call in this slot; null if the slot was never used. Event loop only, for a slot whose call has been
+     * queued: another thread may get null for a slot that was created a moment ago.
      */
     public @Nullable ClientCall at(int slot) {
         return slot < calls.length ? calls[slot] : null;
     }
 
     /**
-     * Adds the futures of one-way calls that have not ended. From any thread: a slot may have its next call meanwhile.
+     * Adds the futures of one-way calls that have not ended to {@code found}. Thread-safe: any thread may call this. A
+     * slot may get its next call while this method runs.
      */
     public void addOneWay(List<CompletableFuture<?>> found) {
         for (int slot = 0; slot < createdCount(); slot++) {
@@ -278,7 +290,10 @@ public final class CallSlots {
         }
     }
 
-    /** Number of slots that calls have, counted one by one. For tests, while nothing happens. */
+    /**
+     * Returns the number of slots that calls have. It walks through the stack of free slots, so no other thread may use
+     * the slots at the same time. For tests.
+     */
     public int taken() {
         int unused = 0;
         for (int slot = (int) free.get() - 1; slot >= 0; slot = calls[slot].nextFree - 1) {
@@ -287,7 +302,7 @@ public final class CallSlots {
         return made.get() - retired.get() - unused;
     }
 
-    /** Number of slots that have been created: those at and above it were never used. */
+    /** Returns the number of slots that have been created. Slots with this number or a larger one were never used. */
     public int createdCount() {
         return made.get();
     }

@@ -10,8 +10,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses an instance for each call from a list that never changes; another list gets another chooser. Every call to a
- * service with several instances runs through a chooser, so it allocates nothing.
+ * Chooses an instance for each call, from a list that never changes: another list gets another chooser. Every call to a
+ * service with several instances uses a chooser, so choosing allocates nothing.
  */
 public abstract class Chooser {
     public final ClientAddress[] all;
@@ -29,29 +29,29 @@ public abstract class Chooser {
     }
 
     /**
-     * Number of further instances that are drawn before all instances are looked at. If half of the instances are
-     * connected, one in 256 calls needs more.
+     * Number of further instances that are drawn before all instances are searched. If half of the instances are
+     * connected, one in 256 calls that draw needs the search.
      */
     private static final int DRAWS = 8;
 
-    /** Index of the instance to look at first; -1 if there is no instance. */
+    /** Returns the index of the instance to look at first; -1 if there is no instance. */
     public abstract int first(int key);
 
     /**
-     * Index of the instance to look at next, after the instances looked at so far could not take the call. The calls of
-     * instances that are gone are shared among all others in the same way as all calls. The next instance in the list
-     * is not taken: neighbours in a list fail together, so one instance would get all of these calls, and it would be
-     * the same one in every client.
+     * Returns the index of the instance to look at next, after the instances looked at so far could not take the call.
+     * The calls of instances that are gone are divided among all others in the same way as all calls. Taking the next
+     * instance in the list would not do that. Neighbours in a list fail together, so the one behind them would get all
+     * of these calls, and it would be the same one in every client.
      *
-     * @param draw counts the draws of this call, from 0
+     * @param draw number of draws that this call has made before, from 0
      */
     abstract int redraw(int key, int draw);
 
     /**
-     * Connection of the chosen instance if that is connected, not full, and healthy or free for a trial; otherwise of
-     * another such instance; otherwise of one that is at least connected. Null if there is none, or if the call has to
-     * wait for one more connection. The caller has to send its call on the connection, since it may be the only call
-     * that an instance on trial gets.
+     * Returns a connection of the chosen instance, if that is connected, not full, and healthy or free for a trial.
+     * Otherwise returns a connection of another such instance, or else of one that is at least connected. Returns null
+     * if there is none, or if the call has to wait for one more connection. The caller has to send its call on the
+     * connection: if the instance is on trial, this may be the only call that it gets.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -64,16 +64,19 @@ public abstract class Chooser {
     }
 
     /**
-     * Connection of an instance that is not among {@code asked}, is healthy or free for a trial, and is not full; null
-     * if there is none. An ejected instance is never returned: it may answer nothing until the call's time is over,
-     * which is worse for a call than what another instance has answered already.
+     * Returns a connection that is not full, of an instance that is not among {@code asked} and is healthy or free for
+     * a trial; null if there is none. Never returns a connection of an ejected instance: that may answer nothing until
+     * the call's time is over, which is worse for the call than the answer that it already has from another instance.
      */
     @Nullable
     ClientConnection pickBeside(List<ClientAddress> asked) {
         return hasBeside(asked) ? pickAgain(0, asked) : null;
     }
 
-    /** Whether there is an instance that is not among {@code asked}, which may contain instances of an earlier list. */
+    /**
+     * Whether there is an instance that is not among {@code asked}. {@code asked} may contain instances of an earlier
+     * list.
+     */
     boolean hasBeside(List<ClientAddress> asked) {
         for (ClientAddress address : all) {
             if (!asked.contains(address)) {
@@ -84,7 +87,8 @@ public abstract class Chooser {
     }
 
     /**
-     * Whether an instance other than {@code asked} is connected, and is healthy or may have a trial. Takes no trial.
+     * Whether an instance other than {@code asked} is connected, and is healthy or free for a trial. Does not take the
+     * trial.
      */
     boolean hasFreeBeside(ClientAddress asked) {
         for (ClientAddress address : all) {
@@ -106,16 +110,20 @@ public abstract class Chooser {
         return pickOfAll(key, asked);
     }
 
-    /** Connection of the instance, if that is not full and the instance is healthy; takes the trial of one on trial. */
+    /**
+     * Returns the connection of the instance, if it is not full and the instance is healthy or free for a trial;
+     * otherwise null. Takes the trial of an instance that is free for one.
+     */
     private static @Nullable ClientConnection serving(ClientAddress address) {
         ClientConnection connection = address.ready();
         return connection == null || connection.isFull() || !address.health().choose() ? null : connection;
     }
 
     /**
-     * Looks at each instance once, from a start and in steps that differ from call to call, or from key to key. If no
-     * instance has been asked yet, one that is at least connected is better than none. But a full one is not, while
-     * another connected instance, which is healthy or free for a trial, is about to have one more connection.
+     * Looks at each instance once. The start and the size of the steps differ from call to call, or from key to key. If
+     * no instance has been asked yet, a connection of an instance that is at least connected is better than none. This
+     * does not hold for a full connection, while another connected instance, which is healthy or free for a trial, is
+     * about to have one more connection.
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
@@ -149,12 +157,12 @@ public abstract class Chooser {
         return last;
     }
 
-    /** Any number, from which the order follows in which all instances are looked at. */
+    /** Returns any number. The order in which all instances are looked at follows from it. */
     abstract int order(int key);
 
     /**
-     * The first number from {@code from} on that has no divisor in common with {@code count}, so that steps of this
-     * size meet each instance once.
+     * Returns the first number from {@code from} upwards that has no divisor in common with {@code count}. Steps of
+     * this size reach each instance exactly once.
      */
     private static int step(int from, int count) {
         int step = Math.max(1, from);
@@ -226,22 +234,31 @@ public abstract class Chooser {
         /** Maximum length of {@code order}. */
         private static final int MAX = 4096;
 
-        /** Maximum number of steps that it may take to compute an order, which may happen on an event loop. */
+        /** Maximum number of steps to compute an order. An event loop may have to compute it. */
         private static final int MAX_STEPS = 1 << 20;
 
-        /** 2⁶⁴ divided by the golden ratio: multiples of it, modulo 2⁶⁴, are spread evenly at every count. */
+        /**
+         * 2⁶⁴ divided by the golden ratio. Its first multiples, modulo 2⁶⁴, are spread evenly, however many are taken.
+         */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
-        /** For each instance the sum of the weights up to and including its own, reduced by their common divisor. */
+        /**
+         * Sums of weights: the entry of an instance is the sum of the weights of all instances up to and including
+         * itself. The weights are divided by their common divisor first.
+         */
         private final int[] sums;
 
         /**
-         * Indexes of one round: each instance appears as often as its weight says, as far apart as possible. Empty if
-         * the round would be too long, or take too many steps to compute.
+         * Indexes of the instances in one round. Each instance appears as often as its weight says, and its entries are
+         * as far apart as possible. The array is empty if the round would be too long, or would take too many steps to
+         * compute.
          */
         private final int[] order;
 
-        /** Counts the calls. It begins at a random number, since every client has the same list. */
+        /**
+         * Counts the calls. The count begins at a random number: every client has the same list, and they should not
+         * all begin at the same instance.
+         */
         private final AtomicInteger next;
 
         private final Platform platform;
@@ -271,7 +288,7 @@ public abstract class Chooser {
 
         private int[] round(int total) {
             if (total == all.length) {
-                // all weigh the same
+                // all weights are equal
                 return IntStream.range(0, total).toArray();
             }
             int[] round = new int[total];
@@ -299,15 +316,18 @@ public abstract class Chooser {
                     : of((int) Math.multiplyHigh(GOLDEN * call >>> 1, 2L * sums[sums.length - 1]));
         }
 
-        /** Index of the instance whose range of the weights' sum contains {@code part}. */
+        /**
+         * Returns the index of the instance to whose range {@code part} belongs. The ranges follow each other from 0 to
+         * the sum of the weights, and the range of each instance is as long as its weight.
+         */
         private int of(int part) {
             int found = Arrays.binarySearch(sums, part);
             return found >= 0 ? found + 1 : -found - 1;
         }
 
         /**
-         * Draws an instance by weight. The next one in {@code order} is not taken: where all weigh the same, it is the
-         * next one in the list.
+         * Draws an instance at random, by weight. It does not take the next one in {@code order}: if all weights are
+         * equal, that is the next instance in the list.
          */
         @Override
         int redraw(int key, int draw) {
@@ -322,15 +342,18 @@ public abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Number of points that an instance of weight 1 has on the ring, fewer if all would have more than {@code MAX}
-         * together. With 100, the shares of the instances differ by some 10 %. Source: Karger et al., "Consistent
-         * Hashing", 1997.
+         * Number of points that an instance has on the ring for each unit of its weight. It is less if all instances
+         * would have more than {@code MAX} points together. With 100 points, the shares of the instances differ by some
+         * 10 %. Source: Karger et al., "Consistent Hashing", 1997.
          */
         private static final int POINTS_PER_WEIGHT = 100;
 
         private static final int MAX = 1 << 16;
 
-        /** Points of the ring, sorted: the position in the upper 32 bits, the index of the instance in the lower 32. */
+        /**
+         * Points of the ring, sorted. The upper 32 bits are the position, and the lower 32 bits are the index of the
+         * instance.
+         */
         private final long[] points;
 
         private final Chooser withoutKey;
@@ -344,7 +367,7 @@ public abstract class Chooser {
             int at = 0;
             for (int i = 0; i < all.length; i++) {
                 String name = ClientAddress.keyOf(all[i].endpoint);
-                // two hashes, since names that collide in one of them would have each point in common
+                // two hashes, since two names with the same hash would have all points in common
                 int one = fnv(name);
                 int other = name.hashCode();
                 for (int point = count(all[i], each); point > 0; point--) {
@@ -354,7 +377,7 @@ public abstract class Chooser {
             Arrays.sort(points);
         }
 
-        /** Hash of a text, over its characters. Source: Fowler, Noll and Vo, FNV-1a of 32 bits. */
+        /** Returns the hash of a text, over its characters. Source: Fowler, Noll and Vo, FNV-1a of 32 bits. */
         private static int fnv(String text) {
             int hash = 0x811C9DC5;
             for (int i = 0; i < text.length(); i++) {
@@ -375,7 +398,10 @@ public abstract class Chooser {
             return (int) points[pointIndex(key)];
         }
 
-        /** Takes the next point on the ring. Which instances stand in for one that is gone differs with the key. */
+        /**
+         * Returns the instance of the next point on the ring. So the instances that replace one that is gone differ
+         * from key to key.
+         */
         @Override
         int redraw(int key, int draw) {
             if (key == 0) {

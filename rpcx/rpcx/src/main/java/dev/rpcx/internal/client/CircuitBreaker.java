@@ -8,30 +8,33 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fails calls at once, without sending them, while most of the latest calls have failed for reasons of the service.
- * After a pause one call goes through as a trial: its success closes the circuit, its failure begins another pause. If
- * a trial takes longer than a pause, another trial begins beside it, and so on. The trial that is answered first closes
- * the circuit, unless a later one has failed. After a trial whose end says nothing, since the call was given too little
- * time or was cancelled, the next call is a trial at once.
+ * Fails calls immediately, without sending them, while most of the latest calls have failed for reasons of the service.
+ * After a pause, one call goes through as a trial. If it succeeds, the circuit closes. If it fails, another pause
+ * begins. If a trial takes longer than a pause, another trial begins beside it, and so on. The trial that is answered
+ * first closes the circuit, unless a later trial has failed. The end of a trial may say nothing, since the call had too
+ * little time or was cancelled. In that case the next call is a trial, without a pause.
  *
- * <p>Counts are kept in a ring of seconds. The first thread that reuses a second clears its counts. Counts that another
- * thread adds at that moment may be lost, which makes no difference to a share of many calls.
+ * <p>The calls and failures of each second are counted in a ring. The first thread that reuses an entry of the ring
+ * clears its counts. Counts that another thread adds at that moment may be lost. They do not matter, since only the
+ * share of failures among many calls is used.
  */
 public final class CircuitBreaker {
     private static final int SECONDS = 10;
     private static final int MIN_CALLS = 20;
     static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Permit of a call that goes through and is no trial. */
+    /** Permit of a call that goes through and is not a trial. */
     public static final long PERMITTED = -1;
 
     public static final long REFUSED = -2;
 
     /**
+     * State of an open circuit.
+     *
      * @param pauseEnd end of the pause, in nanoseconds since {@link #begin}: the next trial begins no earlier
      * @param latest number of the latest trial; 0 if there was none since the circuit opened
-     * @param least smallest number of a trial that decides; trials with smaller numbers began before the circuit
-     *     opened, or no later than a trial that has failed
+     * @param least smallest number of a trial that still decides about the circuit; trials with smaller numbers began
+     *     before the circuit opened, or no later than a trial that has failed
      */
     private record Open(long pauseEnd, long latest, long least) {}
 
@@ -45,7 +48,7 @@ public final class CircuitBreaker {
     /** Number of the latest trial; trials are numbered from 1. */
     private final AtomicLong trials = new AtomicLong();
 
-    /** Null while the circuit is closed. */
+    /** State of the open circuit; null while the circuit is closed. */
     private final AtomicReference<@Nullable Open> open = new AtomicReference<>();
 
     public CircuitBreaker(double failureShare, LongSupplier clock) {
@@ -55,9 +58,10 @@ public final class CircuitBreaker {
     }
 
     /**
-     * Asks whether a call goes through.
+     * Decides whether a call goes through.
      *
-     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial that this call is, for {@link #ended}
+     * @return {@link #PERMITTED}, {@link #REFUSED}, or the number of the trial that this call is, which has to be
+     *     passed to {@link #ended}
      */
     public long permit() {
         Open now = open.get();
@@ -69,15 +73,15 @@ public final class CircuitBreaker {
             return REFUSED;
         }
         long trial = trials.incrementAndGet();
-        // the call that moves the end of the pause is the trial; the others are refused until the trial has decided,
-        // for one pause at most
+        // The call that moves the end of the pause is the trial. The others are refused until the trial has decided,
+        // for one pause at most.
         return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.least)) ? trial : REFUSED;
     }
 
     /**
-     * Records how a call has ended. Only a trial closes an open circuit, and only by its success: calls from before say
-     * nothing new. For a trial this method may be called before its end, as answered, and once more after it, with an
-     * outcome that says nothing.
+     * Records how a call has ended. Only the success of a trial closes an open circuit: calls that began before it
+     * opened say nothing new. For a trial, this method may be called twice: before the end of the call, with the
+     * outcome that the server has answered, and after the end, with an outcome that says nothing.
      *
      * @param permit result of {@code permit()} for the call
      */

@@ -23,50 +23,59 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client's connection on the classic wire, as in the paper: each call has a random long as its id, and a map leads
- * from the id to the call. The call's future ends in every case: with its reply, at its deadline, or with the
- * connection.
+ * A client's connection on the classic wire, as in the paper. Each call has a random long as its id, and a map from ids
+ * to calls finds the call of a reply. The future of a call ends in every case: with the reply, at the deadline, or with
+ * the connection.
  */
 public final class ClassicClientConnection extends ClassicConnection {
-    /** Builds the request of a call, once its id is known. */
+    /** Builds the request of a call when the id of the call is known. */
     interface Request {
         ByteBuf of(long id);
     }
 
     /**
-     * Time after which an unused connection ends. It is below the five minutes after which the server of this library
-     * ends an unused connection with its standard settings.
+     * Time after which an unused connection is closed. It is shorter than the five minutes after which a server of this
+     * library closes an unused connection by default.
      */
     private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(4);
 
-    /** A reply that is too large is passed over up to this size; a reply that says it is larger ends the connection. */
+    /**
+     * Maximum size of a reply that is too large and is skipped. If the length of a reply is larger than this, the
+     * connection ends.
+     */
     private static final int MAX_PASSED_BYTES = 1 << 30;
 
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
-    /** A reply of up to this size is not charged while it arrives, since a client has few connections. */
+    /** Maximum size of a reply that is not charged while it arrives: a client has few connections. */
     private static final int UNCHARGED_BYTES = 4 * 1024;
 
     private final String peer;
     private final Platform platform;
     private final Map<Long, Call> inFlight = new ConcurrentHashMap<>();
 
-    /** Account that is charged for requests that have not left, also for those of calls that are over. */
+    /**
+     * Account that is charged for requests that have not been sent, including the requests of calls that have ended.
+     */
     private final Account account;
 
-    /** Charge for the reply that is arriving, if that is not small. Event loop only. */
+    /** Charge for the reply that is arriving, if that is larger than {@link #UNCHARGED_BYTES}. Event loop only. */
     private final Charge arriving;
 
     private long arrivingBytes;
 
     private volatile @Nullable RPCXException endReason;
 
-    /** What calls whose requests have left whole are told when the connection ends. Event loop only. */
+    /**
+     * What the error says of the execution of a call whose whole request was sent, when the connection ends. Event loop
+     * only.
+     */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
     /**
-     * Whether the server has said that it takes no more calls on this connection, or has refused a single call, which
-     * reads the same. Calls in flight are waited for.
+     * Whether new calls use another connection. It is set when the server says that it takes no more calls on this
+     * connection. It is also set when the server refuses a single call, since the two look the same. Calls in flight
+     * are still awaited.
      */
     private volatile boolean isDraining;
 
@@ -84,7 +93,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         return endReason == null && !isDraining && channel.isOpen();
     }
 
-    /** From any thread. */
+    /** Whether the connection has ended. Thread-safe: any thread may call this. */
     boolean isOver() {
         return endReason != null || !channel.isOpen();
     }
@@ -96,8 +105,9 @@ public final class ClassicClientConnection extends ClassicConnection {
     // ---- a caller's thread
 
     /**
-     * Sends the request of a call. From any thread. The future ends with the bytes of the result, or an
-     * {@link RPCXException}, or whatever has been thrown before the request was queued; cancelling it forgets the call.
+     * Sends the request of a call. Thread-safe: any thread may call this. The returned future ends with the bytes of
+     * the result, with an {@link RPCXException}, or with whatever was thrown before the request was queued. If the
+     * caller cancels the future, the connection forgets the call.
      */
     CallFuture<byte[]> send(Request request, long deadlineNanos) {
         Call call = new Call();
@@ -144,7 +154,7 @@ public final class ClassicClientConnection extends ClassicConnection {
             frame.readBytes(whole);
             Future<?> timer =
                     loop().schedule(() -> expireBehindSockets(call, deadlineNanos, left), left, TimeUnit.NANOSECONDS);
-            // the timer would keep the reply until its time
+            // otherwise the timer would keep the reply in memory until the deadline
             reply.whenComplete((result, thrown) -> timer.cancel(false));
             loop().execute(() -> writeUnlessOver(whole, call));
             isQueued = true;
@@ -159,7 +169,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     private long register(Call call) {
         long id;
         do {
-            // id 0 is the connection's own
+            // id 0 stands for the connection itself
             id = platform.random().nextLong();
         } while (id == 0 || inFlight.putIfAbsent(id, call) != null);
         return id;
@@ -179,8 +189,9 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Ends a call whose time is over, after the sockets have been looked at once more: if the event loop was held up,
-     * the reply may lie in the socket. A timer that is due at once does not run before the sockets have been looked at.
+     * Ends a call whose time is over, after the event loop has looked at the sockets once more: if the loop was held
+     * up, the reply may already be in the socket. A timer without delay does not run before the loop has looked at the
+     * sockets.
      */
     private void expireBehindSockets(Call call, long deadlineNanos, long givenNanos) {
         try {
@@ -216,12 +227,15 @@ public final class ClassicClientConnection extends ClassicConnection {
                 : new RPCXException(codeOfEnd(), whyLost(), executed, null);
     }
 
-    /** Error for a call whose request has not left whole when the connection ends. */
+    /** Returns the error for a call whose request was not completely sent when the connection ended. */
     private RPCXException lostUnsent() {
         return LocalFailure.isNoRoom(endReason) ? lost(RPCXException.Executed.NOT_EXECUTED) : unsent();
     }
 
-    /** Error for a call that the server cannot have executed, since its request has not left, or not whole. */
+    /**
+     * Returns the error for a call that the server cannot have executed, since its request was not sent, or not
+     * completely.
+     */
     private RPCXException unsent() {
         return LocalFailure.notSent(codeOfEnd(), whyLost());
     }
@@ -237,8 +251,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Returns {@code why}, or an end for want of memory if this side had none for what the server sent, which is not
-     * the server's fault.
+     * Returns {@code why}. If this side had no memory for what the server sent, returns an error that says so, since
+     * that is not the server's fault.
      */
     private RPCXException orNoRoom(RPCXException why) {
         String wanted = memoryWanted();
@@ -306,7 +320,7 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public void frame(byte[] frame, int bytes) {
-        // the reply belongs to its call from here on
+        // from here on the reply belongs to its call
         arrived();
         ClassicWire.Reply reply = ClassicWire.readReply(Unpooled.wrappedBuffer(frame, 0, bytes));
         RPCXException error = reply.error();
@@ -316,7 +330,7 @@ public final class ClassicClientConnection extends ClassicConnection {
             }
             return;
         }
-        // there is none if the call is over, and the reply is late
+        // null if the call has ended and the reply is late
         Call waiting = inFlight.get(reply.id());
         if (waiting == null) {
             return;
@@ -324,8 +338,9 @@ public final class ClassicClientConnection extends ClassicConnection {
         if (error == null) {
             waiting.reply.complete(reply.result());
         } else {
-            // set before the caller is told, so that its next call goes elsewhere. A server that has accepted this
-            // connection a moment ago does not stop, so its refusal concerns this call alone
+            // Set before the caller gets the error, so that the caller's next call uses another connection. A server
+            // that has accepted this connection less than KEPT_NANOS ago is not stopping, so its refusal concerns only
+            // this call.
             isDraining |= error.code() == RPCXException.Code.UNAVAILABLE
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED
                     && upNanos() >= ClientAddress.KEPT_NANOS;
@@ -334,7 +349,10 @@ public final class ClassicClientConnection extends ClassicConnection {
         closeIfLeft();
     }
 
-    /** All answers of the server have been read, so what {@code why} says of the remaining calls is true of each. */
+    /**
+     * By now all answers of the server have been read. So what {@code why} says of the execution is true of each
+     * remaining call.
+     */
     @Override
     public void onEnd(RPCXException why) {
         endReason = orNoRoom(why);
@@ -352,15 +370,15 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Closes the socket, then ends all calls. In the other order, requests that wait to leave would go on leaving for
-     * some seconds over TLS, while their calls are told that they are not executed.
+     * Closes the socket, then ends all calls. In the other order, waiting requests would still be sent over TLS for
+     * some seconds, although the errors of their calls say that they are not executed.
      */
     private void endAll() {
         SocketQueue.closeNow(channel);
         if (inFlight.isEmpty()) {
             return;
         }
-        // each error is made once for all of these calls
+        // each error is created once, and all of these calls share it
         RPCXException lost = lost(executedAtEnd);
         RPCXException unsent = lostUnsent();
         for (Call waiting : new ArrayList<>(inFlight.values())) {
@@ -369,13 +387,13 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * A call on this connection. Its reply ends with the bytes of the result. The charge of its request is released as
-     * the bytes leave.
+     * A call on this connection. {@code reply} ends with the bytes of the result. The charge for the request is
+     * released while its bytes are sent.
      */
     private final class Call implements WriteListener {
         final CallFuture<byte[]> reply = new CallFuture<>();
 
-        /** Whether the whole request has left, so that the server may execute it. Event loop only. */
+        /** Whether the whole request has been sent, so that the server may execute it. Event loop only. */
         private boolean hasLeft;
 
         @Override

@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A method of a client's interface on the classic wire. */
+/** A method of a client's interface that is called on the classic wire. */
 final class ClassicMethod {
     private final ClientMethod.Kind kind;
     private final String service;
@@ -59,7 +59,7 @@ final class ClassicMethod {
     @Nullable
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
-            // before anything is sent: a call that is refused here has not been made
+            // checked before anything is sent, so that a call that is refused here has not been made
             Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();
@@ -100,12 +100,12 @@ final class ClassicMethod {
             } else if (!future.isDone()) {
                 send(connected, values, deadline, permit, future);
             } else {
-                // its caller has ended the call
+                // the caller has ended the call
                 future.releaseReferences();
             }
         });
         if (wait != null) {
-            // a call that its caller has ended stops waiting; once the wait is over this does nothing
+            // If the caller ends the call, the call stops waiting. After the end of the wait this does nothing.
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
                     future.releaseReferences();
@@ -115,15 +115,16 @@ final class ClassicMethod {
             try {
                 held.hold(values.stream().mapToInt(value -> value.length).sum());
             } catch (RPCXException tooMuch) {
-                // a call whose wait has ended meanwhile may have been sent, and must not be told that it was refused
+                // If the wait has ended meanwhile, the call may have been sent, and its error must not say that it was
+                // refused.
                 if (wait.giveUp()) {
                     future.fail(tooMuch);
                 }
             }
         }
         if (kind == ClientMethod.Kind.ONE_WAY) {
-            // the end of the client waits for the call also once it has been sent: on this wire the server gives up the
-            // calls of a client that is gone
+            // The client waits for the call when it closes, even if the request has been sent: on this wire a server
+            // gives up the calls of a client that is gone.
             route.awaitOnClose(future);
         }
         return future;
@@ -138,7 +139,7 @@ final class ClassicMethod {
         long sentNanos = route.ticker().nanoTime();
         CallFuture<byte[]> reply =
                 connected.send(id -> ClassicWire.request(id, service, name, types, numbers, values), deadline);
-        // once the caller has cancelled the call, the connection does not wait for its reply
+        // when the caller cancels the call, the connection stops waiting for its reply
         future.onEnd((result, thrown) -> reply.cancel(false));
         reply.onEnd((bytes, thrown) -> {
             try {
@@ -150,8 +151,8 @@ final class ClassicMethod {
                 } else {
                     RPCXException error = Health.named(error(thrown), route, service + "/" + name);
                     long left = deadline - route.ticker().nanoTime();
-                    // an end that this side knows by itself, or a failure before anything was sent, says nothing of the
-                    // server
+                    // An error that this side has made, or a failure before anything was sent, says nothing about the
+                    // server.
                     boolean isOwn = error instanceof LocalFailure || !(thrown instanceof RPCXException);
                     Health.Outcome outcome = isOwn
                             ? Health.Outcome.UNKNOWN
@@ -160,10 +161,10 @@ final class ClassicMethod {
                     future.fail(LocalFailure.asPublicException(error));
                 }
             } catch (Throwable noMemory) {
-                // nobody else ends the future
+                // nothing else ends the future
                 future.fail(noMemory);
             } finally {
-                // a constructor of the result may have interrupted this thread
+                // user code, such as a constructor of the result, may have set the interrupt flag of this thread
                 LoopThread.forgetInterrupt();
             }
         });

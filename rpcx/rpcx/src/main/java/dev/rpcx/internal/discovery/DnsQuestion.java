@@ -25,15 +25,21 @@ import java.util.Locale;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** A question to DNS, and how its answer is read. It is a value: clients that ask equal questions share one watch. */
+/**
+ * A question to DNS, and how its answer is read. Questions are compared by value: clients that ask equal questions
+ * share one watch.
+ */
 public sealed interface DnsQuestion {
-    /** Asks, and passes instances or a failure to {@code told}, on the event loop of the resolver. Does not block. */
+    /**
+     * Asks the question without blocking, and passes instances or a failure to {@code told}, on the event loop of the
+     * resolver.
+     */
     void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
 
     /**
-     * Resolver that answers this question.
+     * Creates the resolver that answers this question.
      *
-     * @param nameServers name servers to ask; empty for those of the system
+     * @param nameServers name servers to ask; if empty, the system's name servers are asked
      */
     DnsNames names(EventLoop loop, List<InetSocketAddress> nameServers);
 
@@ -42,7 +48,10 @@ public sealed interface DnsQuestion {
         List<Endpoint> of(T answer) throws UnknownHostException;
     }
 
-    /** Passes on what has been found, or whatever reading it throws, since the bytes of an answer may be anybody's. */
+    /**
+     * Passes on the instances that are read from an answer, or a failure. Whatever the reading throws is a failure too,
+     * since anybody may have sent the bytes of an answer.
+     */
     private static <T> void tell(
             @Nullable T answer,
             @Nullable Throwable failure,
@@ -85,15 +94,16 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Question for the targets of an SRV record. Of the targets that can be called, those of the lowest priority value
-     * count. Their weights are scaled together if one is above {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another
-     * is not: a weight of 0 is then the smallest share there is. Source: RFC 2782.
+     * Question for the targets of the SRV records of a name. Of the targets that can be called, only the preferred ones
+     * count: those with the lowest priority number. Their weights are scaled together if one is above
+     * {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another is not. A weight of 0 then becomes the smallest share
+     * there is. Source: RFC 2782.
      */
     record Services(String name) implements DnsQuestion {
         private static final int MAX_LABEL_BYTES = 63;
         private static final int MAX_NAME_BYTES = 253;
 
-        /** Length of priority, weight and port. */
+        /** Length in bytes of priority, weight and port together. */
         private static final int FIXED_BYTES = 6;
 
         public Services {
@@ -111,7 +121,7 @@ public sealed interface DnsQuestion {
 
         @Override
         public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
-            // the dot of the root makes the name absolute, so no search list is tried
+            // the dot at the end makes the name absolute, so no search list is tried
             names.any()
                     .resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
                     .addListener((Future<List<DnsRecord>> answer) ->
@@ -131,7 +141,11 @@ public sealed interface DnsQuestion {
             }
         }
 
-        /** @throws UnknownHostException if a record cannot be read, since its bytes may be anybody's */
+        /**
+         * Returns the targets with the lowest priority number, as instances.
+         *
+         * @throws UnknownHostException if a record cannot be read, since anybody may have sent its bytes
+         */
         public static List<Endpoint> lowest(List<DnsRecord> records) throws UnknownHostException {
             List<Endpoint> found = new ArrayList<>();
             List<Integer> weights = new ArrayList<>();
@@ -170,7 +184,8 @@ public sealed interface DnsQuestion {
         }
 
         /**
-         * Failure for a record that cannot be read. Its text is made visible, since it may contain the record's bytes.
+         * Makes the failure for a record that cannot be read. Its text may contain bytes of the record, so characters
+         * that cannot be seen are escaped.
          */
         private static UnknownHostException unreadable(RuntimeException why) {
             return new UnknownHostException("an SRV record that cannot be read: "

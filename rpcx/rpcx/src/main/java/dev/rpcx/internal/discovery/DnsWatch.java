@@ -12,21 +12,21 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks one question again and again, on one of the event loops that clients share, and calls its listener there.
+ * Asks one question to DNS again and again, on one of the event loops that clients share, and calls its listener there.
  *
- * <p>One task repeats as long as the watch is open, and asks anew also if the question before never ends. So whatever
- * fails in one question, for want of memory say, costs that question and no other.
+ * <p>One task repeats as long as the watch is open, and asks again even if the question before never ends. So whatever
+ * fails in one question, for example for want of memory, costs that question and no other.
  */
 final class DnsWatch implements Endpoints.Watch {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
     /**
-     * Time after which a question without an answer counts as lost: its resolver has given up long before, or has
-     * failed over it.
+     * Time after which a question without an answer counts as lost: by then its resolver has given up long ago, or has
+     * failed.
      */
     private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    /** Longest wait for the next question after one that failed, and while nothing has been found yet. */
+    /** Longest wait until the next question after one that failed, and while nothing has been found yet. */
     private static final long SOON_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final EndpointsDns asked;
@@ -36,20 +36,23 @@ final class DnsWatch implements Endpoints.Watch {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile @Nullable Future<?> looks;
 
-    // event loop only
+    // the fields below are used on the event loop only
     /** Number of the latest question. The answer to an earlier one is out of date. */
     private long number;
 
     private boolean isAsking;
     private long askedNanos;
 
-    /** Number of looks from one question to the next if the first is answered. */
+    /**
+     * Number of looks from one question to the next if the first one is answered. A look is one run of the repeated
+     * task.
+     */
     private final long looksApart;
 
     /** Number of looks since the last question. */
     private long looksSince;
 
-    /** Whether nothing has been found yet, or the last question has failed. */
+    /** True if nothing has been found yet, or if the last question has failed. */
     private boolean isSearching = true;
 
     private boolean hasFound;
@@ -59,8 +62,10 @@ final class DnsWatch implements Endpoints.Watch {
     }
 
     /**
-     * @param loop event loop of {@link SharedLoops#SOCKETS}, which have been borrowed for this watch, and are given
-     *     back here if the resolver cannot be made
+     * Creates a watch, which asks nothing before {@code start}.
+     *
+     * @param loop event loop of {@link SharedLoops#SOCKETS}. These loops have been borrowed for this watch. They are
+     *     given back here if the resolver cannot be made
      */
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
@@ -86,7 +91,10 @@ final class DnsWatch implements Endpoints.Watch {
         return this;
     }
 
-    /** Asks when it is time, or ends the task. Throws nothing, since the task would then not run again. */
+    /**
+     * Asks the question if it is time to, or ends the task if the watch is closed. Throws nothing, since the task would
+     * then not run again.
+     */
     private void look() {
         try {
             looksSince++;
@@ -136,7 +144,7 @@ final class DnsWatch implements Endpoints.Watch {
         try {
             LOGGER.log(System.Logger.Level.WARNING, "a name is asked for again in its time", thrown);
         } catch (Throwable unspeakable) {
-            // the log fails too, which is the lesser evil
+            // logging fails too, and the task has to go on all the same
         }
     }
 

@@ -9,11 +9,15 @@ import java.util.List;
 /**
  * Endpoints from DNS, which is asked again and again, on one of the event loops that clients share.
  *
- * @param nameServers name servers to ask; empty for those of the system
+ * @param refresh time from one question to the next if the first one is answered: 100 ms to 1 h
+ * @param nameServers name servers to ask; if empty, the system's name servers are asked
  */
 public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddress> nameServers)
         implements Endpoints {
-    /** Chosen so that a new instance has traffic within 5 s, half of which is for the record's own way into DNS. */
+    /**
+     * Default time from one question to the next. It is chosen so that a new instance has traffic within 5 s: half of
+     * that time is for the way of its record into DNS.
+     */
     public static final Duration STANDARD_REFRESH = Duration.ofSeconds(2);
 
     private static final Duration MIN_REFRESH = Duration.ofMillis(100);
@@ -24,7 +28,7 @@ public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSock
         nameServers = List.copyOf(nameServers);
     }
 
-    /** Asks the system's name servers. */
+    /** Creates endpoints that ask the name servers of the system. */
     public EndpointsDns(DnsQuestion question, Duration refresh) {
         this(question, refresh, List.of());
     }

@@ -11,11 +11,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One watch for all clients of the process whose endpoints are equal. It lasts from the listener of the first client to
- * the end of the last one, so a registry costs one thread or one connection, however many clients there are.
+ * the end of the last client. So a registry costs one thread or one connection, however many clients there are.
  * Thread-safe.
  *
- * <p>No user code runs under a lock that more than one watch or one listener needs. Endpoints that block while they are
- * watched, hashed or compared, or that use clients themselves, hold up only those who watch the same endpoints.
+ * <p>No user code runs under a lock that more than one watch or one listener needs. Endpoints may block while they are
+ * watched, hashed or compared, or may use clients themselves. Then they hold up only those who watch the same
+ * endpoints.
  */
 public final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
@@ -24,7 +25,7 @@ public final class SharedWatch implements Endpoints.Listener {
     private static final Object ALL = new Object();
 
     /**
-     * Watches with users, few enough to be searched one by one. Each change makes another list, so that a list can be
+     * Watches with users, few enough to be searched one by one. Each change makes a new list, so that a list can be
      * searched without the lock.
      */
     private static List<SharedWatch> underWay = List.of();
@@ -32,7 +33,7 @@ public final class SharedWatch implements Endpoints.Listener {
     private final Endpoints endpoints;
     private final int hash;
 
-    /** Number of listeners that have joined and not ended. Guarded by {@link #ALL}. */
+    /** Number of listeners that have joined and have not ended. Guarded by {@link #ALL}. */
     private int users = 1;
 
     /** Lock that is held while the watch begins, which runs the user's code. */
@@ -40,17 +41,19 @@ public final class SharedWatch implements Endpoints.Listener {
 
     private volatile Endpoints.@Nullable Watch watch;
 
-    // guarded by this
+    /** Listeners that have joined and have not ended. Guarded by {@code this}. */
     private final List<ListenerEntry> listeners = new ArrayList<>();
+
+    /** The latest news. Guarded by {@code this}. */
     private News news = new News(0, 0, null, null);
 
     /**
-     * What the registry has said last.
+     * The latest news from the registry.
      *
-     * @param number number of this news, counted from 1
+     * @param number number of this news, counted from 1; 0 if there is none yet
      * @param foundAs number of the news that brought the list
      * @param found latest list; null if there is none yet
-     * @param failure failure that came as {@code number}; null if the registry has answered since the last failure
+     * @param failure failure that this news brought; null if the registry has answered since the last failure
      */
     private record News(
             long number,
@@ -59,12 +62,13 @@ public final class SharedWatch implements Endpoints.Listener {
             @Nullable Throwable failure) {}
 
     /**
-     * One listener. It hears one piece of news at a time, in order, and does not hear news that is out of date by then.
+     * One listener. It gets one piece of news at a time, in order. It does not get news that is out of date when its
+     * turn comes.
      */
     private static final class ListenerEntry {
         private final Endpoints.Listener listener;
 
-        /** Number of the news that the listener has heard last. Guarded by {@code this}. */
+        /** Number of the latest news that the listener has got. Guarded by {@code this}. */
         private long heard;
 
         private volatile boolean isOver;
@@ -73,7 +77,10 @@ public final class SharedWatch implements Endpoints.Listener {
             this.listener = listener;
         }
 
-        /** Passes news to the listener. A listener that throws must not keep the news from the others. */
+        /**
+         * Passes news to the listener, except what it has got already. A listener that throws must not keep the news
+         * from the other listeners.
+         */
         synchronized void tell(News news) {
             long before = heard;
             heard = Math.max(before, news.number);
@@ -95,7 +102,7 @@ public final class SharedWatch implements Endpoints.Listener {
             try {
                 LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
             } catch (Throwable e) {
-                // a failure of the application's logging must not reach the other listeners
+                // a failure of the application's logging must not keep the news from the other listeners
                 ThreadTools.report(e);
             }
         }
@@ -106,7 +113,10 @@ public final class SharedWatch implements Endpoints.Listener {
         this.hash = hash;
     }
 
-    /** As {@link Endpoints#watch}; a later listener hears at once what the others have heard last. */
+    /**
+     * Begins to watch, as {@link Endpoints#watch} does. A listener that comes later immediately gets the latest news
+     * that the others have got.
+     */
     public static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
         if (endpoints instanceof EndpointsFixed) {
             // a fixed list asks no registry, so there is nothing to share
@@ -130,7 +140,7 @@ public final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    /** The watch of equal endpoints, or a new one, with one more user. */
+    /** Returns the watch of equal endpoints, or a new watch, after counting one more user of it. */
     private static SharedWatch join(Endpoints endpoints) {
         int hash = endpoints.hashCode();
         while (true) {
@@ -141,7 +151,7 @@ public final class SharedWatch implements Endpoints.Listener {
                     equal.users++;
                     return equal;
                 }
-                // otherwise watches have come or gone meanwhile, and the search begins anew
+                // otherwise watches have come or gone meanwhile, and the search begins again
                 if (equal == null && underWay == seen) {
                     SharedWatch made = new SharedWatch(endpoints, hash);
                     List<SharedWatch> more = new ArrayList<>(seen);
@@ -168,7 +178,7 @@ public final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    /** Number of watches with users in this process. */
+    /** Returns the number of watches with users in this process. */
     public static int count() {
         return underWay().size();
     }
@@ -183,8 +193,8 @@ public final class SharedWatch implements Endpoints.Listener {
     }
 
     /**
-     * Begins the watch, if it has not begun. Each user calls this: if the watch failed for one, it may begin for the
-     * next.
+     * Begins the watch if it has not begun. Each user calls this: if the watch failed to begin for one user, it may
+     * begin for the next.
      */
     private void begin() {
         synchronized (beginning) {
@@ -202,7 +212,8 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (ALL) {
             isLast = users == 1;
             if (isLast) {
-                // the list changes first: a watch in the list has users, also if there is no memory for another list
+                // the list changes before the count, so that a watch in the list has users, even if there is no memory
+                // for another list
                 List<SharedWatch> fewer = new ArrayList<>(underWay);
                 fewer.remove(this);
                 underWay = fewer;
@@ -213,7 +224,7 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (this) {
             listeners.remove(entry);
         }
-        // no watch is about to begin if this was the last user, since whoever begins a watch is a user
+        // if this was the last user, the watch is not about to begin, since whoever begins a watch is a user
         Endpoints.Watch over = watch;
         if (isLast && over != null) {
             over.close();
@@ -227,7 +238,7 @@ public final class SharedWatch implements Endpoints.Listener {
         List<ListenerEntry> entries;
         synchronized (this) {
             long number = news.number + 1;
-            // an empty answer changes nothing, also for listeners that come later
+            // an empty answer leaves the latest list as it was, also for listeners that come later
             now = copy.isEmpty()
                     ? new News(number, news.foundAs, news.found, null)
                     : new News(number, number, copy, null);

@@ -21,10 +21,10 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Epoll handler for one event loop, which learns of every socket that is about to be closed. Whether the peer, an error
- * or the end of the loop closes a socket, the socket is first taken off the event loop. If a {@link WriteTurn} or a
- * {@link ReadTurn} has a thread at the socket, the close waits for that thread: the number of a closed descriptor is
- * soon that of another connection.
+ * Epoll handler of one event loop, which notices every socket that is about to be closed. Whether the peer, an error or
+ * the end of the loop closes a socket, the socket is first removed from the event loop. If a {@link WriteTurn} or a
+ * {@link ReadTurn} has a thread at the socket then, the close waits for that thread: the number of a closed descriptor
+ * soon belongs to another connection.
  *
  * <p>This class and the turns rely on how Netty works inside, which its next version may change:
  * {@code NettyVersionsTest} names the versions for which this holds.
@@ -33,15 +33,15 @@ final class CloseWatch implements IoHandler {
     /** Lets threads other than the event loop use a socket. */
     interface SocketUser {
         /**
-         * Called when the socket is about to be closed: when this method returns, no thread is at the socket, and none
-         * comes later. On the event loop.
+         * Called on the event loop when the socket is about to be closed. When this method returns, no other thread is
+         * at the socket, and none comes later.
          */
         void socketCloses();
     }
 
     private final IoHandler epoll;
 
-    /** Sockets of the event loop, by descriptor. Event loop only. */
+    /** Registered sockets of the event loop, by descriptor. Event loop only. */
     private final Map<FileDescriptor, Registration> registrations = new HashMap<>();
 
     private CloseWatch(IoHandler epoll) {
@@ -59,11 +59,12 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Finds a socket that threads other than the event loop may write to or read from. On the event loop.
+     * Finds the registration of a socket from which threads other than the event loop may read, and to which they may
+     * write. Event loop only.
      *
      * @param connection the channel's handler that reads and writes the bytes of the socket
-     * @return null if other threads may not use it: TLS, or any other handler between connection and socket, would see
-     *     nothing of the bytes
+     * @return null if other threads may not use the socket: TLS, or any other handler between connection and socket,
+     *     would not see their bytes. Also null if the event loop does not use epoll, or if the socket is not registered
      */
     static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
         CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
@@ -94,8 +95,8 @@ final class CloseWatch implements IoHandler {
 
     @Override
     public void destroy() {
-        // called once more: an event loop that is ended while it runs a task skips prepareToDestroy, and its sockets
-        // would stay open
+        // called once more, since an event loop that is ended while it runs a task skips prepareToDestroy, and its
+        // sockets would stay open
         epoll.prepareToDestroy();
         epoll.destroy();
     }
@@ -120,7 +121,7 @@ final class CloseWatch implements IoHandler {
 
     /**
      * Registration of a socket, which stands between epoll and the socket's channel. Only epoll closes it, and
-     * {@code close} has the signature that epoll's interface gives it.
+     * {@code close} has the signature that epoll's interface gives it. Event loop only.
      */
     @SuppressWarnings("try")
     final class Registration implements IoRegistration, EpollIoHandle {
@@ -129,10 +130,11 @@ final class CloseWatch implements IoHandler {
         private final EpollIoHandle channel;
         private @Nullable IoRegistration inEpoll;
 
-        /** Called before the socket closes, as {@link #reading} is; null if no other thread writes. */
+        /** What lets other threads write to the socket, called before it is closed; null if no other thread writes. */
         @Nullable
         SocketUser writing;
 
+        /** What lets other threads read from the socket, called before it is closed; null if no other thread reads. */
         @Nullable
         SocketUser reading;
 
@@ -140,8 +142,8 @@ final class CloseWatch implements IoHandler {
         private EpollIoOps ops = EpollIoOps.NONE;
 
         /**
-         * Turn to which the socket is lent; null if it is not lent. Meanwhile the channel gets no events of what
-         * arrives.
+         * Turn to which the socket is lent; null if it is not lent. While it is lent, the channel gets no events for
+         * bytes that arrive.
          */
         private @Nullable ReadTurn lentTo;
 
@@ -153,7 +155,7 @@ final class CloseWatch implements IoHandler {
             return Objects.requireNonNull(inEpoll);
         }
 
-        /** Lends the socket. On the event loop, as all methods that follow. */
+        /** Lends the socket to a turn until {@code resume} is called. */
         void pause(ReadTurn turn) {
             lentTo = turn;
             inEpoll().submit(heard());
@@ -165,8 +167,9 @@ final class CloseWatch implements IoHandler {
         }
 
         /**
-         * Events that epoll is asked for. There is always one: without any, Netty would take the socket off epoll, and
-         * not find it there again. Epoll reports errors in any case.
+         * Returns the events that epoll is asked for. There is always at least one: without any, Netty would remove the
+         * socket from epoll, and would not find it there again. Epoll reports errors in any case, so to ask for them as
+         * well changes nothing.
          */
         private EpollIoOps heard() {
             return lentTo == null ? ops : ops.without(READING).with(EpollIoOps.EPOLLERR);
@@ -175,7 +178,8 @@ final class CloseWatch implements IoHandler {
         @Override
         public void handle(IoRegistration registration, IoEvent event) {
             ReadTurn turn = lentTo;
-            // an error is reported in any case: the channel hears of it again when the socket is back
+            // epoll reports an error even while the socket is lent: the channel hears of it again when the socket is
+            // back
             if (turn == null || turn.takeForLoop()) {
                 channel.handle(this, event);
             }

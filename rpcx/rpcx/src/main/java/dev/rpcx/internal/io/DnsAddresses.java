@@ -16,17 +16,17 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Resolves the host of each new connection to any one of its addresses, on the event loop that connects and without
- * blocking it. The hosts file is asked first, then the name servers and the search list of {@code /etc/resolv.conf}.
- * Answers are cached for their time to live, at most {@value #MAX_TTL_SECONDS} s.
+ * Resolves the host of each new connection to any one of its addresses, without blocking, on the event loop that
+ * connects. The hosts file comes first. Then the name servers of {@code /etc/resolv.conf} are asked, with its search
+ * list. Answers are cached for their time to live, at most {@value #MAX_TTL_SECONDS} s.
  */
 public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
     private static final int MAX_TTL_SECONDS = 30;
 
-    /** Longest time for all questions about one host together: a client's standard time to connect. */
+    /** Longest time for all questions about one host together: the time that a client has by default to connect. */
     private static final long MAX_MILLIS = 3_000;
 
-    /** Name servers to ask; empty for those of the system. */
+    /** Name servers to ask; if empty, the system's name servers are asked. */
     private final List<InetSocketAddress> nameServers;
 
     public DnsAddresses(List<InetSocketAddress> nameServers) {
@@ -39,7 +39,7 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
     }
 
     /**
-     * Resolver of one event loop. It makes its {@code DnsNames} on that loop, for the first host name: a literal
+     * Resolver of one event loop. It makes its {@code DnsNames} on that loop when the first host name comes: a literal
      * address needs none. {@code resolveHere} and {@code names} run on the event loop only.
      */
     private final class OfLoop extends AbstractAddressResolver<InetSocketAddress> {
@@ -56,7 +56,7 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
             return !address.isUnresolved();
         }
 
-        /** Called by Netty's bootstrap on the thread that connects; the questions are asked on the event loop. */
+        /** Called by Netty's bootstrap on the thread that connects. The questions are asked on the event loop. */
         @Override
         protected void doResolve(InetSocketAddress address, Promise<InetSocketAddress> promise) {
             if (loop.inEventLoop()) {
@@ -77,7 +77,7 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
                 if (found == null || found.isEmpty()) {
                     promise.tryFailure(failure == null ? new UnknownHostException(address.getHostString()) : failure);
                 } else {
-                    // a random address: where one refuses, the next attempt to connect may get another
+                    // a random address: if one refuses the connection, the next attempt to connect may get another one
                     InetAddress any = found.get(ThreadLocalRandom.current().nextInt(found.size()));
                     promise.trySuccess(new InetSocketAddress(any, address.getPort()));
                 }

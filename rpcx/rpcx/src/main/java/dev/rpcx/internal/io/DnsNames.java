@@ -45,27 +45,28 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks name servers, on one event loop. The addresses of a host are taken from one family only, IPv4 or IPv6: a machine
- * with addresses of both families is one instance, and where only one of two questions is answered, the list would be
- * incomplete.
+ * Asks name servers, on one event loop. The addresses of a host are taken from one family only, IPv4 or IPv6, for two
+ * reasons. A machine with addresses of both families is one instance. And if there were two questions and only one of
+ * them were answered, the list would be incomplete.
  */
 public final class DnsNames {
-    /** Longest wait for the answer to one datagram; then the next name server is asked. */
+    /** Longest wait for the answer to one datagram. After it the next name server is asked. */
     private static final long QUERY_MILLIS = 1_000;
 
     /**
-     * Largest answer by TCP where one address is wanted: about a thousand IPv4 addresses. A datagram has 4 KiB at most.
+     * Largest answer by TCP, in bytes, if one address is wanted: about a thousand IPv4 addresses. An answer in a
+     * datagram has 4 KiB at most.
      */
     private static final int MAX_ANSWER_BYTES = 16 * 1024;
 
     /**
-     * Largest answer by TCP where all addresses are wanted: 1,500 IPv4 or 870 IPv6 addresses. Netty compares each
-     * address with all before it: for 4,090 addresses an event loop takes 25 ms (JDK 25.0.3, AMD EPYC, 2 cores,
-     * 2026-11-28), and for an answer of this size some 4 ms.
+     * Largest answer by TCP, in bytes, if all addresses are wanted: 1,500 IPv4 or 870 IPv6 addresses. Netty compares
+     * each address with all before it. That takes an event loop some 4 ms for an answer of this size, and 25 ms for
+     * 4,090 addresses (JDK 25.0.3, AMD EPYC, 2 cores, 2026-11-28).
      */
     private static final int MAX_LONG_ANSWER_BYTES = 24 * 1024;
 
-    /** Number of addresses of a host that are cached where one is wanted. */
+    /** Largest number of addresses of a host that are cached if one is wanted. */
     private static final int MAX_KEPT = 16;
 
     /** Address families in the order in which they are asked for. */
@@ -74,8 +75,8 @@ public final class DnsNames {
     private final List<DnsNameResolver> resolvers = new ArrayList<>();
 
     /**
-     * Number of answers by TCP that were refused as too long. It tells why a question failed only where no two
-     * questions are asked at the same time.
+     * Number of answers by TCP that were refused as too long. A question during which this number grows has failed for
+     * that reason, but that is certain only if no other question is asked at the same time.
      */
     private final AtomicInteger refused;
 
@@ -89,10 +90,10 @@ public final class DnsNames {
     }
 
     /**
-     * For callers that want all addresses of a host. Nothing is cached. An answer by TCP of more than
+     * Creates resolvers for callers that want all addresses of a host. Nothing is cached. An answer by TCP of more than
      * {@code MAX_LONG_ANSWER_BYTES} is refused.
      *
-     * @param nameServers empty for those of the system
+     * @param nameServers name servers to ask; if empty, the system's name servers are asked
      */
     public static DnsNames ofAll(EventLoop loop, List<InetSocketAddress> nameServers) {
         AtomicInteger refused = new AtomicInteger();
@@ -103,10 +104,10 @@ public final class DnsNames {
     }
 
     /**
-     * For callers that ask {@link #any} for records other than addresses. Answers by TCP have no bound of their own,
-     * since Netty does not compare such records with each other.
+     * Creates resolvers for callers that ask {@link #any} for records other than addresses. This class does not limit
+     * the size of their answers by TCP, since Netty does not compare such records with each other.
      *
-     * @param nameServers empty for those of the system
+     * @param nameServers name servers to ask; if empty, the system's name servers are asked
      */
     public static DnsNames ofRecords(EventLoop loop, List<InetSocketAddress> nameServers) {
         return new DnsNames(
@@ -114,11 +115,11 @@ public final class DnsNames {
     }
 
     /**
-     * For callers that want any one address of a host. An answer may name thousands of addresses: only
-     * {@code MAX_KEPT} are cached, and an answer by TCP of more than {@code MAX_ANSWER_BYTES} is refused.
+     * Creates resolvers for callers that want any one address of a host. An answer may name thousands of addresses. So
+     * only {@code MAX_KEPT} of them are cached, and an answer by TCP of more than {@code MAX_ANSWER_BYTES} is refused.
      *
-     * @param nameServers empty for those of the system
-     * @param maxTtlSeconds longest time to cache an answer, whose own time to live may be less
+     * @param nameServers name servers to ask; if empty, the system's name servers are asked
+     * @param maxTtlSeconds longest time for which an answer is cached; the answer's own time to live may be less
      */
     static DnsNames ofAny(EventLoop loop, List<InetSocketAddress> nameServers, int maxTtlSeconds) {
         return new DnsNames(
@@ -127,15 +128,15 @@ public final class DnsNames {
                 new AtomicInteger());
     }
 
-    /** Returns a resolver for questions that do not ask for addresses; any of the resolvers serves for these. */
+    /** Returns a resolver for questions that do not ask for addresses. Any of the resolvers serves for these. */
     public DnsNameResolver any() {
         return resolvers.get(0);
     }
 
     /**
      * Passes all addresses of a host, or the reason why there are none, to {@code told}, on the event loop. Addresses
-     * of the second family are asked for only where a name server has said that there are none of the first family, and
-     * not where no name server has answered.
+     * of the second family are asked for only if a name server has said that there are none of the first family. They
+     * are not asked for if no name server has answered.
      */
     public void addresses(String host, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> told) {
         ask(host, 0, told);
@@ -157,7 +158,7 @@ public final class DnsNames {
         });
     }
 
-    /** Whether a name server has answered that the name does not exist, or has no record of the family. */
+    /** Says whether a name server has answered that the name does not exist, or that it has no record of the family. */
     private static boolean saysThatThereAreNone(Throwable failure) {
         if (!(failure instanceof UnknownHostException)) {
             return false;
@@ -167,7 +168,7 @@ public final class DnsNames {
                 return DnsResponseCode.NXDOMAIN.equals(error.getCode());
             }
             if (cause instanceof DnsNameResolverException) {
-                // no answer has come in time, or one that could not be read
+                // no answer has come in time, or an answer that could not be read
                 return false;
             }
         }
@@ -178,7 +179,10 @@ public final class DnsNames {
         resolvers.forEach(DnsNameResolver::close);
     }
 
-    /** IPv4 first, unless the JDK prefers IPv6 or this host has addresses of IPv6 only. */
+    /**
+     * Returns the families in the order in which they are asked for. IPv4 is first, unless the JDK prefers IPv6 or this
+     * host has addresses of IPv6 only. If the JDK is set to use IPv4 alone, it is the only one.
+     */
     private static List<ResolvedAddressTypes> families() {
         if (NetUtil.isIpV4StackPreferred()) {
             return List.of(ResolvedAddressTypes.IPV4_ONLY);
@@ -190,7 +194,10 @@ public final class DnsNames {
                 : List.of(ResolvedAddressTypes.IPV4_ONLY, ResolvedAddressTypes.IPV6_ONLY);
     }
 
-    /** Whether a network interface has an address of this family that reaches other hosts. */
+    /**
+     * Says whether a network interface of this host has an address of this family from which other hosts can be
+     * reached.
+     */
     private static boolean hasAddress(Predicate<InetAddress> family) {
         return NetUtil.NETWORK_INTERFACES.stream()
                 .flatMap(NetworkInterface::inetAddresses)
@@ -207,13 +214,19 @@ public final class DnsNames {
         return made;
     }
 
-    /** @param streams makes the TCP channel on which an answer is asked for that does not fit a datagram */
+    /**
+     * Makes a builder of resolvers.
+     *
+     * @param streams makes the TCP channels, on which a question is asked again if its answer does not fit into a
+     *     datagram
+     */
     private static DnsNameResolverBuilder resolver(
             EventLoop loop, List<InetSocketAddress> nameServers, ChannelFactory<SocketChannel> streams) {
         DnsNameResolverBuilder builder = new DnsNameResolverBuilder(loop)
                 .datagramChannelType(Epoll.isAvailable() ? EpollDatagramChannel.class : NioDatagramChannel.class)
                 .socketChannelFactory(streams)
-                // each resolution has a random port: a forged answer has to match it and the number of the question
+                // each resolution has a random port: a forged answer has to match this port and the number of the
+                // question
                 .datagramChannelStrategy(DnsNameResolverChannelStrategy.ChannelPerResolution)
                 .queryTimeoutMillis(QUERY_MILLIS)
                 .cnameCache(NoopDnsCnameCache.INSTANCE)
@@ -224,8 +237,8 @@ public final class DnsNames {
     }
 
     /**
-     * Ends the TCP connection of one question where the answer is too long: Netty compares each address with all before
-     * it, on the event loop. The truncated answer in the datagram counts then.
+     * Ends the TCP connection of one question if the answer is too long: Netty compares each address with all before
+     * it, on the event loop. Then the truncated answer that came in the datagram counts.
      */
     private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
         private final int maxBytes;
@@ -252,7 +265,10 @@ public final class DnsNames {
         }
     }
 
-    /** Cache that keeps only the first addresses of a host, since Netty copies all of these for each further one. */
+    /**
+     * Cache that keeps only the first addresses of a host, since Netty copies all cached ones each time it adds another
+     * one.
+     */
     private static final class FewAddresses extends DefaultDnsCache {
         FewAddresses(int maxTtlSeconds) {
             super(0, maxTtlSeconds, 0);

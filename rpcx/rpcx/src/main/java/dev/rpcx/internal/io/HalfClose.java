@@ -22,15 +22,15 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Closes a connection by half-close, so that the bytes written last arrive. A socket that is closed with bytes unread,
- * or that gets bytes afterwards, is reset, and a reset throws away what the peer has not read yet. So this side first
- * sends the end of its stream (within TLS a close_notify before it), and then reads and throws away what still comes,
- * until the peer closes too or its time is over.
+ * Closes a connection by half-close, so that the bytes written last arrive. A socket is reset if it is closed with
+ * bytes unread, or if bytes come after it was closed, and a reset throws away what the peer has not read yet. So this
+ * side first sends the end of its stream; with TLS it sends a close_notify before that. Then it reads and throws away
+ * what still comes, until the peer closes too or its time is over.
  *
- * <p>The bytes written last may be a large reply that the peer reads slowly. They may leave for as long as the peer
- * takes some of them now and then, and no longer than the owner of the channel allows: see {@link #allow}. They have
- * left once the peer's kernel has them, and not once the local kernel has them: on a slow network there may be seconds
- * between the two.
+ * <p>The bytes written last may be a large reply that the peer reads slowly. They are sent for as long as the peer
+ * takes some of them now and then, but no longer than the owner of the channel allows: see {@link #allow}. They count
+ * as sent once the peer's kernel has them, and not once the local kernel has them: on a slow network there may be
+ * seconds between the two.
  */
 public final class HalfClose {
     private static final AttributeKey<LongSupplier> ALLOWED = AttributeKey.valueOf(HalfClose.class, "allowed");
@@ -38,30 +38,31 @@ public final class HalfClose {
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     /**
-     * Number of looks, 2 s in all, in which a peer has to take some of the bytes written last: a peer that takes
+     * Number of looks, 2 s in all, within which a peer has to take some of the bytes written last. A peer that takes
      * nothing must not hold the connection. Source: nginx, lingering_time, shortened. Looks are counted, and not time,
      * since a loop that was kept from a look was kept from its sockets too.
      */
     private static final int FIRST_LOOKS = 4;
 
     /**
-     * Number of looks, 10 s in all, in which a peer that has taken some bytes has to take more. A kernel takes up to 64
-     * KiB at once of what leaves, and a peer that reads 16 KiB a second needs 4 s for them. Source: the longest silence
-     * within a frame of the classic wire.
+     * Number of looks, 10 s in all, within which a peer that has taken some bytes has to take more. The peer's kernel
+     * takes up to 64 KiB of what is sent before the peer reads it, and a peer that reads 16 KiB a second needs 4 s for
+     * them. Source: the longest silence that the classic wire allows within a frame.
      */
     private static final int MORE_LOOKS = 20;
 
-    /** Time that the peer has even if the owner of the channel allows less. */
+    /** Time that the peer has even if the owner of the channel allows less: 2 s. */
     private static final long LEAVE_NANOS = FIRST_LOOKS * LOOK_NANOS;
 
     /**
-     * Longest time for which this side still reads and throws away what comes, once the peer's kernel has the end of
-     * the stream. Source: nginx, lingering_timeout, shortened.
+     * Longest time for which this side still reads and throws away what comes, after the peer's kernel has got the end
+     * of the stream. Source: nginx, lingering_timeout, shortened.
      */
     private static final long DISCARD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * State of a socket whose end of the stream the peer's kernel has not acknowledged. Source: Linux, tcp_states.h.
+     * TCP state of a socket that has sent the end of the stream while the peer's kernel has not acknowledged it.
+     * Source: Linux, tcp_states.h.
      */
     private static final int FIN_WAIT_1 = 4;
 
@@ -70,21 +71,19 @@ public final class HalfClose {
     private final long beganNanos;
     private @Nullable Future<?> timer;
 
-    /**
-     * Bytes that the last look saw in the queue. {@code restOfFirst} is what it saw of the first message there, which
-     * leaves piece by piece.
-     */
+    /** Number of bytes in the queue at the last look. */
     private long queued;
 
+    /** Number of bytes of the first message in the queue at the last look. A message may be sent piece by piece. */
     private long restOfFirst;
 
-    /** Number of consecutive looks that may still find no progress. */
+    /** Number of further looks in a row that may find no progress. */
     private int looksLeft = FIRST_LOOKS;
 
     /** True once the local kernel has the end of the stream, and the queue is empty. */
     private boolean isWritten;
 
-    /** Number of TCP segments that were not acknowledged by the peer's kernel at the last look. */
+    /** Number of TCP segments that the peer's kernel had not acknowledged at the last look. */
     private long onTheWay;
 
     private HalfClose(Channel channel, Account account) {
@@ -94,19 +93,19 @@ public final class HalfClose {
     }
 
     /**
-     * Sets how long the bytes written last may take to leave while the peer takes some of them; without this it is 2 s.
-     * On any thread.
+     * Sets how long it may take to send the bytes written last while the peer takes some of them. It may take 2 s in
+     * any case, and no more if this method is not called. Thread-safe: any thread may call this.
      *
-     * @param nanos supplies the time from the beginning of the half-close; it is asked anew twice a second, on the
-     *     event loop
+     * @param nanos supplies this time in nanoseconds, counted from the beginning of the half-close. It is called twice
+     *     a second, on the event loop
      */
     public static void allow(Channel channel, LongSupplier nanos) {
         channel.attr(ALLOWED).set(nanos);
     }
 
     /**
-     * Begins the half-close of a channel, whose handler from here on throws away what it reads. On the event loop, once
-     * for a channel. If this throws, the channel is closed, since nobody else would close it.
+     * Begins the half-close of a channel. From now on the channel's handler has to throw away what it reads. Event loop
+     * only, and once for each channel. If this throws, it has closed the channel, since nobody else would close it.
      */
     public static void of(Channel channel, Account account) {
         boolean isBegun = false;
@@ -136,8 +135,8 @@ public final class HalfClose {
         ReadingClock.of(channel).setReading(true);
         hasTaken();
         lookAgain();
-        // the end of the stream waits for everything that was written: it would overtake what the socket has not taken
-        // yet
+        // the end of the stream waits until the socket has taken everything that was written: otherwise it would
+        // overtake the rest
         then(channel.writeAndFlush(Unpooled.EMPTY_BUFFER), this::endTls);
     }
 
@@ -169,8 +168,8 @@ public final class HalfClose {
     }
 
     /**
-     * Runs a step, and closes the channel if the step fails: neither a timer nor a future calls it again, so nobody
-     * else would go on.
+     * Runs a step, and closes the channel if the step fails. Neither a timer nor a future calls the step a second time,
+     * so nobody else would go on.
      */
     private void orClose(Runnable step) {
         try {
@@ -219,8 +218,8 @@ public final class HalfClose {
     }
 
     /**
-     * Whether the peer has taken something since the last look. Nothing is written any more, so whatever has changed in
-     * the queue has left.
+     * Says whether the peer has taken something since the last look. Nothing is written any more, so whatever has
+     * changed in the queue has been sent.
      */
     private boolean hasTaken() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
@@ -233,8 +232,8 @@ public final class HalfClose {
     }
 
     /**
-     * Whether the peer's kernel has all bytes, and the end of the stream behind them; true if the local kernel does not
-     * say.
+     * Says whether the peer's kernel has all bytes, and the end of the stream behind them. Returns true if the local
+     * kernel does not know.
      */
     private boolean hasArrived() {
         EpollTcpInfo way = way();
@@ -242,8 +241,8 @@ public final class HalfClose {
     }
 
     /**
-     * Whether bytes are on the move: the local kernel has sent some since the last look, or the peer's kernel has
-     * acknowledged more. A peer that does not read is sent window probes alone.
+     * Says whether bytes are moving: since the last look, the local kernel has sent some, or the peer's kernel has
+     * acknowledged some. If the peer does not read, the local kernel sends it only window probes, which do not count.
      */
     private boolean isOnItsWay() {
         EpollTcpInfo way = way();

@@ -15,8 +15,8 @@ import java.security.spec.InvalidKeySpecException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks whether a private key belongs to a certificate. Without the check a server accepts a pair that does not match,
- * and then every handshake fails.
+ * Checks whether a private key belongs to a certificate. Without this check a server accepts a pair that does not
+ * match, and then every handshake fails.
  */
 public final class KeyPairs {
     private static final byte[] PROBE = "rpcx: does this key fit".getBytes(StandardCharsets.US_ASCII);
@@ -24,11 +24,12 @@ public final class KeyPairs {
     private KeyPairs() {}
 
     /**
-     * Signs with the key, and verifies with the first certificate.
+     * Says whether a private key belongs to a certificate. It signs with the key, and verifies with the first
+     * certificate.
      *
-     * @param chain certificates in PEM, the server's or client's own first
+     * @param chain certificates in PEM, of which the first is that of the server or client itself
      * @param key private key in PEM, unencrypted PKCS#8
-     * @return true also where the certificate's kind of key cannot be checked in this way
+     * @return true also if the certificate's kind of key cannot be checked in this way
      */
     public static boolean fit(byte[] chain, byte[] key) throws GeneralSecurityException, IOException {
         PublicKey known = Pem.certificate(chain).getPublicKey();
@@ -64,8 +65,8 @@ public final class KeyPairs {
     }
 
     /**
-     * Reads the files with Netty's own methods, which also make the TLS context: the pair that is checked is the pair
-     * used.
+     * Reads the files with Netty's own methods, with which the TLS context is made too: so the pair that is checked is
+     * the pair that is used.
      */
     private abstract static class Pem extends SslContext {
         static X509Certificate certificate(byte[] chain) throws CertificateException {

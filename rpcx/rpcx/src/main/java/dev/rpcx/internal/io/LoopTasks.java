@@ -13,27 +13,27 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Task queue of one event loop. A task that is given to a loop near the loop's end is either run or refused, and its
- * giver is told of the refusal. Netty's own queue silently loses a task that comes between the loop's last poll and its
- * end: with it, a handler that ended while its server stopped would be counted for ever.
+ * Task queue of one event loop. A task that is given to a loop near the loop's end is either run or refused; if it is
+ * refused, whoever gave it gets an exception. Netty's own queue silently loses a task that comes between the loop's
+ * last poll and its end. With it, a handler that ended while its server stopped would be counted as running forever.
  *
- * <p>Netty calls {@link #remove} to take back a task that it has given to a loop that takes no more tasks. Thread-safe,
- * with one polling thread.
+ * <p>Netty calls {@link #remove} to take back a task that it has given to a loop which takes no more tasks.
+ * Thread-safe, but only one thread polls.
  */
 final class LoopTasks extends AbstractQueue<Runnable> {
     /** Longest wait for the end of a loop that takes no more tasks, and only runs those that it has. */
     private static final long MAX_END_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Stack frames that a thread must have left to give a loop its first task. That thread then starts the loop's
-     * thread, which takes fewer frames than these, though larger ones.
+     * Number of stack frames that a thread must have free to give a loop its first task. That thread then starts the
+     * loop's thread, for which it takes fewer frames than these, though larger ones.
      */
     private static final int START_FRAMES = 500;
 
     /**
-     * A thread whose stack overflows within {@code offer} leaves this kind of queue as it was, or with its task in it.
-     * Netty's usual queue would be left with a reserved cell that has no task, and the loop would wait for that task
-     * for ever.
+     * A thread whose stack overflows within {@code offer} leaves this kind of queue as it was, or with the task in it.
+     * Netty's usual queue would then have a reserved cell without a task, and the loop would wait for that task
+     * forever.
      */
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
 
@@ -45,18 +45,19 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     private @Nullable EventExecutor loop;
 
     /**
-     * True once the loop polls. A thread that does not see the write yet reserves stack without need, and nothing else.
+     * True once the loop polls. A thread that does not see the write yet reserves stack without need, which does no
+     * harm.
      */
     private boolean isPolled;
 
-    /** Names the loop of these tasks. Called before the first task comes. */
+    /** Sets the loop to which these tasks belong. Called before the first task comes. */
     void of(EventExecutor of) {
         loop = of;
     }
 
     /**
-     * The thread that gives a loop its first task starts the loop's thread. Where its stack overflows meanwhile, Netty
-     * takes the loop for started although it never runs. So a thread with too little stack fails before that.
+     * Adds a task. The thread that adds the first task starts the loop's thread. If its stack overflows meanwhile,
+     * Netty takes the loop for started although it never runs. So a thread with too little stack fails before that.
      */
     @Override
     public boolean offer(Runnable task) {
@@ -76,7 +77,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
         if (of == null || !of.isTerminated()) {
             return task;
         }
-        // the loop has ended: Netty throws away what it polls from here on
+        // the loop has ended: from here on, Netty throws away what it polls
         synchronized (this) {
             if (task != null) {
                 unrunTasks.add(task);
@@ -95,7 +96,8 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Takes back a task that was given to a loop that takes no more tasks, if the task came too late to be run.
+     * Takes back a task that was given to a loop which takes no more tasks, if the task came too late to be run. Waits
+     * for the end of the loop, {@code MAX_END_NANOS} at the longest.
      *
      * @return true if the task will not be run; false if it has been run, or if the loop has not ended in time
      */
@@ -111,7 +113,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Waits until the loop has run its last task: only then is it known whether it has run that of the caller.
+     * Waits until the loop has run its last task. Only then is it known whether it has run the caller's task.
      *
      * @return false if the loop has not ended within {@code MAX_END_NANOS}
      */

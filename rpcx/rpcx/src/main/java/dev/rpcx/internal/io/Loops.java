@@ -36,19 +36,19 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Event loops of a server, of one client or of the clients that share them, and the channels on which they listen and
- * connect: sockets, through epoll on Linux and through Java NIO elsewhere; or in-process channels, whose ports are
- * numbers of this process only. A thread starts when it is first needed.
+ * Event loops of a server, of one client, or of the clients that share them, and the channels with which they listen
+ * and connect. The channels are sockets, through epoll on Linux and through Java NIO elsewhere; or they are in-process
+ * channels, whose ports are numbers within this process. A thread starts when it is first needed.
  */
 public class Loops {
-    /** Name of the threads of clients, before their number. */
+    /** Beginning of the names of the threads of clients. A number follows. */
     public static final String CLIENT = "rpcx-client";
 
     /**
-     * Allocator of the buffers for bytes that go to sockets and come from them. Netty's own choice, the adaptive
-     * allocator, frees a chunk of direct memory while a loop runs, which on newer JVMs stops that loop until all
-     * threads have answered: with results of 200 kB for ten connections of one address, the PINGs of others took 0.9 to
-     * 7.3 s and the heap ran out. With the pooled allocator, which keeps its chunks, the PINGs took 13 to 466 ms.
+     * Allocator of the buffers for bytes that sockets send and receive. Netty's own choice, the adaptive allocator,
+     * frees a chunk of direct memory while a loop runs. On newer JVMs that stops the loop until all threads have
+     * answered: with results of 200 kB for ten connections of one address, the PINGs of others took 0.9 to 7.3 s, and
+     * the heap ran out. The pooled allocator keeps its chunks; with it the PINGs took 13 to 466 ms.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 
@@ -62,9 +62,9 @@ public class Loops {
 
     /**
      * Allocates a first chunk on the thread that builds a client or a server. Netty reports each chunk to the JDK's
-     * Flight Recorder, and the first report initializes the recorder, which takes some 300 ms, and a second on a busy
-     * machine. An event loop that did so would check no deadline meanwhile. The chunk is a small one on the heap, and
-     * garbage afterwards.
+     * Flight Recorder. The first report initializes the recorder, which takes some 300 ms, and a second on a busy
+     * machine. Meanwhile an event loop would check no deadline. The chunk is a small one on the heap, and garbage
+     * afterwards.
      */
     private static void tellOfFirstChunk() {
         new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
@@ -95,7 +95,7 @@ public class Loops {
         names = new DnsAddresses(nameServers);
     }
 
-    /** Makes loops for sockets that ask these name servers in place of the system's. */
+    /** Makes event loops for sockets. To resolve host names, they ask these name servers instead of the system's. */
     public static Loops withNameServers(List<InetSocketAddress> nameServers, int count, String name) {
         return new Loops(group(count, name, false), false, nameServers);
     }
@@ -114,9 +114,9 @@ public class Loops {
     }
 
     /**
-     * Event loop that loses no task at its end. It looks at its sockets after a millisecond of tasks at the latest.
-     * Netty looks after a second otherwise, and tasks may go on without end: each task of a stream's publisher gives
-     * the loop the next one.
+     * Event loop that loses no task at its end, and that looks at its sockets again after at most one millisecond of
+     * tasks. Without this limit Netty looks after a second. The tasks may go on without end, since each task of a
+     * stream's publisher gives the loop the next one.
      */
     private static final class Loop extends SingleThreadIoEventLoop {
         private static final long TASKS_MILLIS = 1;
@@ -127,23 +127,27 @@ public class Loops {
         }
 
         /**
-         * Keeps the loop running, whatever is thrown, until it is shut down. Where memory has run out, Netty fails
-         * while it logs what a task or a connection has thrown, and the loop would end in silence: its connections
-         * would neither be read nor closed, and none of their deadlines would be checked.
+         * Keeps the loop running until it is shut down, whatever is thrown. If memory has run out, Netty fails while it
+         * logs what a task or a connection has thrown. Then the loop would end silently: its connections would be
+         * neither read nor closed, and none of their deadlines would be checked.
          */
         @Override
         protected void run() {
             while (!runToEnd()) {
                 try {
-                    // sockets and tasks that are left are reported again by the next run
+                    // the next run finds the remaining sockets and tasks
                     LockSupport.parkNanos(PAUSE_NANOS);
                 } catch (Throwable stillNoMemory) {
-                    // such as no memory to load the class that is called
+                    // for example, there may be no memory to load a class that is used here
                 }
             }
         }
 
-        /** @return true if the loop has been shut down; false if something was thrown that cannot be reported */
+        /**
+         * Runs the loop.
+         *
+         * @return true if the loop has been shut down; false if something was thrown that cannot be reported
+         */
         private boolean runToEnd() {
             try {
                 super.run();
@@ -154,8 +158,8 @@ public class Loops {
         }
 
         /**
-         * Tells the callers that are left, after a pause. Netty calls this method after each look at sockets and tasks,
-         * also where there are no tasks.
+         * Tells the callers that could not be told for want of memory, after a pause. Netty calls this method after
+         * each look at sockets and tasks, even if there are no tasks.
          */
         @Override
         protected void afterRunningAllTasks() {
@@ -165,7 +169,7 @@ public class Loops {
             }
         }
 
-        /** True also while callers are left to be told: the loop does not wait for sockets then. */
+        /** Returns true also while there are callers to be told: then the loop does not wait for sockets. */
         @Override
         protected boolean hasTasks() {
             return super.hasTasks() || Thread.currentThread() instanceof LoopThread loop && loop.hasUntold();
@@ -181,9 +185,9 @@ public class Loops {
 
     /**
      * Bound on the unsent bytes of a socket: Linux takes more bytes for the socket only while fewer than these are
-     * unsent. Without the bound it takes some megabytes, and takes more again only when a third of those have gone.
-     * With it, a peer that reads slowly is seen to read, and a PING or PONG waits behind little. Source: tcp(7),
-     * TCP_NOTSENT_LOWAT.
+     * unsent. Without the bound, Linux takes some megabytes, and takes more only after a third of those have been sent.
+     * With it, one sees that a peer reads even if it reads slowly, and a PING or PONG waits behind few bytes. Source:
+     * tcp(7), TCP_NOTSENT_LOWAT.
      */
     private static final long UNSENT_BYTES = 1 << 17;
 
@@ -203,7 +207,7 @@ public class Loops {
     }
 
     /**
-     * Returns the address to connect to; a host name is not looked up here. For an in-process channel the port alone
+     * Returns the address to connect to. A host name is not looked up here. For an in-process channel only the port
      * counts: whatever the host is called, it is this process.
      */
     public SocketAddress remote(String host, int port) {
@@ -214,7 +218,7 @@ public class Loops {
         return literal ? new InetSocketAddress(host, port) : InetSocketAddress.createUnresolved(host, port);
     }
 
-    /** Returns the address to listen on; blocks while a host name is looked up. */
+    /** Returns the address to listen on. Blocks while a host name is looked up. */
     private SocketAddress local(String host, int port) {
         return inProcess ? new LocalAddress("rpcx-" + port) : new InetSocketAddress(host, port);
     }
@@ -235,7 +239,7 @@ public class Loops {
                 .childOption(ChannelOption.TCP_NODELAY, true);
     }
 
-    /** Listens; blocks until the bind has succeeded or failed. Port 0 stands for any free port. */
+    /** Listens at an address. Blocks until the bind has succeeded or failed. Port 0 stands for any free port. */
     public ChannelFuture bind(ServerBootstrap bootstrap, String host, int port) {
         if (!inProcess || port != 0) {
             return bootstrap.bind(local(host, port)).awaitUninterruptibly();
@@ -249,21 +253,25 @@ public class Loops {
         return bound;
     }
 
-    /** @param bound local address of the channel that {@link #bind} has opened */
+    /**
+     * Returns the port at which a channel listens.
+     *
+     * @param bound local address of the channel that {@link #bind} has opened
+     */
     public int port(SocketAddress bound) {
         return bound instanceof InetSocketAddress socket
                 ? socket.getPort()
                 : Integer.parseInt(((LocalAddress) bound).id().substring("rpcx-".length()));
     }
 
-    /** Begins the shutdown and returns at once; the threads end soon afterwards. */
+    /** Begins the shutdown and returns immediately. The threads end soon afterwards. */
     public void end() {
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     }
 
     /**
-     * Ends the threads, and returns when they have ended, or after {@code maxNanos}: a thread that runs user code ends
-     * only after that code has returned. Must not be called on one of these threads.
+     * Ends the threads. Returns when they have ended, or after {@code maxNanos}: a thread that runs user code ends only
+     * after that code has returned. Must not be called on one of these threads.
      */
     public void close(long maxNanos) {
         end();

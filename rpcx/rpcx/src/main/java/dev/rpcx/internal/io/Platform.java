@@ -5,9 +5,9 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 
 /**
- * Sources of nondeterminism that a client or a server takes from its machine: event loops, time and random numbers; a
- * server also takes the threads of {@code ServerPlatform}. Connections and calls use no other such source, so a
- * simulation that replaces these four decides every interleaving.
+ * Sources of nondeterminism that a client or a server takes from its machine: event loops, time and random numbers. A
+ * server also takes threads from its machine, through {@code ServerPlatform}. Connections and calls use no other such
+ * source. So a simulation that replaces these four decides every interleaving.
  */
 public interface Platform {
     /** Platform of the real machine. */
@@ -31,7 +31,7 @@ public interface Platform {
     Loops loops(int count, String name, boolean inProcess);
 
     /**
-     * Returns the ticker that the loops use too. Its times count from an origin of its own and cannot be compared with
+     * Returns the ticker that the loops use too. Its times count from an arbitrary origin, and cannot be compared with
      * {@code System.nanoTime()}.
      */
     Ticker ticker();

@@ -24,49 +24,53 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turn to read from a connection's socket. The event loop has it, or the thread of a caller that waits for its reply
- * and is alone on the connection. If the event loop reads, the socket wakes the loop, which then wakes the caller. A
- * caller that reads is woken by the socket itself, and the event loop sleeps.
+ * Turn to read from a connection's socket. Either the event loop has it, or the thread of a caller that waits for its
+ * reply and is alone on the connection. If the event loop reads, the socket wakes the loop, which then wakes the
+ * caller. If a caller reads, the socket wakes the caller directly, and the event loop sleeps.
  *
- * <p>The event loop lends the socket after {@code LONE_REPLIES} consecutive replies to lone callers, and takes it back
- * for whatever a lone caller does not do: a second call, a deadline, the end of the connection. A caller takes nothing
- * but its own whole reply; everything else that it reads goes to the event loop, together with the turn. So how calls
- * end is still decided by one thread at a time: the thread that has the turn. While the socket is lent and no call is
- * in flight, nobody reads; the event loop looks after the socket every {@link #TICK_MILLIS}.
+ * <p>The event loop lends the socket after {@code LONE_REPLIES} consecutive replies to lone callers. It takes the
+ * socket back for whatever a lone caller does not do: a second call, a deadline, the end of the connection. A caller
+ * takes nothing but its own reply, if that is complete. Everything else that the caller reads goes to the event loop,
+ * together with the turn. So one thread at a time still decides how calls end: the thread that has the turn. While the
+ * socket is lent and no call is in flight, nobody reads. So every {@link #TICK_MILLIS} the event loop takes the socket
+ * back if no caller has read since the last time.
  */
 public final class ReadTurn implements CloseWatch.SocketUser {
     /** The connection whose socket is lent. It is the first handler of its channel. */
     public interface Connection extends ChannelHandler {
-        /** Number of calls in flight, as of a moment ago. From any thread. */
+        /** Returns the number of calls in flight, as of a moment ago. Thread-safe: any thread may call this. */
         int load();
 
-        /** Runs a task on the event loop, or on the calling thread if the event loop has ended. From any thread. */
+        /**
+         * Runs a task on the event loop, or on the calling thread if the event loop has ended. Thread-safe: any thread
+         * may call this.
+         */
         void inLoopOrHere(Runnable task);
 
         /**
-         * Called when the event loop has the socket back: consecutive replies to lone callers are counted anew. On the
-         * event loop.
+         * Called on the event loop when it has the socket back: from then on, consecutive replies to lone callers are
+         * counted from 0 again.
          */
         void isNotAlone();
 
-        /** Counts a sign of life: a caller has read something from the peer. On the event loop. */
+        /** Records a sign of life: a caller has read something from the peer. Event loop only. */
         void recordActivity();
 
-        /** Ends the connection at once. On the event loop. */
+        /** Ends the connection immediately. Event loop only. */
         void abort(String why);
     }
 
     /** A call whose caller reads the reply itself. */
     public interface Reader {
-        /** Whether the call has ended and its outcome can be read. From any thread. */
+        /** Says whether the call has ended and its outcome can be read. Thread-safe: any thread may call this. */
         boolean isCompleted();
 
         /**
-         * Completes the call if {@code arrived} begins with the whole reply to it, and reads that reply to its end and
-         * no further. Called by the caller, which has the turn.
+         * Completes the call if {@code arrived} begins with the complete reply to it. Then it reads that reply to its
+         * end and no further. Called by the caller, which has the turn.
          *
-         * @param arrived begins where a message of the peer begins
-         * @return false if all bytes are for the event loop; the indices of {@code arrived} mean nothing then
+         * @param arrived buffer that begins at the beginning of a message of the peer
+         * @return false if all bytes are for the event loop; then the indices of {@code arrived} mean nothing
          */
         boolean tryComplete(ByteBuf arrived);
     }
@@ -74,13 +78,13 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     /** Number of consecutive replies to lone callers after which the socket is lent to them. */
     public static final int LONE_REPLIES = 32;
 
-    /** Most bytes that a caller reads at once; a larger reply is left to the event loop. */
+    /** Largest number of bytes that a caller reads at a time. The event loop reads a larger reply. */
     public static final int MAX_BYTES = 4 * 1024;
 
     /**
-     * Longest wait of a caller at the socket, which it then leaves to the event loop. Before that it does not notice an
-     * interrupt. The value is above Netty's {@code epollWaitThreshold} of 10 ms, up to which a timer would be set for
-     * each call.
+     * Longest time that a caller waits at the socket, 16 ms; then it leaves the socket to the event loop. During this
+     * time it does not notice an interrupt. The value is above Netty's {@code epollWaitThreshold} of 10 ms: for a wait
+     * up to that threshold, Netty would set a timer for each call.
      */
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(16);
 
@@ -93,12 +97,12 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     private static final int CALLER = 2;
 
-    /** A caller has read bytes that are not for it: the event loop takes over. */
+    /** A caller has read bytes that are not for it: the event loop has to take over. */
     private static final int LEFT_TO_LOOP = 3;
 
     private static final int ENDED = 4;
 
-    /** A caller failed, and the bytes that it had read are lost: the event loop ends the connection. */
+    /** A caller failed, and the bytes that it had read are lost: the event loop has to end the connection. */
     private static final int BROKEN = 5;
 
     private static final VarHandle OWNER;
@@ -116,22 +120,33 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     private volatile int owner = LOOP;
 
     /**
-     * True if the event loop has found a caller at the socket and wants the socket back. Cleared when the loop has it.
+     * True if the event loop has found a caller at the socket and wants the socket back. Cleared when the loop has the
+     * socket.
      */
     private volatile boolean wanted;
 
-    /** Set up when the socket is lent for the first time; null before. */
+    /**
+     * What a caller needs to read. Set up when the socket is lent for the first time; null before that, and after the
+     * socket has closed.
+     */
     private @Nullable Loan loan;
 
-    /** True if {@code loan} could not be set up, or the socket closes: the event loop then reads for good. */
+    /** True if {@code loan} could not be set up, or if the socket closes: from then on only the event loop reads. */
     private boolean lendingDisabled;
 
-    // written only by the thread that has the turn
+    /** Number of times that a caller has had the turn. Written only by the thread that has the turn. */
     private int taken;
+
+    /**
+     * Bytes that a caller has read and that are for the event loop; null if there are none. Written only by the thread
+     * that has the turn.
+     */
     private @Nullable ByteBuf rest;
 
-    // event loop only
+    /** Value of {@code taken} at the last tick. Event loop only. */
     private int seen;
+
+    /** True while a tick is scheduled. Event loop only. */
     private boolean ticking;
 
     public ReadTurn(Channel channel, Connection connection) {
@@ -148,9 +163,13 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         private final ReadTurn turn;
         private final IoHandler epoll;
 
-        // used only by the thread that has the turn
+        /** End of the present wait, by {@code System.nanoTime()}. Used only by the thread that has the turn. */
         private long untilNanos;
+
+        /** True if the present wait has found something to read. Used only by the thread that has the turn. */
         private boolean readable;
+
+        /** Thread that waits at the socket; null if none waits. Written only by the thread that has the turn. */
         private volatile @Nullable Thread reader;
 
         Loan(ReadTurn turn, CloseWatch.Registration loop, Socket socket) throws Exception {
@@ -169,7 +188,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         }
 
         /**
-         * Waits at the socket.
+         * Waits at the socket until there is something to read.
          *
          * @return whether there is something to read; if not, the event loop wants the socket, or the wait took too
          *     long
@@ -238,11 +257,11 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         return now == FREE || now == CALLER;
     }
 
-    // ---- a caller
+    // ---- methods that callers use
 
     /**
-     * Waits for the reply to a call that this thread has sent itself. When this method returns, the call is over or the
-     * event loop has to end it.
+     * Waits for the reply to a call that this thread has sent itself, and reads it, unless somebody else has the turn.
+     * When this method returns, the call is over, or the event loop has to end it.
      */
     public void read(Reader call) {
         if (owner != FREE || !OWNER.compareAndSet(this, FREE, CALLER)) {
@@ -253,20 +272,20 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         try {
             Loan lent = Objects.requireNonNull(loan);
             try {
-                // the call is looked at after the exchange: the event loop may have read the reply, and lent the socket
-                // after that
+                // the call is looked at only after the turn has been taken: before that, the event loop may have read
+                // the reply, and then lent the socket
                 isOver = call.isCompleted() || lent.await() && take(lent, call);
             } catch (IOException broken) {
-                // the event loop meets the same error when it reads, and ends the connection
+                // the event loop gets the same error when it reads, and ends the connection
             }
             after = rest != null ? LEFT_TO_LOOP : FREE;
         } finally {
-            // only stores: at the end of the stack no method can be called
+            // only stores: if the stack is exhausted, no method can be called
             taken++;
             owner = after;
         }
-        // looked at after the turn has been given up: either this thread sees another call, or the sender of that call
-        // finds the turn free
+        // the load is looked at only after the turn has been given up: so either this thread sees another call, or the
+        // sender of that call finds the turn free
         if (after != FREE || !isOver || wanted || connection.load() > 0) {
             connection.inLoopOrHere(this::takeOver);
         }
@@ -291,8 +310,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Has the event loop read if the socket is lent and nobody reads. From any thread that has sent a call itself and
-     * does not read.
+     * Has the event loop read if the socket is lent and nobody reads. Called by a thread that has sent a call itself
+     * and does not read the reply. Thread-safe: any thread may call this.
      */
     public void leaveToLoop() {
         if (owner == FREE) {
@@ -300,7 +319,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         }
     }
 
-    // ---- the event loop
+    // ---- methods that the event loop uses
 
     /** Lends the socket after a lone caller has been answered, so that the next caller reads its reply itself. */
     public void lend() {
@@ -310,7 +329,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         Objects.requireNonNull(loan).loop.pause(this);
         wanted = false;
         owner = FREE;
-        // a call that was sent before the socket was lent waits for the event loop
+        // a call that was sent before the socket was lent waits for the event loop to read
         if (connection.load() > 0 && owner == FREE) {
             takeForLoop();
         } else if (!ticking) {
@@ -331,7 +350,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             loan = new Loan(this, registration, socket);
             registration.reading = this;
         } catch (Exception | OutOfMemoryError none) {
-            // there is no descriptor or no memory left: the event loop reads as before
+            // there is no free descriptor or no memory: the event loop reads as before
             lendingDisabled = true;
         }
         return loan != null;
@@ -340,7 +359,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     /**
      * Takes the turn for the event loop.
      *
-     * @return whether the event loop reads now; if not, a caller is at the socket and has been asked to leave it, or a
+     * @return whether the event loop reads now. If not, a caller is at the socket and has been asked to leave it, or a
      *     task of the loop takes over from a caller or ends the connection
      */
     public boolean takeForLoop() {
@@ -349,7 +368,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // not at once: the code that calls this method is using the connection
+            // not immediately, since the code that calls this method is using the connection
             connection.inLoopOrHere(this::breakOff);
             return false;
         }
@@ -372,14 +391,17 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends the connection because the position in the stream is lost, for example when there was no memory for what had
-     * been read.
+     * Ends the connection because the position in the stream of bytes is lost, for example when there was no memory for
+     * what had been read.
      */
     private void breakOff() {
         connection.abort("a caller failed while it read its reply");
     }
 
-    /** Takes the socket over from a caller that does not go on, or that could not say so. */
+    /**
+     * Takes the socket over from a caller that does not go on, or that failed before it could say so. Has the event
+     * loop's handlers read the bytes that the caller has left to them.
+     */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
             takeForLoop();
@@ -412,14 +434,14 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         } else if (now == CALLER) {
             tickLater();
         } else {
-            // nobody has called since the last tick: what the server sends unasked is for the event loop
+            // no caller has read since the last tick: the event loop has to read what the server sends unasked
             takeForLoop();
         }
     }
 
     /**
-     * Ends reading by callers: when this method returns, no caller is at the socket, and none comes later. It waits for
-     * a caller that has been woken and never blocks after that.
+     * Ends reading by callers. When this method returns, no caller is at the socket, and none comes later. It wakes a
+     * caller that is at the socket, and waits until the caller has left; a caller that has been woken never blocks.
      */
     public void end() {
         while (owner != ENDED) {
@@ -438,7 +460,9 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         }
     }
 
-    /** Does what {@link #end} does, and has the event loop read what still arrives. On the event loop. */
+    /**
+     * Ends reading by callers as {@link #end} does, and has the event loop read what still arrives. Event loop only.
+     */
     public void endToLoop() {
         end();
         Loan lent = loan;

@@ -8,8 +8,9 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Clock for the time that counts against the peer of a connection. It stands still while this side does not read, since
- * what the peer owes may have been sent long ago. The deadlines for the end of a message in parts, of a frame and of a
- * TLS record go by this clock. Only this class starts and stops reading from the channel, so that it misses no pause.
+ * the peer may have sent long ago what it owes. The deadlines for the end of a message in parts, of a frame and of a
+ * TLS record are measured by this clock. Only this class starts and stops reading from the channel, so it misses no
+ * pause.
  *
  * <p>Each channel has one such clock, which all its handlers share. Event loop only.
  */
@@ -18,7 +19,7 @@ public final class ReadingClock {
 
     /**
      * Shortest time after which a check that falls into a pause is repeated. Nothing becomes due in a pause, and
-     * whoever waits for a deadline is not told when the pause ends.
+     * whoever waits for a deadline is not notified when the pause ends.
      */
     private static final long PAUSE_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -45,7 +46,11 @@ public final class ReadingClock {
         return time;
     }
 
-    /** Begins or ends a pause. @param reads true if the channel is read from now on, false for a pause */
+    /**
+     * Begins or ends a pause.
+     *
+     * @param reads true if the channel is read from now on; false if a pause begins
+     */
     public void setReading(boolean reads) {
         if (reads == isPaused) {
             long now = ticker.nanoTime();
@@ -69,11 +74,11 @@ public final class ReadingClock {
     }
 
     /**
-     * Computes how long it takes at least until a deadline.
+     * Computes the shortest time until a deadline can be reached.
      *
      * @param dueNanos the deadline, by this clock
      * @param nowNanos the present time, by the event loop's ticker
-     * @return nanoseconds of the event loop's ticker; 0 or less if the deadline has passed, but never during a pause
+     * @return nanoseconds of the event loop's ticker; 0 or less if the deadline has passed; during a pause at least 1 s
      */
     public long remaining(long dueNanos, long nowNanos) {
         long left = dueNanos - at(nowNanos);

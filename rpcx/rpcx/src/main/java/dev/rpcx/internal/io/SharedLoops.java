@@ -4,9 +4,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of event loops that clients share, so that one more client costs no thread. The loops exist from when the first
- * client borrows them until a while after the last client has given them back, since a program that makes a client for
- * each call makes the next one soon. Thread-safe.
+ * Pool of event loops that clients share, so that one more client costs no thread. The loops are made when the first
+ * client borrows them. They are kept for a while after the last client has given them back, since a program that makes
+ * a client for each call makes the next one soon. Thread-safe.
  */
 public final class SharedLoops {
     /** Loops of clients that use sockets, and of the {@code DnsWatch}es that watch names for clients. */
@@ -17,7 +17,7 @@ public final class SharedLoops {
 
     private static final int MAX = 4;
 
-    /** Time for which unused loops are kept. Source: grpc-java keeps its shared event loops as long. */
+    /** Time for which unused loops are kept, 1 s. Source: grpc-java keeps its shared event loops for the same time. */
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final boolean inProcess;
@@ -27,7 +27,7 @@ public final class SharedLoops {
     private int users;
     private long unusedSinceNanos;
 
-    /** True while a task that ends {@link #held} when unused is scheduled on one of its loops. */
+    /** True while a task is scheduled on one of the loops that ends {@link #held} if nobody uses it then. */
     private boolean watched;
 
     public SharedLoops(boolean inProcess) {
@@ -65,7 +65,7 @@ public final class SharedLoops {
         watched = false;
         loops.group.schedule(() -> endUnused(loops), nanos, TimeUnit.NANOSECONDS);
         // set only after schedule has returned: if it throws, a later giveBack tries again, and the loops do not stay
-        // for ever
+        // forever
         watched = true;
     }
 

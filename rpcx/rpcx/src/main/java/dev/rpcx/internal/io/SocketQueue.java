@@ -14,19 +14,19 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bytes that stand in a socket's queue because the peer has not read them, with the claims for them and for replies
- * behind them. The queue and its claim end with the channel, and not with the connection on it, which may have been
- * over for seconds while its last messages wait to leave. Connections of both wires have a {@code SocketQueue}. Event
- * loop only.
+ * Watches the queue of a socket, in which bytes stand that the peer has not read. It has a claim for these bytes, and
+ * one for the replies that wait behind them. The queue and its claim end with the channel, and not with the connection
+ * that uses the channel. The connection may have been over for seconds while its last messages wait to be sent.
+ * Connections of both wires have a {@code SocketQueue}. Event loop only.
  */
 public final class SocketQueue {
     /**
-     * Event of {@link TlsRecords}, which is about to end the connection for want of room. It is defined here so that no
-     * class is loaded for it.
+     * Event that {@link TlsRecords} fires when it is about to end the connection for want of room. It is defined here
+     * so that a connection without TLS need not load that class to compare events.
      */
     public static final Object NO_ROOM = new Object();
 
-    /** Another event of that class: a part of a record has come, and its end may still come in time. */
+    /** Event that {@link TlsRecords} fires when a part of a record has come whose end may still come in time. */
     public static final Object PART = new Object();
 
     private final Channel channel;
@@ -41,37 +41,43 @@ public final class SocketQueue {
     private final Runnable changed;
     private final Runnable unread;
 
-    /** True once the connection has been pushed out: its queue grows no more. */
+    /** True once the connection has been pushed out: from then on its queue does not grow. */
     private boolean isEvicted;
 
     /**
-     * True once a task is due that pushes the connection out. From then on the queue asks for no more room, since each
-     * time costs a walk over all claims.
+     * True once a task is due that pushes the connection out. From then on the queue asks for no more room, since to
+     * ask costs a walk over all claims each time.
      */
     private boolean isEvictionDue;
 
     /** True once the connection is over: replies that are still charged do not wait for the peer any more. */
     private boolean isDropped;
 
-    /** True while a mark stands in the queue: an empty write, behind everything that was there when it came. */
+    /**
+     * True while a mark stands in the queue. A mark is an empty write behind everything that was in the queue when the
+     * mark came, so when it has been sent, all of that has been sent.
+     */
     private boolean isMarked;
 
     private long marksLeft;
 
-    /**
-     * State at the last call of {@code isStalled}: marks that had left, then the queue's first message and the
-     * bytes that were left of that.
-     */
+    /** Value of {@code marksLeft} at the last call of {@code isStalled}; -1 if the queue was empty then. */
     private long marksSeen;
 
+    /** First message in the queue at the last call of {@code isStalled}; null if the queue was empty then. */
     private @Nullable Object firstSeen;
+
+    /** Number of remaining bytes of {@code firstSeen} at the last call of {@code isStalled}. */
     private long restSeen;
 
     /**
-     * @param replyBytes supplies the bytes charged for replies that have been made for the peer and have not left
-     * @param gatheredBytes supplies the bytes that wait to join the queue
-     * @param changed runs when everything that stood in the queue at one time has left it
-     * @param unread ends the connection because its peer does not read; what it still writes may be lost
+     * Begins to watch the queue of a channel.
+     *
+     * @param replyBytes supplies the number of bytes charged for replies that have been made for the peer and have not
+     *     been sent
+     * @param gatheredBytes supplies the number of bytes that wait to join the queue
+     * @param changed runs when everything that was in the queue at one time has been sent
+     * @param unread ends the connection because its peer does not read; what the connection still writes may be lost
      */
     public SocketQueue(
             Channel channel,
@@ -94,16 +100,16 @@ public final class SocketQueue {
         });
     }
 
-    /** Called when the connection is over: no replies wait any more, though the queue may. */
+    /** Called when the connection is over: from then on no replies wait, though there may be bytes in the queue. */
     public void dropReplies() {
         isDropped = true;
         replies.close();
     }
 
     /**
-     * Called when the queue may have become shorter or longer. A queue above {@code UnchargedAllowance.SMALL_BYTES} is
-     * charged. If there is no room for that, this connection ends, unless the end of connections that hold more makes
-     * room.
+     * Called when the queue may have become shorter or longer. A queue of more than
+     * {@code UnchargedAllowance.SMALL_BYTES} is charged. If there is no room for that, this connection ends, unless
+     * room is made by ending connections that hold more.
      */
     public void updateClaims() {
         lookAtReplies();
@@ -125,7 +131,7 @@ public final class SocketQueue {
         if (!isMarked) {
             isMarked = true;
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
-                // a mark behind the end of the stream fails, and says nothing
+                // a mark that is written behind the end of the stream fails, and its failure means nothing
                 if (taken.isSuccess()) {
                     markHasLeft();
                 }
@@ -134,8 +140,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Charges the replies that wait. If the peer takes nothing, every reply that has been made for it waits, whenever
-     * it was made.
+     * Charges the replies that wait. If the peer takes nothing, every reply waits that has been made for it, no matter
+     * when.
      */
     private void lookAtReplies() {
         if (isEvictionDue) {
@@ -147,7 +153,7 @@ public final class SocketQueue {
         }
     }
 
-    /** Called when the queue has become shorter. */
+    /** Called when the queue has become shorter. Releases what is charged beyond its present size. */
     public void shortened() {
         long bytes = bytes();
         if (bytes <= UnchargedAllowance.SMALL_BYTES) {
@@ -155,7 +161,8 @@ public final class SocketQueue {
         } else if (bytes < claim.bytes()) {
             claim.set(bytes, loop.ticker().nanoTime());
         }
-        // the bytes of a reply are released as it leaves: a peer that reads is charged only for the rest
+        // the bytes of a reply are released while it is sent: so a peer that reads is charged only for the remaining
+        // bytes
         long waiting = replyBytes.getAsLong();
         if (waiting < replies.bytes()) {
             replies.set(waiting, loop.ticker().nanoTime());
@@ -168,8 +175,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Called when a mark has left. The queue is looked at in a task of its own, since it counts a message until the
-     * listeners of that have been called.
+     * Called when a mark has been sent. The queue is looked at in a separate task: it counts a message until the
+     * listeners of that message have been called.
      */
     private void markHasLeft() {
         try {
@@ -187,7 +194,7 @@ public final class SocketQueue {
     }
 
     /**
-     * Pushes the connection out in a task of its own, since the caller of {@code updateClaims} is in the midst of
+     * Pushes the connection out in a separate task, since the caller of {@code updateClaims} is in the midst of
      * writing.
      */
     private void evictSoon() {
@@ -198,7 +205,7 @@ public final class SocketQueue {
             isTold = true;
         } finally {
             if (!isTold) {
-                // no task is due, and isEvictionDue keeps this class from asking again
+                // the task could not be added, and isEvictionDue keeps this class from trying again
                 closeNow(channel);
             }
         }
@@ -214,23 +221,23 @@ public final class SocketQueue {
     }
 
     /**
-     * Closes the channel at once, and not by way of the pipeline: TLS would hold the queue for some seconds so that its
-     * close_notify can leave.
+     * Closes the channel immediately, and not through the pipeline: there TLS would hold the queue for some seconds so
+     * that its close_notify can be sent.
      */
     public static void closeNow(Channel channel) {
         channel.unsafe().close(channel.unsafe().voidPromise());
     }
 
     /**
-     * Whether something stands in the queue, and not one byte has left it since this method was called last. Bytes that
-     * have come to the queue meanwhile make no difference. Only one user may call this method, since it keeps what it
-     * has seen.
+     * Says whether there are bytes in the queue and not one byte has been sent since this method was called last. Bytes
+     * that were added to the queue meanwhile make no difference. Only one user may call this method, since it keeps
+     * what it has seen.
      */
     public boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
-        // what stands before a mark is never behind it again: while no mark has left, the same object is still the same
-        // first message
+        // a message that is sent and then written again stands behind the mark: so if no mark has been sent since, the
+        // same first object is still the same first message
         Object first = isEmpty ? null : queue.current();
         long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
         long marks = isEmpty ? -1 : marksLeft;

@@ -11,11 +11,13 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * Has the kernel detect a peer whose host is gone, for the classic wire, which has no ping: a silent connection is
- * probed twice in the keepalive time. Bytes that the peer does not acknowledge, or has no room for, end the connection
- * after a time of their own. A process that stands still on a host that works is not detected in this way. The times of
- * the probes are in whole seconds; every time is one second at least. With epoll all of these times are set; elsewhere
- * only those of the probes, as far as the system lets them be set.
+ * Has the kernel detect a peer whose host is gone. The classic wire needs this, since it has no ping. A silent
+ * connection is probed twice in the keepalive time. Bytes that the peer does not acknowledge, or has no room for, end
+ * the connection after another time, {@code unreadNanos}. If the peer's process hangs while its host works, that is not
+ * detected in this way.
+ *
+ * <p>The times of the probes are in whole seconds, and every time is at least one second. With epoll all of these times
+ * are set. Elsewhere only the times of the probes are set, as far as the system allows it.
  */
 public final class TcpKeepAlive {
     private static final int PROBES = 2;

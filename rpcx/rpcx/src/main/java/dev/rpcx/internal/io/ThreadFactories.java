@@ -10,11 +10,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes threads that inherit nothing from the thread that makes them: no value of an {@link InheritableThreadLocal}, no
- * context class loader and no priority. The thread that makes one serves a request as a rule, whose values, such as its
- * user, must not pass to the requests that the new thread serves later.
+ * context class loader and no priority. As a rule, the thread that makes another one serves a request. The values of
+ * that request, such as its user, must not pass to the requests that the new thread serves later.
  */
 public final class ThreadFactories {
-    /** Class of its own, so that platform threads can be made also where the initialization of this class fails. */
+    /**
+     * Holds the factory of virtual threads. It is a separate class, so that platform threads can be made even if its
+     * initialization fails.
+     */
     private static final class Virtual {
         /** Factory of virtual threads; null before JDK 21. */
         private static final @Nullable ThreadFactory FACTORY = virtual();
@@ -22,7 +25,11 @@ public final class ThreadFactories {
 
     private ThreadFactories() {}
 
-    /** Makes a daemon platform thread. @param loader its context class loader */
+    /**
+     * Makes a daemon platform thread.
+     *
+     * @param loader context class loader of the thread
+     */
     public static Thread platform(Runnable task, String name, @Nullable ClassLoader loader) {
         Thread made = new Thread(null, task, name, 0, false);
         made.setDaemon(true);
@@ -38,7 +45,7 @@ public final class ThreadFactories {
     /**
      * Makes a virtual thread.
      *
-     * @param loader its context class loader
+     * @param loader context class loader of the thread
      * @throws UnsupportedOperationException this JDK has no virtual threads, see {@link #hasVirtual}
      */
     public static Thread virtual(Runnable task, @Nullable ClassLoader loader) {
@@ -52,8 +59,8 @@ public final class ThreadFactories {
     }
 
     /**
-     * Makes a thread of an event loop. The constructor of Netty's thread class always inherits the values of its
-     * caller, so a platform thread without such values calls it. The context class loader is that of
+     * Makes a thread of an event loop. The constructor of Netty's thread class always inherits the values of the thread
+     * that calls it. So a platform thread without such values calls it. The context class loader is that of
      * {@code ThreadFactories}.
      */
     static LoopThread loop(Runnable task, String name) {

@@ -13,30 +13,35 @@ import org.jspecify.annotations.Nullable;
 /** Sets up TLS on each new connection of a server or a client, and names the peer by its certificate. Thread-safe. */
 public final class TlsEngine {
     /**
-     * Longest time for the handshake. Until the handshake is done, a connection takes up one of the connections that a
-     * server allows, and little else. Source: Netty's default.
+     * Longest time for the handshake in seconds. Until the handshake is done, a connection takes up one of the
+     * connections that a server allows, and little else. Source: Netty's default.
      */
     private static final long HANDSHAKE_SECONDS = 10;
 
     private final @Nullable String name;
     private volatile SslContext context;
 
-    /** @param name the name that a client expects in its server's certificate; null if it is the host it connects to */
+    /**
+     * Creates an engine for a server or a client.
+     *
+     * @param name name that a client expects in its server's certificate; null if it is the host to which the client
+     *     connects
+     */
     public TlsEngine(SslContext context, @Nullable String name) {
         this.name = name;
         this.context = context;
     }
 
-    /** Replaces the context for new connections; open connections keep theirs. */
+    /** Replaces the context for new connections. Open connections keep theirs. */
     public void use(SslContext read) {
         context = read;
     }
 
     /**
-     * Puts TLS first into the pipeline of a client's new connection.
+     * Adds TLS to the pipeline of a client's new connection, before the handlers of the connection are added.
      *
-     * @param account holder that is charged for records and handshakes that have come in part
-     * @param recordNanos longest time in which a record becomes whole, as in {@code TlsRecords}
+     * @param account account that is charged for records and handshakes that have come in part
+     * @param recordNanos longest time until a record is complete, as in {@code TlsRecords}
      */
     public void addTo(Channel channel, Account account, Endpoint remote, long recordNanos) {
         String host = name == null ? remote.host() : name;
@@ -46,7 +51,10 @@ public final class TlsEngine {
                 context.newHandler(channel.alloc(), host, remote.port()));
     }
 
-    /** Puts TLS first into the pipeline of a server's new connection. The parameters are those of a client's. */
+    /**
+     * Adds TLS to the pipeline of a server's new connection, before the handlers of the connection are added. The
+     * parameters have the same meaning as at a client.
+     */
     public void addTo(Channel channel, Account account, long recordNanos) {
         add(
                 channel,
@@ -60,7 +68,10 @@ public final class TlsEngine {
         engine.handshakeFuture().addListener(done -> records.handshaken());
     }
 
-    /** @return subject of the certificate that the client has presented; null if there is none, as without TLS */
+    /**
+     * Returns the subject of the certificate that the client has presented; null if it has presented none, or if the
+     * connection has no TLS.
+     */
     public static @Nullable Principal peer(Channel channel) {
         SslHandler handler = channel.pipeline().get(SslHandler.class);
         if (handler == null) {

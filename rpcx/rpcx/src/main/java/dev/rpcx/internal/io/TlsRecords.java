@@ -19,65 +19,75 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Two handlers around the TLS engine of a connection, at a client and at a server. The handler before the engine hands
- * over whole records, one by one, and keeps the beginning of a record whose end has not come. A kept beginning of more
- * than {@code UnchargedAllowance.SMALL_BYTES} is charged before it is kept, as the beginning of a frame is, and the
- * record has as long to become whole as a frame has. The handler behind the engine, {@link #opened}, sees whether a
- * record has brought data, and ends the connection at the end of the peer's TLS stream.
+ * over complete records, one by one, and keeps the beginning of a record whose end has not come. If such a beginning
+ * has more than {@code UnchargedAllowance.SMALL_BYTES}, it is charged before it is kept, as the beginning of a frame
+ * is. The record then has as much time to become complete as a frame has. The handler behind the engine,
+ * {@link #opened}, sees whether a record has brought data, and ends the connection at the end of the peer's TLS stream.
  *
  * <p>The engine may keep a record that brings no data: the beginning of a message that goes on over several records, or
- * all that comes behind a close_notify. So such records are charged too, until data shows that the engine has kept
- * nothing. All records of a handshake count as records without data. Such records cost their sender next to nothing,
- * but they cost the receiver: the engine copies the part of a message that it has for each further record of the
- * message, and makes new keys for a KeyUpdate of 27 bytes. So records without data are counted, and too many of them
- * end the connection.
+ * anything that comes behind a close_notify. So records without data are charged too, until data shows that the engine
+ * has kept nothing. All records of a handshake count as records without data.
+ *
+ * <p>Records without data cost their sender next to nothing, but they cost the receiver. If a message has several
+ * records, the engine copies the part of the message that it has for each further record. For a KeyUpdate of 27 bytes
+ * the engine makes new keys. So records without data are counted, and too many of them end the connection.
  *
  * <p>A header with a length that no record can have ends the connection as soon as the header is there. Event loop
  * only.
  */
 public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Largest weight of the records without data that a client may send in an hour after its handshake. The weight of a
-     * record is the number of KeyUpdates that it has room for, one that only the next record ends among them; a record
-     * of {@link #JDK_KEY_UPDATE_BYTES} has weight 1. An honest client needs one KeyUpdate for each 2^24 records. But
-     * once the JDK's engine has received 2^37 bytes, it sends a KeyUpdate for each record that comes while its own
-     * KeyUpdate is not answered (JDK-8329548); so the limit leaves room for the records that a socket holds.
+     * Limit on the records without data that a client may send in an hour after its handshake: the largest sum of their
+     * weights. The weight of a record is the number of KeyUpdates that it has room for, including one that only the
+     * next record ends. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
+     *
+     * <p>An honest client needs one KeyUpdate for each 2^24 records. But once the JDK's engine has received 2^37 bytes,
+     * it sends a KeyUpdate for each record that comes while its own KeyUpdate is not answered (JDK-8329548). So the
+     * limit leaves room for the records that a socket holds.
      */
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
-    /** The same limit for a server, which may send tickets for later connections, with certificates in them. */
+    /**
+     * Limit on the records without data that a server may send, counted as for {@link #MAX_SILENT_OF_CLIENT}. It is
+     * larger, since a server may send tickets for later connections, with certificates in them.
+     */
     public static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
      * Number of records that any handshake may have. A handshake may have one more record for each
-     * {@link #HANDSHAKE_RECORD_BYTES} bytes. Clients with six certificates of RSA 4096 send 9 KiB in 5 records
-     * (OpenSSL 3.0, Go 1.26), or in 23 records of the smallest size.
+     * {@link #HANDSHAKE_RECORD_BYTES} bytes that it has. For comparison: clients with six certificates of RSA 4096 send
+     * 9 KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23 records of the smallest size.
      */
     public static final int MIN_HANDSHAKE_RECORDS = 64;
 
-    /** Smallest maximum record size that a side may ask for. Source: RFC 6066, section 4. */
+    /**
+     * Smallest maximum size of a record, in bytes, that a side may ask its peer to keep to. Source: RFC 6066, section
+     * 4.
+     */
     public static final int HANDSHAKE_RECORD_BYTES = 512;
 
     private static final int KEY_UPDATE_BYTES = 5;
 
     /**
-     * Size of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. Padding cannot be
-     * told from content before decryption: a peer that fills records of just this size with KeyUpdates may send four
-     * times as many.
+     * Size in bytes of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. Before
+     * decryption, padding cannot be distinguished from content. So a peer that fills records of exactly this size with
+     * KeyUpdates may send four times as many.
      */
     public static final int JDK_KEY_UPDATE_BYTES = 43;
 
     private static final long SILENT_NANOS = TimeUnit.HOURS.toNanos(1);
     private static final int HEADER_BYTES = 5;
 
-    /** Bytes of a record beside its content: header, type and tag. */
+    /** Number of bytes of a record beside its content: header, type and tag. */
     private static final int SEALED_BYTES = HEADER_BYTES + 1 + 16;
 
-    /** Largest length in the header of a record. Source: RFC 8446, section 5.2. */
+    /** Largest length in bytes that the header of a record may give. Source: RFC 8446, section 5.2. */
     private static final int MAX_LENGTH = (1 << 14) + 256;
 
-    /** Smallest content type, change_cipher_spec; the largest is application_data. Source: RFC 8446, section 5.1. */
+    /** Smallest content type of a record, change_cipher_spec. Source: RFC 8446, section 5.1. */
     private static final int MIN_TYPE = 20;
 
+    /** Largest content type of a record, application_data. Source: RFC 8446, section 5.1. */
     private static final int MAX_TYPE = 23;
 
     /** Major version in the records of all versions from SSL 3.0 to TLS 1.3. Source: RFC 8446, section 5.1. */
@@ -86,7 +96,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private final Channel channel;
     private final ReadingClock readingClock;
 
-    /** Claim for the bytes that {@link #partialRecord} may grow to, and for those that the engine may have kept. */
+    /** Claim for the bytes that {@link #partialRecord} may grow to, and for the bytes that the engine may have kept. */
     private final Claim claim;
 
     private final Charge timers;
@@ -95,7 +105,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private ByteBuf partialRecord = Unpooled.EMPTY_BUFFER;
     private @Nullable ChannelHandlerContext context;
 
-    /** Bytes of the records since the last record that brought data. */
+    /** Number of bytes of the records since the last record that brought data. */
     private long silentBytes;
 
     /**
@@ -110,7 +120,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** True if the record that was last handed to the engine has brought data. */
     private boolean hasOpened;
 
-    /** Start of the record of which a part is kept, by {@link #readingClock}. */
+    /** Time at which the record began to come of which a part is kept, by {@link #readingClock}. */
     private long sinceNanos;
 
     /** True if a part of a record has come since the last {@code tellPart}. */
@@ -120,8 +130,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private boolean isOver;
 
     /**
-     * @param recordNanos longest time in which a record of which more than {@code UnchargedAllowance.SMALL_BYTES} have
-     *     come becomes whole; time in which this side does not read is not counted
+     * Creates the handler that stands before the engine.
+     *
+     * @param recordNanos longest time until a record is complete of which more than
+     *     {@code UnchargedAllowance.SMALL_BYTES} have come; time in which this side does not read is not counted
      * @param maxSilent the limit for the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
      */
     public TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
@@ -133,7 +145,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         this.timers = account.charge(Resource.TIMERS);
     }
 
-    /** Called when the handshake is done: from then on records are expected to bring data. */
+    /** Called when the handshake is done. From then on records are expected to bring data. */
     void handshaken() {
         isHandshaken = true;
         silentBytes = 0;
@@ -163,9 +175,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /**
      * Called when the peer has sent close_notify, behind which nothing can come (RFC 8446, section 6.1). The handlers
-     * behind this one see the same end as without TLS at the end of the TCP stream, which need not follow here. They
-     * are told before the channel is closed, since a peer that does not read delays the engine's own close_notify, and
-     * with it the close.
+     * behind this one see the same end as they see without TLS at the end of the TCP stream. They see it now, because
+     * the end of the TCP stream need not follow. They see it before the channel is closed, because a peer that does not
+     * read delays the engine's own close_notify, and with it the close.
      */
     private static void endOfStream(ChannelHandlerContext ctx) {
         ctx.fireChannelInactive();
@@ -194,7 +206,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Passes on the record at the beginning of {@code in}, or keeps all of {@code in} where the record is not whole.
+     * Passes on the record at the beginning of {@code in}, or keeps all of {@code in} if the record is not complete.
      */
     private void passOne(ChannelHandlerContext ctx, ByteBuf in) {
         int bytes = in.readableBytes();
@@ -208,7 +220,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Takes as many bytes as the record that has begun still needs, and not one more. */
+    /**
+     * Takes as many bytes as the record that has begun still needs, and no more. Passes the record on if it is complete
+     * then.
+     */
     private void complete(ChannelHandlerContext ctx, ByteBuf in) {
         if (partialRecord.readableBytes() < HEADER_BYTES) {
             keep(in, Math.min(HEADER_BYTES - partialRecord.readableBytes(), in.readableBytes()));
@@ -227,8 +242,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Tells the handlers behind why the connection ends, and closes it: most often the peer does not speak TLS, which
-     * the user has to learn.
+     * Closes the connection, and first tells the next handlers in the pipeline the reason. Usually the peer does not
+     * speak TLS, and the user has to see that in the error.
      */
     private void notARecord(ChannelHandlerContext ctx) {
         ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));
@@ -272,16 +287,17 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** @return most KeyUpdates that can begin in a record with this many bytes of content; 1 at least */
+    /**
+     * Returns the largest number of KeyUpdates that can begin in a record with this many bytes of content; at least 1.
+     */
     private static int weight(int content) {
         return Math.max(1, (content + KEY_UPDATE_BYTES - 1) / KEY_UPDATE_BYTES);
     }
 
     /**
-     * Checks the version too, since otherwise the TLS engine would write all bytes that have come into the text of an
-     * exception.
-     *
-     * @return length of the record whose header is at {@code at}, header included; -1 if it is no header of a record
+     * Returns the length of a record, including its header, which begins at {@code at}; -1 if it is not the header of a
+     * record. The version is checked too, since otherwise the TLS engine would write all bytes that have come into the
+     * text of an exception.
      */
     private static int length(ByteBuf in, int at) {
         int type = in.getUnsignedByte(at);
@@ -321,7 +337,11 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         partialRecord.writeBytes(in, bytes);
     }
 
-    /** @return false if there is no room; the connection has been closed then */
+    /**
+     * Sets the claim to this record, and to what the engine may have kept.
+     *
+     * @return false if there is no room; then the connection has been closed
+     */
     private boolean charge(int recordBytes) {
         long silent = silentBytes > UnchargedAllowance.SMALL_BYTES ? silentBytes : 0;
         if (claim.set(silent + recordBytes, nanoTime())) {
@@ -331,7 +351,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         return false;
     }
 
-    /** Ends the connection for want of room. The handlers behind are told first that it is no fault of the peer. */
+    /**
+     * Ends the connection for want of room. First it notifies the next handlers in the pipeline, so that they do not
+     * take it for a fault of the peer.
+     */
     private void closeForRoom() {
         if (context != null) {
             context.fireUserEventTriggered(SocketQueue.NO_ROOM);
@@ -354,9 +377,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Tells the handlers behind, which get whole records only, that a part of a record has come, and so that the peer
-     * is alive. They are told only within the time that a record has: otherwise a peer that sends a byte now and then
-     * would count as alive for ever.
+     * Notifies the next handlers in the pipeline, which get only complete records, that a part of a record has come. So
+     * they know that the peer is alive. They are notified only within the time that a record has: otherwise a peer that
+     * sends a byte now and then would count as alive forever.
      */
     private void tellPart(ChannelHandlerContext ctx) {
         boolean isTold = hasPart
@@ -372,7 +395,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
         return channel.eventLoop().ticker().nanoTime();
     }
 
-    /** One timer serves all records: most records find it already set, for an earlier time. */
+    /**
+     * Sets the timer if it is not set. One timer serves all records: most records find it already set, for an earlier
+     * time.
+     */
     private void watch(long nanos) {
         if (timer == null) {
             timer = channel.eventLoop().schedule(this::look, nanos, TimeUnit.NANOSECONDS);
@@ -395,8 +421,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes without an ERROR, since none can be sent within a record. The close does not pass through the engine,
-     * which would wait until its own close_notify has left.
+     * Closes the connection without an ERROR, since none can be sent within a record. The close does not go through the
+     * engine, which would wait until its own close_notify has been sent.
      */
     private void close() {
         over();

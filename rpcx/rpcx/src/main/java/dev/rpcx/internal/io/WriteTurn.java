@@ -15,42 +15,42 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turn to write to a connection's socket. The event loop has it, or a thread with a small message that found the
- * connection quiet. Handing a message to the event loop costs a wake-up, some 10 µs; if nothing else is to be gathered
+ * Turn to write to a connection's socket. Either the event loop has it, or a thread with a small message that found the
+ * connection quiet. To hand a message to the event loop costs a wake-up, some 10 µs. If nothing else is to be gathered
  * with the message, its thread writes it.
  *
- * <p>Except at the end, the event loop never waits for the turn: if the turn is taken, the loop sets {@code wanted},
- * and the thread that has the turn wakes the loop. If a thread cannot write a message whole, the rest goes to the event
- * loop together with the turn. Only the event loop closes the socket, and only once it has the turn for good.
+ * <p>Except at the end, the event loop never waits for the turn. If the turn is taken, the loop sets {@code wanted},
+ * and the thread that has the turn wakes the loop. If a thread cannot write all of a message, the remaining bytes go to
+ * the event loop together with the turn. Only the event loop closes the socket, and only once it has the turn for good.
  *
- * <p>A thread whose stack or memory is exhausted while it has the turn gives the turn up by one store, since it may not
- * be able to call anything. The turn is then free as it was before, or {@link #BROKEN}: in that case the event loop
- * closes the socket when it next needs the turn.
+ * <p>If the stack or the memory of a thread is exhausted while it has the turn, it gives the turn up by one store,
+ * since it may not be able to call anything. Then the turn is either free, with everything as before, or
+ * {@link #BROKEN}. If it is broken, the event loop closes the socket when it next needs the turn.
  */
 public final class WriteTurn implements CloseWatch.SocketUser {
     /** A message that a thread may write itself. */
     public interface Message {
         /**
-         * Copies the message, in the form in which it goes to the socket, to an empty buffer of {@link #MAX_BYTES}, for
-         * which it is not too large. If this throws, the message is as before.
+         * Copies the message, in the form in which it goes to the socket, to {@code frame}. That is an empty buffer of
+         * {@link #MAX_BYTES}, for which the message is not too large. If this throws, the message is as before.
          */
         void copyTo(ByteBuffer frame);
 
         /**
-         * Called on the thread that is about to write the message itself, after the message has been copied. Whatever
-         * the reply to the message will need has to be done here. From here on the object may have another use.
+         * Called after the message has been copied, on the thread that is about to write the message itself. Whatever
+         * the reply to the message will need has to be done here. After this call the object may have another use.
          *
-         * @return false if the message has to go by the event loop after all, and is unchanged
+         * @return false if the message has to be sent by the event loop after all, and is unchanged
          */
         boolean beforeDirectWrite();
     }
 
-    /** Largest frame in bytes that a thread writes itself; a larger one is left to the event loop. */
+    /** Largest frame in bytes that a thread writes itself. The event loop writes a larger one. */
     public static final int MAX_BYTES = 2 * 1024;
 
     /**
-     * Most bytes from the heap that the event loop writes without the channel. Each event loop has a direct buffer of
-     * this size for them.
+     * Largest number of bytes from the heap that the event loop writes without the channel. Each event loop has a
+     * direct buffer of this size for them.
      */
     private static final int MAX_BATCH_BYTES = 32 * 1024;
 
@@ -58,7 +58,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int LOOP = 1;
     private static final int CALLER = 2;
 
-    /** A thread could not write all of its message: the event loop takes over. */
+    /** A thread could not write all of its message: the event loop has to take over. */
     private static final int LEFT_TO_LOOP = 3;
 
     /** The event loop has the turn for good. */
@@ -68,8 +68,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int BROKEN = 5;
 
     /**
-     * Number of looks after which a thread that still writes is taken to have lost its processor: the event loop then
-     * parks between looks, so that its own processor serves others.
+     * Number of looks after which the event loop takes a thread that still writes to have lost its processor. From then
+     * on the event loop parks between looks, so that its own processor serves others.
      */
     private static final int YIELDS = 1_000;
 
@@ -88,39 +88,47 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private final Channel channel;
     private final ChannelHandler connection;
 
-    /** Holder or state of the turn. It is the event loop's until that has flushed for the first time. */
+    /** Holder or state of the turn. The event loop has the turn until it has flushed for the first time. */
     private volatile int owner = LOOP;
 
     /**
-     * True if the event loop has found the turn taken and has something to write: no thread goes before it. Cleared
-     * when the loop has the turn.
+     * True if the event loop has found the turn taken and has something to write: then no thread goes before it.
+     * Cleared when the loop has the turn.
      */
     private volatile boolean wanted;
 
-    /** Socket that threads write to; null if the event loop alone may write. */
+    /** Socket to which threads write; null if only the event loop may write. */
     private @Nullable Socket socket;
 
-    /** Buffer for the message of a thread; belongs to whoever has the turn. */
+    /** Buffer for the message of a thread. It belongs to whoever has the turn. */
     private @Nullable ByteBuffer buffer;
 
-    // event loop only
+    /** True while the event loop waits until the socket has taken everything. Event loop only. */
     private boolean waitingForSocket;
 
+    /** True once a write of the event loop to the socket has failed. Event loop only. */
     private boolean isBroken;
 
+    /** True once writing by threads has to end for good. Event loop only. */
     private boolean ended;
 
-    /** @param connection the channel's handler, whose event loop takes turns with other threads */
+    /**
+     * Creates a turn, which the event loop has at first.
+     *
+     * @param connection the channel's handler, whose event loop takes turns with other threads
+     */
     public WriteTurn(Channel channel, ChannelHandler connection) {
         this.channel = channel;
         this.connection = connection;
     }
 
-    // ---- any thread
+    // ---- methods that any thread may use
 
     /**
      * Takes the turn for the calling thread if it is free. Whatever this throws is thrown before the turn is taken: no
-     * method is called after the exchange.
+     * method is called after that.
+     *
+     * @return whether the calling thread has the turn now
      */
     public boolean takeForCaller() {
         if (owner != FREE || wanted) {
@@ -145,10 +153,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
 
     /**
      * Copies a message of at most {@link #MAX_BYTES}, and then calls its {@code beforeDirectWrite}. The calling thread
-     * has the turn, and loses it if this throws: if the copying failed, the turn is free and everything is as before;
-     * otherwise the turn is {@link #BROKEN}.
+     * has the turn, and loses it if this throws. If the copying failed, the turn is then free and everything is as
+     * before; otherwise the turn is {@link #BROKEN}.
      *
-     * @return what {@code beforeDirectWrite} returned; if false, the calling thread still has the turn
+     * @return what {@code beforeDirectWrite} returned; if that is false, the calling thread still has the turn
      */
     public boolean fill(Message message) {
         int after = FREE;
@@ -158,7 +166,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             frame.clear();
             message.copyTo(frame);
             frame.flip();
-            // beforeDirectWrite may have done anything when it fails
+            // if beforeDirectWrite fails, it may have done anything before
             after = BROKEN;
             boolean leaves = message.beforeDirectWrite();
             isDone = true;
@@ -171,9 +179,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes the message that was filled in. If this throws, the turn is {@link #BROKEN}.
+     * Writes the message that {@code fill} has copied. If this throws, the turn is {@link #BROKEN}.
      *
-     * @return whether all of the message has left; otherwise the event loop has to take over
+     * @return whether all of the message has been sent; if not, the event loop has to take over
      */
     public boolean write() {
         int after = BROKEN;
@@ -183,7 +191,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
                 int written = java.util.Objects.requireNonNull(socket).send(frame, 0, frame.limit());
                 frame.position(Math.max(0, written));
             } catch (IOException broken) {
-                // the event loop meets the same error when it writes, and ends the connection
+                // the event loop gets the same error when it writes, and ends the connection
             }
             after = frame.hasRemaining() ? LEFT_TO_LOOP : CALLER;
         } finally {
@@ -194,13 +202,17 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         return after == CALLER;
     }
 
-    /** Gives the turn back. @return true if the event loop has to be woken */
+    /**
+     * Gives the turn back.
+     *
+     * @return true if the event loop has to be woken
+     */
     public boolean callerDone() {
         owner = FREE;
         return wanted;
     }
 
-    // ---- the event loop
+    // ---- methods that the event loop uses
 
     public boolean takeForLoop() {
         int now = owner;
@@ -229,14 +241,17 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Part of a message that a thread could not write; null if there is none. If there is one, nobody has the turn
-     * until {@link #takeOver}.
+     * Returns the part of a message that a thread could not write; null if there is none. If there is one, nobody has
+     * the turn until {@link #takeOver}.
      */
     public @Nullable ByteBuffer rest() {
         return owner == LEFT_TO_LOOP ? buffer : null;
     }
 
-    /** Gives the turn to the event loop, which has taken the {@link #rest}, or finds the turn {@link #BROKEN}. */
+    /**
+     * Gives the turn to the event loop. Called when it has taken the {@link #rest}, or has found the turn
+     * {@link #BROKEN}.
+     */
     public void takeOver() {
         if (ended) {
             endTurn();
@@ -246,15 +261,15 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         wanted = false;
     }
 
-    /** Size in bytes of the buffer for the messages of threads; for tests. */
+    /** Returns the size in bytes of the buffer for the messages of threads. For tests. */
     public int bufferBytes() {
         ByteBuffer own = buffer;
         return own == null ? 0 : own.capacity();
     }
 
     /**
-     * Ends the turn for good, and drops the buffer: nobody uses it any more, and a holder of the connection must not
-     * keep it in memory.
+     * Ends the turn for good, and drops the buffer. Nobody uses the buffer any more, and whatever holds the connection
+     * must not keep it in memory.
      */
     private void endTurn() {
         buffer = null;
@@ -262,11 +277,11 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Writes straight to the socket if nothing waits before these bytes. Most batches leave at once, and then need
-     * neither a buffer of their own nor an entry in the channel's queue. The event loop has the turn.
+     * Writes bytes straight to the socket if nothing waits before them. Most batches are sent immediately, and then
+     * need neither a separate buffer nor an entry in the channel's queue. The event loop has the turn.
      *
-     * @return number of bytes that have left; the rest has to be given to the channel, which then meets any error of
-     *     the socket
+     * @return number of bytes that have been sent. The remaining bytes have to be given to the channel, which then gets
+     *     any error of the socket
      */
     public int writeHere(byte[] bytes, int count) {
         if (count > MAX_BATCH_BYTES || !isNothingBefore()) {
@@ -280,7 +295,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         return sent(out, 0, count);
     }
 
-    /** Does the same for a direct buffer, whose reader index advances by the bytes that have left. */
+    /**
+     * Writes a direct buffer straight to the socket if nothing waits before it. The buffer's reader index advances by
+     * the bytes that have been sent. The remaining bytes have to be given to the channel. The event loop has the turn.
+     */
     public void writeHere(ByteBuf batch) {
         if (isNothingBefore()) {
             ByteBuffer out = batch.internalNioBuffer(batch.readerIndex(), batch.readableBytes());
@@ -305,7 +323,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         }
     }
 
-    /** Whether a write of the event loop to the socket has failed, of which the channel does not know yet. */
+    /** Says whether a write of the event loop to the socket has failed and the channel does not know it yet. */
     public boolean isBroken() {
         return isBroken;
     }
@@ -324,7 +342,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         return loop.outgoing;
     }
 
-    /** Called when the event loop has flushed: threads may write as soon as the socket has taken everything. */
+    /** Called when the event loop has flushed. Threads may write as soon as the socket has taken everything. */
     public void loopDone() {
         if (owner != LOOP || waitingForSocket) {
             return;
@@ -345,8 +363,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends writing by threads before the socket is closed: when this method returns, no thread is at the socket, and
-     * none comes later. It waits for one write, which never blocks.
+     * Ends writing by threads before the socket is closed. When this method returns, no thread is at the socket, and
+     * none comes later. It waits for at most one write, which never blocks.
      */
     public void end() {
         ended = true;

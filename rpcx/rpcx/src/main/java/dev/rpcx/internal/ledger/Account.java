@@ -5,9 +5,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts what one connection holds, as part of what its peer's address holds and of what its server or client holds.
- * What has been charged stays charged when the connection has ended, until the {@link Charge} is released: a handler
- * that goes on holds its request. Thread-safe.
+ * Counts what one connection holds. The same amounts count for the address of its peer, and for its server or client.
+ * What has been charged stays charged after the connection has ended, until the {@link Charge} is released: a handler
+ * that still runs still holds its request. Thread-safe.
  */
 public final class Account {
     private static final LongSupplier NOTHING = () -> 0;
@@ -17,7 +17,7 @@ public final class Account {
     public final AtomicLongArray held = new AtomicLongArray(Resource.values().length);
     private volatile LongSupplier underWay = NOTHING;
 
-    /** Number of this connection among those of its address, or among those without an address. */
+    /** Number of this connection among the connections of its address, or among the connections without an address. */
     private final int number;
 
     /** Creates an account for what belongs to no connection. */
@@ -25,24 +25,33 @@ public final class Account {
         this(ledger, null, 0);
     }
 
-    /** @param number number of the connection among those of this address, or among those without an address */
+    /**
+     * Creates the account of a connection.
+     *
+     * @param address address of the peer; null if it has none
+     * @param number number of the connection among the connections of this address, or among the connections without an
+     *     address
+     */
     public Account(Ledger ledger, Ledger.@Nullable Address address, int number) {
         this.ledger = ledger;
         this.address = address;
         this.number = number;
     }
 
-    /** Group of peers that a call of this connection belongs to, if it comes now; see {@link AddressGroups}. */
+    /**
+     * Returns the number of the group of peers to which a call belongs if it arrives on this connection now: see
+     * {@link AddressGroups}.
+     */
     public int group() {
         return ledger.groups().groupOf(address == null ? number : address.groupIndex, number);
     }
 
-    /** Creates a charge for an owner that holds some of {@code kind} now and then. */
+    /** Creates a charge for an owner that holds some of {@code kind} from time to time. */
     public Charge charge(Resource kind) {
         return new Charge(this, kind);
     }
 
-    /** The claims of all connections on this kind. */
+    /** Returns the claims of all connections of this server or client on {@code kind}. */
     Claims claims(Resource kind) {
         return ledger.claims(kind);
     }
@@ -59,7 +68,7 @@ public final class Account {
         return ledger.uncharged();
     }
 
-    /** See {@link Ledger#leave}. */
+    /** Leaves a charge behind for a call that has been given up: see {@link Ledger#leave}. */
     public LingeringCharge leave(Object holder, long objectBytes, int places) {
         return ledger.leave(this, holder, objectBytes, places);
     }
@@ -68,7 +77,10 @@ public final class Account {
         return held.get(kind.ordinal());
     }
 
-    /** Says whether this connection holds more than an eighth of the most that one connection can hold. */
+    /**
+     * Says whether this connection holds more than an eighth of the most that one connection can hold of {@code kind}.
+     * A client above that has requests give up their buffers once they are sent, so that other requests find room.
+     */
     public boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.mostOfConnection(kind) / 8;
     }
@@ -79,7 +91,8 @@ public final class Account {
     }
 
     /**
-     * Sets the counter by which the connection counts its calls under way. Its value has to be zero when all is quiet.
+     * Sets the counter by which the connection counts its calls under way. Its value has to be zero when nothing is
+     * going on: {@code Ledger.audit} reports any other value.
      */
     public void setCallCounter(LongSupplier calls) {
         underWay = calls;
@@ -90,8 +103,9 @@ public final class Account {
     }
 
     /**
-     * The connection is over. What stays charged to this account, such as a {@link LingeringCharge}, does not hold the
-     * connection. A second call does nothing.
+     * Ends the account, because the connection is over: the connection is not counted any more. What stays charged to
+     * this account, such as a {@link LingeringCharge}, does not keep the connection in memory. A second call does
+     * nothing.
      */
     public void close() {
         ledger.closed(this);

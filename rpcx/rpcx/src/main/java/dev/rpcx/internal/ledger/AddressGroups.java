@@ -3,12 +3,16 @@ package dev.rpcx.internal.ledger;
 import java.util.BitSet;
 
 /**
- * Says which group of peers a connection belongs to, for what a method's limit learns: see
- * {@code AdmissionLimit.Group}. Each address gets the lowest place that is free. Each place has a range of groups, as
- * large as the highest place leaves room for; the connections of an address take turns in its range. So a single
- * address has all groups, each of two addresses has half of them, and where there are more than half as many addresses
- * as groups each has one. Ranges never overlap in part, whatever addresses come and go, and an address that leaves and
- * returns gets one of the free places, as any other. Thread-safe.
+ * Puts the connections of a server into groups of peers, by the addresses of the peers. From these groups the limit of
+ * a method learns: see {@code AdmissionLimit.Group}. Thread-safe.
+ *
+ * <p>Each address gets the lowest place that is free, and each place has a range of groups. All ranges have the same
+ * size, which is as large as the highest place that is taken leaves room for. The connections of an address are spread
+ * evenly over the groups of its range. So a single address has all groups, and each of two addresses has half of them.
+ * If the number of addresses is more than half of {@link #COUNT}, each address has one group.
+ *
+ * <p>Two ranges are either the same or have no group in common, whatever addresses come and go. An address that goes
+ * and returns gets one of the free places, like any other address.
  */
 public final class AddressGroups {
     private static final int BITS = 4;
@@ -18,7 +22,7 @@ public final class AddressGroups {
     private final BitSet taken = new BitSet();
     private volatile int groupsPerAddress = COUNT;
 
-    /** @return the lowest place that is free, which belongs to the address until it is given back */
+    /** Takes the lowest place that is free, and returns it. It belongs to the address until {@code give} is called. */
     synchronized int take() {
         int place = taken.nextClearBit(0);
         taken.set(place);
@@ -36,18 +40,21 @@ public final class AddressGroups {
         groupsPerAddress = COUNT >>> 32 - Integer.numberOfLeadingZeros(places - 1);
     }
 
-    /** Number of groups that each address has now: a power of two, at most {@link #COUNT}. */
+    /** Returns the number of groups that each address has now: a power of two, at most {@link #COUNT}. */
     public int groupsPerAddress() {
         return groupsPerAddress;
     }
 
     /**
-     * @return number of the group, from 0 to below {@link #COUNT}; it may be another one when
-     *     {@link #groupsPerAddress} has changed
+     * Returns the number of the group to which a connection belongs now, from 0 to below {@link #COUNT}. The number may
+     * be another one when {@link #groupsPerAddress} has changed.
+     *
+     * @param place place of the connection's address; if the connection has no address, its number
+     * @param connection number of the connection
      */
     int groupOf(int place, int connection) {
         int last = groupsPerAddress - 1;
-        // with their bits reversed, successive places are as far from each other as can be
+        // the bits of the place are reversed: so successive places are as far from each other as possible
         int first = Integer.reverse(place) >>> 32 - BITS;
         return first & ~last | connection & last;
     }

@@ -4,21 +4,25 @@ import dev.rpcx.codec.Memory;
 import dev.rpcx.internal.ThreadTools;
 
 /**
- * What one owner holds of one {@link Resource}. What has been charged is given back by the same object, all of it or a
- * part; so nothing can be given back twice, and nothing is lost as long as the owner releases the charge when it ends.
+ * What one owner holds of one {@link Resource}. What has been charged through this object is released through it too,
+ * completely or in parts. So nothing can be released twice, and nothing stays charged by mistake as long as the owner
+ * releases the charge when the owner ends.
  *
- * <p>Not thread-safe. A charge belongs to whoever owns its owner at the time: for a call or a connection that is the
- * event loop, and after the loop's end whoever holds the connection's lock. An owner with several threads guards its
- * charge with its own lock.
+ * <p>Not thread-safe. A charge belongs to the thread that owns its owner at the time. For a call or a connection that
+ * is the event loop, and after the end of the loop the thread that holds the connection's lock. An owner that several
+ * threads use guards its charge with its own lock.
  *
- * <p>For bytes of messages, of their objects, of items and of queues, the account is asked in steps of
- * {@link #STEP_BYTES}, and less than two steps above what is held are kept until the next {@link #release()}: so each
- * of many small amounts costs an addition.
+ * <p>For bytes of messages, of their objects, of stream items and of queues, the account is charged in steps of
+ * {@link #STEP_BYTES}. Until the next {@link #release()}, less than two steps more than what is held stay charged. So a
+ * small amount mostly costs no more than an addition.
  */
 public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
 
-    /** Bytes of objects that a message is read into between two pauses: about a millisecond's work. */
+    /**
+     * Number of bytes by which the objects of a message grow between two pauses of its reading: about a millisecond's
+     * work.
+     */
     private static final long PAUSE_BYTES = 512 * 1024;
 
     private final Account account;
@@ -26,7 +30,7 @@ public final class Charge implements Memory {
     private final long step;
     private long held;
 
-    /** What the account has been charged: at least {@link #held}. */
+    /** What the account has been charged. It is at least {@link #held}, and may be more because of the steps. */
     private long taken;
 
     /** Value of {@link #held} at which the reading of a message pauses next. */
@@ -47,7 +51,11 @@ public final class Charge implements Memory {
         };
     }
 
-    /** @return false if that would be too much; nothing is changed then */
+    /**
+     * Adds to what is held.
+     *
+     * @return false if there is no room for that much; then nothing has changed
+     */
     public boolean add(long amount) {
         long wanted = held + amount;
         if (wanted > taken) {
@@ -63,8 +71,8 @@ public final class Charge implements Memory {
 
     /**
      * Adds to the charge for a message that is being read. A message that becomes many objects keeps its processor busy
-     * for tens of milliseconds, so its reading pauses now and then to let quicker work run. Most messages are read
-     * without a pause.
+     * for tens of milliseconds. So on a virtual thread the reading pauses now and then, to let quicker work run. Most
+     * messages are read without a pause.
      */
     @Override
     public boolean take(long bytes) {
@@ -76,15 +84,16 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the bytes that a message may take before it asks. They are those of a call that is counted nowhere, since
-     * nobody counts the readers of items, nor the arguments of classic calls.
+     * Returns the number of bytes that a message may take before it asks for memory. It is what a call may hold that is
+     * not counted as running: the readers of stream items are not counted either, nor are the arguments of classic
+     * calls.
      */
     @Override
     public int unasked() {
         return UnchargedAllowance.IDLE_OBJECT_BYTES;
     }
 
-    /** Gives a part back. */
+    /** Releases a part of what is held. */
     public void release(long amount) {
         if (amount > held) {
             throw new IllegalArgumentException(amount + " " + kind + " (expected: at most " + held + ")");
@@ -97,7 +106,11 @@ public final class Charge implements Memory {
         }
     }
 
-    /** Sets the amount that is held. @return false if that would be too much; nothing is changed then */
+    /**
+     * Sets the amount that is held.
+     *
+     * @return false if there is no room for that much; then nothing has changed
+     */
     public boolean set(long amount) {
         if (amount == 0) {
             release();
@@ -109,12 +122,12 @@ public final class Charge implements Memory {
         return true;
     }
 
-    /** Gives everything back. A second time does nothing. */
+    /** Releases all that is held. A second call does nothing. */
     public void release() {
         long all = taken;
         if (all == 0) {
-            // nothing is held either, and storing the values that are there already would take the cache line from
-            // other processors
+            // nothing is held either, and storing the same values again would take the cache line away from other
+            // processors
             return;
         }
         held = 0;
@@ -124,9 +137,10 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Hands all that is charged to another owner, who gives it back to the account.
+     * Hands all that is charged over to another owner, which has to release it to the account. This charge then holds
+     * nothing.
      *
-     * @return the amount, which is at least what is held
+     * @return the amount that is charged, which is at least what was held
      */
     public long handOver() {
         long all = taken;
@@ -137,8 +151,8 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Hands a part to another owner, as {@link #handOver()} does with all. Only where the account is charged in steps
-     * of one.
+     * Hands a part of what is held over to another owner, which has to release it to the account. Only for kinds that
+     * are charged in steps of one.
      */
     public void handOver(long amount) {
         if (step != 1 || amount > held) {

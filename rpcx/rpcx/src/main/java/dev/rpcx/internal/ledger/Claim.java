@@ -6,15 +6,15 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Charge for what a connection holds because its peer delays it: the begin of a frame whose end has not come, or bytes
- * in the socket's queue that the peer does not read. Neither can be refused without ending a connection. So where the
- * pool is full, the connection that ends is not the next one that asks, but the one that holds most for longest, as
- * {@link Claims} says.
+ * Charge for what a connection holds because its peer delays it: the beginning of a frame whose end has not arrived,
+ * bytes in the socket's queue that the peer does not read, or replies that wait behind these bytes. None of this can be
+ * refused without ending a connection. So if the pool is full, the connection that ends is not the next one that asks
+ * for room. It is the one that has held most for longest, as {@link Claims} says.
  *
- * <p>Each time that something is held is a {@link Hold} of its own. A hold is chosen to end, and not a connection, so
- * what the connection holds later is never taken for it.
+ * <p>Each time that the connection begins to hold something, a new {@link Hold} begins. What is chosen to end is a
+ * hold, not a connection. So what the connection holds later is never mistaken for the hold that was chosen.
  *
- * <p>A claim belongs to the connection's event loop. Other threads read {@link #hold()}.
+ * <p>Event loop only, except for methods that say otherwise. Other threads read {@link #hold()}.
  */
 public final class Claim {
     private final Account account;
@@ -33,8 +33,8 @@ public final class Claim {
         private volatile long bytes;
 
         /**
-         * Bytes that were promised to others when this hold was chosen to end; 0 if it has not been chosen. Written by
-         * {@link Claims}.
+         * Number of bytes that this hold had when it was chosen to end, and that were promised to others then. 0 if the
+         * hold has not been chosen. Only {@link Claims} writes this field.
          */
         volatile long promisedBytes;
 
@@ -53,7 +53,12 @@ public final class Claim {
         }
     }
 
-    /** @param end ends the connection, on its event loop; nothing is held for long after it */
+    /**
+     * Creates the claim of a connection, which holds nothing yet.
+     *
+     * @param end ends the connection. It is called on the connection's event loop, and soon after it nothing is held
+     *     any more
+     */
     public Claim(Account account, Resource kind, EventLoop loop, Runnable end) {
         this.account = account;
         this.claims = account.claims(kind);
@@ -63,11 +68,11 @@ public final class Claim {
     }
 
     /**
-     * Sets the bytes that are held. Where the pool is full, other connections are ended for that, those of the same
-     * event loop before this returns.
+     * Sets the number of bytes that are held. If the pool is full, other connections are ended to make room. Those of
+     * the same event loop are ended before this method returns.
      *
-     * @return false if no room can be made, if this claim is the greediest, or if the connection is over; nothing is
-     *     changed then
+     * @return false if no room can be made, if this claim is the greediest, or if the connection is over; then nothing
+     *     has changed
      */
     public boolean set(long wanted, long nowNanos) {
         if (wanted == 0) {
@@ -78,7 +83,7 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // another thread may be first to take the room that is made; then there is more to be made
+            // another thread may be first to take the room that was made; then more room has to be made
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }
@@ -96,7 +101,7 @@ public final class Claim {
         return true;
     }
 
-    /** The peer has done its part: what is held now becomes another hold, which has waited only from here on. */
+    /** Called when the peer has done its part. What is still held becomes a new hold, whose waiting time begins now. */
     public void renew(long nowNanos) {
         Hold held = hold;
         if (held != null) {
@@ -105,7 +110,7 @@ public final class Claim {
         }
     }
 
-    /** Gives everything back. A second time does nothing. */
+    /** Releases all that is held. A second call does nothing. */
     public void release() {
         Hold held = hold;
         if (held != null) {
@@ -121,7 +126,7 @@ public final class Claim {
         }
     }
 
-    /** Gives everything back, as the connection is over. Nothing can be held afterwards. */
+    /** Releases all that is held, because the connection is over. From then on nothing can be held. */
     public void close() {
         isOver = true;
         release();
@@ -131,21 +136,21 @@ public final class Claim {
         }
     }
 
-    /** Current hold; null while nothing is held. Any thread. */
+    /** Returns the current hold; null if nothing is held. Thread-safe: any thread may call this. */
     @Nullable
     Hold hold() {
         return hold;
     }
 
-    /** Bytes that are held. Any thread. */
+    /** Returns the number of bytes that are held. Thread-safe: any thread may call this. */
     public long bytes() {
         Hold held = hold;
         return held == null ? 0 : held.bytes;
     }
 
     /**
-     * Key by which claims are compared: claims of one address share it; a connection without an address has a key of
-     * its own.
+     * Returns the key of the peer, by which claims are compared. All claims of one address have the same key. A
+     * connection without an address has a key that no other connection has.
      */
     Object peer() {
         Ledger.Address address = account.address;
@@ -156,14 +161,14 @@ public final class Claim {
         return loop == other.loop;
     }
 
-    /** Ends the connection, unless the chosen hold is held no more. Event loop only. */
+    /** Ends the connection, unless the chosen hold has ended already. Event loop only. */
     void endNow(Hold chosen) {
         try {
             if (hold == chosen) {
                 end.run();
             }
         } catch (Throwable t) {
-            // the failure is that of this connection, and not of the one that asks for room
+            // this connection has failed, and not the connection that asks for room
             ThreadTools.report(t);
         } finally {
             if (hold == chosen) {
@@ -173,12 +178,12 @@ public final class Claim {
         }
     }
 
-    /** Has the event loop call {@code endNow}. Any thread. */
+    /** Has the event loop call {@code endNow}. Thread-safe: any thread may call this. */
     void endSoon(Hold chosen) {
         try {
             loop.execute(() -> endNow(chosen));
         } catch (RejectedExecutionException ended) {
-            // all connections of the loop end with it
+            // when the event loop ends, all its connections end with it
             claims.onHoldEnded(chosen);
         }
     }

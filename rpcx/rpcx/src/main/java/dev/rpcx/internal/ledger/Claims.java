@@ -11,25 +11,28 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * All {@link Claim}s of one kind in one {@link Ledger}, and the choice of those that end where the pool is full.
+ * All {@link Claim}s of one kind in one {@link Ledger}. If the pool is full, this class chooses which connections end.
+ * Thread-safe.
  *
- * <p><b>Who ends.</b> What a peer costs the others is memory for a time, so addresses are compared by bytes times the
- * time for which the bytes have waited, summed over all connections of an address. The address with the largest sum
- * loses the connection with the largest part of it, and so on until there is room. So an address that has less than the
- * mean of all never loses a connection, however many connections another has; and of many addresses that hold the same,
- * the one that has kept the others waiting for longest loses a connection, not the one that has just come. To push out
- * a frame that is some milliseconds old, attackers have to begin as many frames as the whole pool holds within these
- * milliseconds. A connection that asks for room is compared by what it holds already, like all others.
+ * <p><b>Who ends.</b> A peer costs the others memory for some time. So the cost of an address is bytes times the time
+ * for which these bytes have waited, summed over all its connections. The address with the largest sum loses the
+ * connection with the largest part of this sum. That is repeated until there is room. So an address whose cost is below
+ * the mean of all addresses never loses a connection, however many connections another address has, as long as the
+ * addresses above the mean hold the room that is to be made. Of many addresses that hold the same amount, the one that
+ * has kept the others waiting for longest loses a connection, and not the one that came last. To push out a frame that
+ * is some milliseconds old, attackers have to begin as many frames as the pool holds within these milliseconds. A
+ * connection that asks for room is compared by what it holds already, like all others.
  *
- * <p><b>When they end.</b> Chosen connections of the event loop that asks end at once, and so never hold more than the
- * pool: however many begun frames a loop finds in one round, each one too many pushes out another. Chosen connections
- * of other loops end a moment later on those loops. Until then the pool may exceed its size by what they hold, and by
- * no more than once its size: beyond that only connections of the loop that asks are chosen. Thread-safe.
+ * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
+ * of one loop never hold more than the pool: however many begun frames the loop finds in one round, each one too many
+ * pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until then what
+ * they hold may be in use beyond the size of the pool. This excess is never more than the size of the pool: beyond it,
+ * only connections of the loop that asks are chosen.
  */
 final class Claims {
     /**
-     * Each search for the greediest frees at least the size of the pool, divided by this, since it costs a look at all
-     * claims.
+     * The size of the pool is divided by this number, and each search for the greediest makes at least that much room.
+     * Less is not worth a search, which looks at all claims.
      */
     private static final int MIN_PART = 32;
 
@@ -38,17 +41,21 @@ final class Claims {
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
     /**
-     * Holds that have been chosen to end and have not ended. Guarded by {@code this}. The set is of a class that loses
-     * no entry where there is no memory for its table.
+     * Holds that have been chosen to end and have not ended. Guarded by {@code this}. This class of set loses no entry
+     * if there is no memory to enlarge its table.
      */
     private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
-    /** Bytes that the chosen holds held when they were chosen. Written under the lock of {@code this}. */
+    /**
+     * Number of bytes that the chosen holds had when they were chosen. Written only with the lock {@code this} held.
+     */
     private volatile long chosenBytes;
 
     /**
-     * @param most bytes of the pool
-     * @param held bytes of the pool that are held, including those of the chosen holds
+     * Creates the claims of one kind.
+     *
+     * @param most size of the pool in bytes
+     * @param held number of bytes of the pool that are held, including those of the chosen holds
      */
     Claims(long most, AtomicLong held) {
         this.most = most;
@@ -63,28 +70,28 @@ final class Claims {
         all.remove(claim);
     }
 
-    /** Number of claims that have held something and whose connections are not over. For tests. */
+    /** Returns the number of claims that have held something and whose connections are not over. For tests. */
     public int size() {
         return all.size();
     }
 
-    /** Bytes that are about to be given back, and that others may take already. */
+    /** Returns the number of bytes that chosen holds are about to release, and that others may take already. */
     long releasingBytes() {
         return chosenBytes;
     }
 
     /**
-     * Makes room for {@code bytes}, which can be taken unless another thread takes them first. On the event loop of the
-     * claim.
+     * Makes room for {@code bytes}. They can then be taken, unless another thread takes them first. Called on the event
+     * loop of the claim {@code asks}.
      *
-     * @return false if no connection can be ended for that, or none that is greedier
+     * @return false if no connection can be ended to make this room, or none that is greedier than the one that asks
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > most) {
-            // nobody ends for an amount that never fits
+            // no connection is ended for an amount that never fits
             return false;
         }
-        // the ends of these holds are due already
+        // these holds have been chosen before, and their ends are due
         for (Claim.Hold due : chosenOfLoop(asks)) {
             due.claim.endNow(due);
         }
@@ -102,7 +109,7 @@ final class Claims {
             }
             return hasRoom;
         } finally {
-            // the holds for whose end there was no memory may be chosen again
+            // holds that could not be ended for want of memory may be chosen again
             for (; ended < greediest.size(); ended++) {
                 onHoldEnded(greediest.get(ended));
             }
@@ -117,7 +124,7 @@ final class Claims {
 
     private synchronized boolean choose(Claim asks, long wanted, long nowNanos, List<Claim.Hold> greediest) {
         if (room() >= wanted) {
-            // another thread has made the room, or the ends that were due have
+            // another thread has made the room, or the holds whose ends were due have made it
             return true;
         }
         PriorityQueue<Peer> peers = peers(nowNanos);
@@ -142,7 +149,8 @@ final class Claims {
             } else if (chosenBytes - endsNow >= most) {
                 continue;
             }
-            // the additions that may find no memory come first: a hold with promised bytes stands in both
+            // these two additions come first, since they may fail for want of memory: a hold with promised bytes is in
+            // both collections
             greediest.add(hold);
             chosen.add(hold);
             hold.promisedBytes = greedy.bytes();
@@ -172,7 +180,10 @@ final class Claims {
         return peers;
     }
 
-    /** A chosen hold has ended, or is held no more. A second call does nothing. */
+    /**
+     * Called when a chosen hold has ended, or could not be ended: it is not chosen any more. A second call does
+     * nothing.
+     */
     synchronized void onHoldEnded(Claim.Hold hold) {
         if (chosen.remove(hold)) {
             chosenBytes -= hold.promisedBytes;
@@ -180,10 +191,14 @@ final class Claims {
         }
     }
 
-    /** What was held at the moment of the choice. @param cost bytes times nanoseconds */
+    /**
+     * What one hold held at the moment of the choice.
+     *
+     * @param cost bytes times nanoseconds
+     */
     private record Held(Claim.Hold hold, long bytes, double cost) {}
 
-    /** All that one address holds, or one connection without an address. */
+    /** The holds of one address, or of one connection without an address, that have not been chosen yet. */
     private static final class Peer {
         final List<Held> all = new ArrayList<>();
         double cost;

@@ -24,70 +24,71 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * All charges of one server or client: it counts what is held of each {@link Resource}, in all, by peer address and by
- * connection. Whatever is held is charged to an {@link Account} by way of a {@link Charge}, and released by way of the
- * same charge; so what a peer can make this side hold has a bound, and a test can see that nothing is left.
- * Thread-safe.
+ * All charges of one server or client. A ledger counts how much of each {@link Resource} is held in all, by each
+ * address of a peer and by each connection. Whatever is held is charged to an {@link Account} through a {@link Charge},
+ * and released through the same charge. So there is a bound to what a peer can make this side hold, and a test can see
+ * that nothing stays charged. Thread-safe.
  *
- * <p><b>Fair share.</b> A fixed part for each peer would have to be tiny to be safe and would waste the rest. Instead
- * the free amount decides: a connection may hold as much as is still free then, and all connections of one address
- * together twice as much. So a single connection can hold a half of the whole, a single address two thirds, and each
- * further greedy one a part of what is left: something is always left, and a peer that holds little gets it while a
- * peer that holds much is refused. A peer that fills a pool loses what it holds when it stands still; its connection
- * sees to that. What cannot be refused without ending a connection is shared otherwise: see {@link Claims}. Source:
- * Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 and
- * 2. The number of connections has fixed limits, since an administrator sets them by number.
+ * <p><b>Fair share.</b> A fixed part for each peer would have to be tiny to be safe, and would waste the rest of the
+ * pool. Instead the free amount decides. A connection may hold as much as is still free afterwards, and all connections
+ * of one address together may hold twice as much. So a single connection can hold half of a pool, and a single address
+ * two thirds. Each further greedy connection or address can hold a part of what remains. So something always remains: a
+ * peer that holds little gets it, while a peer that holds much is refused. A peer that fills a pool loses what it holds
+ * if it makes no progress: its connection sees to that. What cannot be refused without ending a connection is shared in
+ * another way: see {@link Claims}. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory
+ * Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address. The number of connections has fixed
+ * limits, since an administrator sets them by number.
  *
- * <p>All IPv6 addresses of one /64 count as one address: a single host has that many to choose from (RFC 6177).
+ * <p>All IPv6 addresses of one /64 count as one address, since a single host can use any of them (RFC 6177).
  */
 public final class Ledger {
-    /** The connections of one address may together hold this many times what is free. */
+    /** All connections of one address together may hold this many times what is free. */
     private static final int ADDRESS_SHARE = 2;
 
     /**
-     * Each pool of messages has room for at least this many messages of the largest size, also where the heap is small.
+     * Each pool of messages has room for at least this many messages of the largest size, even if the heap is small.
      */
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * Bytes of heap for each place for a call. A place takes at most 2 KiB that nothing else is charged for: its
-     * objects, its buffer of the first size, and what {@link UnchargedAllowance} lets a call hold that is counted
-     * nowhere. So all places together take a 32nd of the heap.
+     * Number of bytes of heap for which there is one place for a call. A place takes at most 2 KiB that are not charged
+     * otherwise: its objects, its buffer at its first size, and what {@link UnchargedAllowance} lets a call hold that
+     * is not counted as running. So all places together take a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
-    /** Ratio of a connection's limit for objects to its limit for the bytes of messages. */
+    /** A connection's limit for bytes of objects is this many times its limit for bytes of messages. */
     private static final int MAX_OBJECTS_PER_BYTE = 4;
 
-    /** Smallest limit of places for calls, and of streams, also where the heap is tiny. */
+    /** Smallest limit for the number of places for calls, and for the number of streams, even if the heap is tiny. */
     private static final int MIN_CALLS = 2 * 1024;
 
     /**
-     * Ratio of a client's limit for replies to that of a server. It makes half of the heap, of which one connection
-     * gets a half.
+     * A client's limits for replies and for begun frames are this many times those of a server. So replies may take
+     * half of the heap, of which one connection gets half. Begun frames may take an eighth of the heap.
      */
     private static final int CLIENT_REPLIES = 4;
 
     /**
-     * One connection may keep what all may keep, divided by this. On a heap of 3 GiB that is enough for 64 callers of
-     * 100 kB.
+     * What all connections may keep is divided by this number, and one connection may keep that much. On a heap of 3
+     * GiB it is 9 MiB, enough for 64 callers of 100 kB each.
      */
     private static final int KEPT_PART = 8;
 
-    /** Smallest limit, in bytes, for what a connection keeps, also where the heap is small. */
+    /** Smallest limit in bytes for the buffers that one connection keeps, even if the heap is small. */
     private static final long MIN_KEPT_BYTES = 4L * 1024 * 1024;
 
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /**
-     * Each call that leaves a charge gives back at most this many charges that others have left for futures that nobody
-     * can reach any more.
+     * Largest number of charges for unreachable futures that are released each time a call leaves another charge
+     * behind.
      */
     private static final int COLLECTED_AT_ONCE = 2;
 
     /**
-     * Largest number of charges for unreachable futures that are given back before another charge is refused: some 100
-     * µs of an event loop.
+     * Largest number of charges for unreachable futures that are released before a charge is refused. To release that
+     * many takes an event loop some 100 µs.
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
@@ -95,18 +96,18 @@ public final class Ledger {
 
     private static final int KINDS = Resource.values().length;
 
-    /** Ledgers of all servers and clients that are reachable. For tests. */
+    /** Ledgers of all servers and clients that are still reachable. For tests. */
     private static final Set<Ledger> LIVE = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
     /**
-     * Ledgers that were made since {@link #letGo}, held so that none is collected with what it holds. For tests; null
-     * elsewhere.
+     * Ledgers that were made since {@code keepAll} or the latest {@link #letGo}. They are held here, so that none of
+     * them is garbage-collected together with what it holds. For tests; null unless {@code keepAll} has been called.
      */
     private static volatile @Nullable Set<Ledger> made;
 
     private final String owner;
 
-    /** What calls may hold without being charged for it. */
+    /** What each call may hold without being charged for it. */
     private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
 
     private final long[] most = new long[KINDS];
@@ -124,7 +125,7 @@ public final class Ledger {
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
-    /** Charges for futures that have not ended. */
+    /** Charges that calls have left behind for futures that have not ended. */
     private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
 
     /**
@@ -134,8 +135,10 @@ public final class Ledger {
     private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
 
     /**
+     * Creates a ledger with the given limits.
+     *
      * @param owner name of the server or client, for messages
-     * @param most limit of each kind, in all; a kind that is not named has no limit
+     * @param most limit of each kind for all connections together; a kind that is missing has no limit
      * @param mostOfConnection limit of each kind for one connection, however much is free
      */
     public Ledger(
@@ -162,15 +165,16 @@ public final class Ledger {
     }
 
     /**
-     * Creates the ledger of a server. Its limits are shares of the heap. All of them together, with what connections
-     * and calls hold that is not charged, come to four fifths of the heap, and to more with TLS; docs/security.md has
-     * the sum.
+     * Creates the ledger of a server. Its limits are shares of the heap. All limits together, with what connections and
+     * calls hold without being charged, come to four fifths of the heap, and to more with TLS. The sum is in
+     * docs/security.md.
      *
      * @param maxRunning largest number of handlers that run at once
-     * @param maxCalls largest number of calls of one connection. All connections of an address together have
-     *     {@code maxConnectionsOfAddress} times as many, including calls of connections that are gone
-     * @param maxMessageBytes largest size of a message; each pool of messages has room for some of them, however small
-     *     the heap is
+     * @param maxCalls largest number of calls of one connection, which the connection checks. The ledger checks the
+     *     address: all its connections together may have {@code maxConnectionsOfAddress} times as many calls, including
+     *     calls of connections that are gone
+     * @param maxMessageBytes largest size of a message in bytes; each pool of messages has room for some messages of
+     *     this size, however small the heap is
      */
     public static Ledger ofServer(
             String owner,
@@ -182,11 +186,12 @@ public final class Ledger {
         Map<Resource, Long> most = ofHeap(maxMessageBytes);
         most.put(Resource.CONNECTIONS, (long) maxConnections);
         Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
-        // a buffer that has grown may be twice as large as what has been written to it, and a server charges all of it
+        // a buffer that has grown may be twice as large as what has been written to it, and a server charges its full
+        // size
         mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         Ledger made = new Ledger(owner, most, mostOfConnection, maxConnectionsOfAddress);
         made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
-        // each handler that runs has a place, so no more run than there are places, whatever maxRunning says
+        // each running handler has a place, so no more handlers run than there are places, whatever maxRunning says
         long running = Math.min(maxRunning, made.most(Resource.CALLS));
         made.uncharged = UnchargedAllowance.of(Runtime.getRuntime().maxMemory(), running);
         return live(made);
@@ -195,19 +200,20 @@ public final class Ledger {
     /**
      * Creates the ledger of a client. A client chooses its peers, so the number of its connections has no limit.
      *
-     * @param maxMessageBytes largest message that a peer may send
+     * @param maxMessageBytes largest size in bytes of a message that a peer may send
      */
     public static Ledger ofClient(String owner, int maxMessageBytes) {
         Map<Resource, Long> most = ofHeap(maxMessageBytes);
         Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
-        // replies come because they were asked for, and are lost when they are refused: they have more room than what a
+        // the client has asked for these replies, and they are lost if they are refused: so they have more room than a
         // server gives to strangers
         most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         mostOfConnection.remove(Resource.REPLY_BYTES);
-        // frames of replies that have begun to arrive have more room too: where there is none a connection ends, and
-        // its calls end as OVERLOADED
+        // frames of replies that have begun to arrive have more room too: if there is none, a connection ends, and its
+        // calls end as OVERLOADED
         most.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
-        // as at a server, all of a buffer that has grown is charged; and nobody but the client's own callers fills it
+        // as at a server, a buffer that has grown is charged at its full size; and only the client's own callers fill
+        // this pool
         most.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         return live(new Ledger(owner, most, mostOfConnection, Integer.MAX_VALUE));
@@ -224,8 +230,8 @@ public final class Ledger {
     }
 
     /**
-     * Holds every ledger that is made from here on until {@link #letGo}. For tests, since nobody holds their servers at
-     * the end.
+     * Begins to hold every ledger that is made, until the next {@link #letGo}. For tests, since nobody holds their
+     * servers at the end.
      */
     public static synchronized void keepAll() {
         if (made == null) {
@@ -233,7 +239,10 @@ public final class Ledger {
         }
     }
 
-    /** Lets go of the ledgers that were made until now, which have been looked at. For tests. */
+    /**
+     * Drops the ledgers that are held because of {@code keepAll}. Tests call this when they have looked at them.
+     * Ledgers that are made later are held again.
+     */
     public static void letGo() {
         Set<Ledger> kept = made;
         if (kept != null) {
@@ -278,10 +287,11 @@ public final class Ledger {
     }
 
     /**
-     * Opens an account for a new connection, which is counted until {@link Account#close}.
+     * Opens an account for a new connection. The connection is counted until {@link Account#close}.
      *
-     * @param remote the peer's address; a connection belongs to no address if this is null or not an Internet address
-     * @return null if there is a connection too many
+     * @param remote the peer's address; if this is null or not an Internet address, the connection belongs to no
+     *     address
+     * @return null if this would be one connection too many, in all or for its address
      */
     public @Nullable Account open(@Nullable SocketAddress remote) {
         Object key = key(remote);
@@ -323,8 +333,8 @@ public final class Ledger {
     }
 
     /**
-     * Returns the number of a new connection of an address. The address gets its index in {@link AddressGroups} with
-     * its first connection.
+     * Returns the number of a new connection of an address. With its first connection, the address gets its index in
+     * {@link AddressGroups}.
      */
     private int numberIn(Address address) {
         synchronized (groups) {
@@ -378,7 +388,11 @@ public final class Ledger {
         return null;
     }
 
-    /** @return false if that would be too much; nothing is changed then */
+    /**
+     * Charges an amount if there is room for it.
+     *
+     * @return false if there is no room for that much; then nothing has changed
+     */
     boolean tryCharge(Account account, Resource kind, long amount) {
         return tryChargeNow(account, kind, amount)
                 || endCollected(COLLECTED_WHEN_REFUSED) && tryChargeNow(account, kind, amount);
@@ -413,11 +427,13 @@ public final class Ledger {
     }
 
     /**
-     * Takes over what an account has been charged for objects that stay when a call has been given up. The charge stays
-     * until {@code holder} ends it, or until nobody can reach {@code holder} any more.
+     * Leaves a charge behind for a call that has been given up. The new charge takes over what the account has been
+     * charged for the objects and the places that the call still holds. It stays until {@code holder} ends it, or until
+     * nobody can reach {@code holder} any more.
      */
     LingeringCharge leave(Account account, Object holder, long objectBytes, int places) {
-        // more such charges are given back than this call leaves, so they do not wait until somebody is refused
+        // this releases more of the charges that nobody needs than this call adds: so they do not pile up until one is
+        // refused
         endCollected(COLLECTED_AT_ONCE);
         LingeringCharge left = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(left);
@@ -428,16 +444,16 @@ public final class Ledger {
         lingeringCharges.remove(left);
     }
 
-    /** Number of charges for futures that have not ended, as far as is known. For tests. */
+    /** Returns the number of charges for futures that, as far as is known, have not ended. For tests. */
     public int lingeringCharges() {
         return lingeringCharges.size();
     }
 
     /**
-     * Gives back the charges whose futures nobody can reach any more, as the garbage collector has found.
+     * Releases charges whose futures nobody can reach any more, as the garbage collector has found.
      *
-     * @param most largest number that is given back at once, since the caller may be an event loop
-     * @return whether there was any
+     * @param most largest number of charges to release now; it is small if the caller may be an event loop
+     * @return whether any charge was released
      */
     private boolean endCollected(int most) {
         for (int i = 0; i < most; i++) {
@@ -454,7 +470,10 @@ public final class Ledger {
         return Objects.requireNonNull(claims.get(kind), "no claims are made on this");
     }
 
-    /** Returns how much of {@code kind} is held in all: what is charged, and what is only watched. */
+    /**
+     * Returns how much of {@code kind} is held in all: what is charged, and what others count and this ledger only
+     * watches.
+     */
     public long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
         for (LongSupplier count : watched(kind)) {
@@ -468,7 +487,7 @@ public final class Ledger {
         return held[i].get() > most[i] / 2;
     }
 
-    /** Number of addresses that have a connection, or for which something is still held. For tests. */
+    /** Returns the number of addresses that have an open connection or still hold something. For tests. */
     int addresses() {
         return addresses.size();
     }
@@ -481,7 +500,10 @@ public final class Ledger {
         return most[kind.ordinal()];
     }
 
-    /** Largest amount of {@code kind} that one connection can hold while nobody else holds any. */
+    /**
+     * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. Not
+     * for the kinds that {@link Claims} share out, since one connection may fill their pools.
+     */
     public long mostOfConnection(Resource kind) {
         int i = kind.ordinal();
         // a connection may hold no more than it leaves free
@@ -489,8 +511,8 @@ public final class Ledger {
     }
 
     /**
-     * Adds a count that somebody else keeps to what this ledger holds. Racy reads are fine, since the count is looked
-     * at when all is quiet.
+     * Adds a counter that somebody else keeps to what this ledger reports as held. The counter may be read without
+     * synchronization, since the value matters only while nothing is going on.
      */
     public void watch(Resource kind, LongSupplier count) {
         watched(kind).add(count);
@@ -501,9 +523,10 @@ public final class Ledger {
     }
 
     /**
-     * Returns all amounts that are not zero, one a line; empty if all are zero. What a connection in good order holds
-     * at rest is left out while it is open. For tests, and for whoever looks for what has not been released; the
-     * picture is true in a moment of quiet.
+     * Returns all amounts that are not zero, one per line; empty if all are zero. Also names connections that have
+     * calls under way, and addresses that are still known though they have no connection. An open connection may hold
+     * some kinds of things while no call is under way, such as kept buffers; these are left out. For tests, and for
+     * whoever looks for what has not been released. The result is exact only while nothing is going on.
      */
     public String audit() {
         endCollected(Integer.MAX_VALUE);
@@ -543,7 +566,7 @@ public final class Ledger {
         return text.toString();
     }
 
-    /** What {@link #audit} says of every ledger of the process. */
+    /** Returns the texts of {@link #audit} of all ledgers of this process that have not been forgotten. */
     public static String auditAll() {
         Ledger[] all;
         synchronized (LIVE) {
@@ -557,8 +580,8 @@ public final class Ledger {
     }
 
     /**
-     * Makes {@link #auditAll} pass over the ledgers of which it has something to report now. For tests, so that a fault
-     * is reported once.
+     * Has {@link #auditAll} leave out, from now on, the ledgers that hold something now. For tests, so that a fault is
+     * reported only once.
      */
     public static void forgetHeld() {
         synchronized (LIVE) {
@@ -566,7 +589,7 @@ public final class Ledger {
         }
     }
 
-    /** Makes {@link #auditAll} pass over this ledger. For a simulation whose server has lost its power. */
+    /** Has {@link #auditAll} leave out this ledger from now on. For a simulation whose server has lost its power. */
     public void forget() {
         LIVE.remove(this);
     }
@@ -576,33 +599,39 @@ public final class Ledger {
         return owner;
     }
 
-    /** What the connections of one address hold together, including those that are gone and still hold something. */
+    /**
+     * What the connections of one address hold together. Connections that are gone and still hold something are
+     * included.
+     */
     public static final class Address {
         private final Object key;
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
-        /** Counted handlers that go on when their connections are gone. */
+        /** Handlers that methods' limits count and that still run after their connections are gone. */
         public final OrphanedWork handlers = new OrphanedWork();
 
-        /** Threads of the pool that handlers have when their connections are gone, and what waits for such a thread. */
+        /**
+         * Threads of the pool that still run handlers of connections that are gone, and the tasks of such connections
+         * that wait for a thread.
+         */
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
         /**
-         * Threads that bring streams and calls what they wait for when their connections are gone, and what waits for
-         * such a thread.
+         * Threads that signal to streams and calls what these wait for, of connections that are gone, and the signals
+         * of such connections that wait for a thread.
          */
         public final OrphanedWork signalThreads = new OrphanedWork();
 
-        /** Number of connections that are open. Changed while the map's entry is locked. */
+        /** Number of connections that are open. Changed only while the map's entry of this address is locked. */
         private final AtomicInteger connections = new AtomicInteger();
 
         /**
-         * Index of the address in {@link AddressGroups}, from before its first account exists until the address is
-         * forgotten.
+         * Index of the address in {@link AddressGroups}. The address has it from before its first account exists until
+         * the address is forgotten.
          */
         int groupIndex = NO_INDEX;
 
-        /** Number of connections that have been opened so far. Guarded by {@code groups}. */
+        /** Number of connections of this address that have been opened so far. Guarded by {@code groups}. */
         private int opened;
 
         public Address(Object key) {

@@ -5,12 +5,12 @@ import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 
 /**
- * Charge that stays when a call has been given up and its handler's future has not ended: the future may hold what the
- * request was read into. The charge is given back once, when the future ends, or when nobody can reach the future any
- * more. Thread-safe.
+ * Charge that stays after a call has been given up, because its handler's future has not ended: the future may still
+ * hold what the request was read into. The charge is released once, when the future ends, or when nobody can reach the
+ * future any more. Thread-safe.
  */
 public final class LingeringCharge extends PhantomReference<Object> {
-    /** Number of stack frames that giving back takes. */
+    /** Largest number of stack frames that releasing the charge needs. */
     private static final int RESERVED_FRAMES = 50;
 
     private final Ledger ledger;
@@ -19,7 +19,11 @@ public final class LingeringCharge extends PhantomReference<Object> {
     private final int places;
     private boolean isOver;
 
-    /** @param holder object that the future alone holds, and only as long as it has not ended */
+    /**
+     * Creates a charge that takes over these amounts, which the account has been charged already.
+     *
+     * @param holder object that only the future holds, and only as long as the future has not ended
+     */
     public LingeringCharge(
             Ledger ledger,
             Account account,
@@ -34,9 +38,9 @@ public final class LingeringCharge extends PhantomReference<Object> {
         this.places = places;
     }
 
-    /** Gives back what is held. A second time does nothing. */
+    /** Releases what is held. A second call does nothing. */
     public void end() {
-        // a thread whose stack is nearly at its end fails here, where nothing has changed: the garbage collector finds
+        // a thread whose stack is nearly exhausted fails here, before anything has changed: the garbage collector finds
         // this charge later
         ThreadTools.reserveStack(RESERVED_FRAMES);
         synchronized (this) {
@@ -45,7 +49,7 @@ public final class LingeringCharge extends PhantomReference<Object> {
             }
             isOver = true;
         }
-        // each step is taken also where the one before it fails, since nobody comes here a second time
+        // each step runs even if the step before it fails, since a second call does nothing
         try {
             ledger.over(this);
         } finally {

@@ -1,60 +1,67 @@
 package dev.rpcx.internal.ledger;
 
-/** Kinds of what a peer can make a server or a client hold. Each of them is counted by a {@link Ledger}. */
+/** Kinds of what a peer can make a server or a client hold. A {@link Ledger} counts each of them. */
 public enum Resource {
-    /** Bytes of requests that are not whole, or whose handlers have not ended. */
+    /**
+     * Bytes of requests that have not arrived completely, or whose handlers have not ended. At a client, bytes of large
+     * requests that wait for a connection or to be sent, or whose buffers their calls still hold.
+     */
     REQUEST_BYTES,
 
     /**
-     * Bytes of memory that the objects take which large requests and items have been read into, estimated, until their
+     * Bytes of memory, estimated, of the objects into which large requests and stream items have been read, until their
      * handlers have ended.
      */
     OBJECT_BYTES,
 
-    /** Bytes of replies that wait for a reader. At a client, replies that no caller has taken. */
+    /** Bytes of replies that wait until the peer reads them. At a client, bytes of replies that no caller has taken. */
     REPLY_BYTES,
 
-    /** Bytes that stand in a socket's queue because the peer does not read them, where they are more than a little. */
+    /** Bytes that stand in a socket's queue because the peer does not read them, if they are more than 4 KiB. */
     QUEUE_BYTES,
 
     /**
      * Part of {@link #REPLY_BYTES} that belongs to connections whose peers do not read. It is no additional memory, but
-     * it has a pool of its own, which is full before that of all replies is. So peers that do not read push each other
-     * out, and leave room for those that do.
+     * it has a separate pool, which is full before the pool of all replies is full. So peers that do not read push each
+     * other out, and leave room for peers that read.
      */
     UNREAD_REPLY_BYTES,
 
     /** Bytes of stream items that have arrived and that no subscriber has taken. */
     ITEM_BYTES_IN,
 
-    /** Bytes of stream items that go out and have not reached the socket's queue. */
+    /** Bytes of stream items that are to be sent and have not reached the socket's queue. */
     ITEM_BYTES_OUT,
 
-    /** Bytes of buffers that have grown and are kept from one use to the next. */
+    /** Bytes of buffers that have grown and are kept for their next use. */
     KEPT_BYTES,
 
     /**
-     * Bytes of the tables by which a connection finds its calls, where they are more than a little. A call is refused
-     * where these do not fit, so they have a pool of their own, which buffers that are kept do not fill.
+     * Bytes of the tables by which a server's connection finds its calls, if they have more than 64 slots. At a client,
+     * bytes of its entries for methods that a server has named and that no proxy has. A server refuses a call for which
+     * its table cannot grow. So tables have a separate pool, which kept buffers do not fill.
      */
     TABLE_BYTES,
 
     /**
-     * Bytes of frames, and of TLS records and handshakes, that have begun to arrive and whose ends are missing, where
-     * they are more than a little.
+     * Bytes of frames, TLS records and TLS handshakes that have begun to arrive and whose ends are missing, if they are
+     * more than 4 KiB.
      */
     FRAME_BYTES,
 
     /** Connections that have an account. */
     CONNECTIONS,
 
-    /** Places for calls that connections have created; a place is used again and again. */
+    /** Places for calls that connections have created. A place is used for one call after another. */
     CALLS,
 
-    /** Calls under way: those whose request is not whole, whose handler has not ended, or whose reply has not left. */
+    /**
+     * Handlers that run, except those on event loops. A server counts them itself, and the ledger only watches the
+     * count.
+     */
     HANDLERS,
 
-    /** Counted handlers that still run though their connections have ended. */
+    /** Handlers that methods' limits count and that still run although their connections have ended. */
     ORPHANS,
 
     /** Streams that have not ended, in either direction. */
@@ -64,14 +71,14 @@ public enum Resource {
     TIMERS;
 
     /**
-     * Says whether a full pool pushes out the greediest instead of refusing the next. It does so where a peer delays
-     * this side, and nothing smaller than a connection can be refused. See {@link Claim}.
+     * Says whether a full pool pushes the greediest connection out instead of refusing the next amount. It does so if a
+     * peer delays this side, and nothing smaller than a connection can be refused. See {@link Claim}.
      */
     boolean isClaimed() {
         return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;
     }
 
-    /** Says whether a connection in good order holds some of this kind while no call is under way. */
+    /** Says whether a connection in good order holds some of this kind even while no call is under way. */
     boolean isHeldAtRest() {
         return this == KEPT_BYTES || this == TABLE_BYTES || this == CONNECTIONS || this == CALLS || this == TIMERS;
     }

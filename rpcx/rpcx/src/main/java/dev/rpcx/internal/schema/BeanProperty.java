@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Property of a class: a field together with its public getter and its public setter.
  *
- * @param annotated element that may have the property's {@code @Field}: the getter, or the method that overrides it, if
- *     this has the annotation; otherwise the field
+ * @param annotated element on which the property's {@code @Field} is looked up: the getter, or the method that
+ *     overrides the getter, if that method has the annotation; otherwise the field
  */
 record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, Method getter, Method setter) {
     String name() {
@@ -23,17 +23,17 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Returns the properties of the fields that one class declares, in the order of declaration. A subclass may have
-     * the accessors.
+     * Returns the properties of the fields that one class declares, by name and in the order of declaration. Their
+     * accessors may be methods of a subclass.
      *
      * @param declaring class that declares the fields
-     * @param type class that is mapped, which is {@code declaring} or one of its subclasses
-     * @param names names of the fields of subclasses; this method adds the names of the fields of {@code declaring}. A
-     *     field that is hidden by a subclass's field of the same name has no accessors of its own, since they belong to
-     *     the subclass's field
+     * @param type class that is mapped: {@code declaring} or one of its subclasses
+     * @param names names of the fields of subclasses, to which this method adds the names of the fields of
+     *     {@code declaring}. If a field of {@code declaring} has the same name as a field of a subclass, the accessors
+     *     belong to the field of the subclass, which hides the other
      * @param below properties of the fields of subclasses, by name
-     * @throws SchemaException if the value of a field would be lost, because the field has only a getter or only a
-     *     setter, or has no accessor of its own type and one of another type
+     * @throws SchemaException if the value of a field would be lost. This is so if the field has only a getter or only
+     *     a setter, or if it has an accessor of another type and none of its own type
      */
     static Map<String, BeanProperty> of(
             Class<?> declaring, Class<?> type, Set<String> names, Map<String, BeanProperty> below) {
@@ -56,8 +56,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
             Method getter = getter(type, getters, field.getType());
             Method numbered = getter;
             if (getter == null) {
-                // a subclass may override the getter with a narrower result: a call of this getter then calls the
-                // override, which has the number
+                // a subclass may override the getter with a narrower type of result: a call of this getter then runs
+                // the override, and @Field is read from the override
                 getter = getter(declaring, getters, field.getType());
                 numbered = getter == null ? null : method(type, getter.getName());
             }
@@ -76,8 +76,8 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Refuses a field that has accessors of another type, since such a field is meant to be sent. A method with the
-     * field's own name does not count as an accessor here.
+     * Refuses a field that has an accessor of another type, since the existence of an accessor means that the field
+     * should be sent. A method with the field's own name does not count as an accessor here.
      */
     private static void refuseOtherTypes(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {

@@ -1,8 +1,8 @@
 package dev.rpcx.internal.schema;
 
 /**
- * Says how the cases of a sealed type are named in its message, and what is wrong with them. {@link Schema} uses this
- * class with loaded classes, and the annotation processor with the compiler's types.
+ * Names the cases of a sealed type in its message, and makes the texts of errors about cases. {@link Schema} uses this
+ * class for loaded classes, and the annotation processor uses it for the compiler's types.
  */
 public final class Cases {
     private Cases() {}
@@ -13,8 +13,8 @@ public final class Cases {
     }
 
     /**
-     * Returns the text of the error for two cases of a sealed type that have the same name. A lock and a {@code .proto}
-     * tell cases apart by their names alone.
+     * Returns the text of the error for two cases of a sealed type whose fields have the same name. A lock and a
+     * {@code .proto} distinguish cases only by these names.
      */
     public static String namesakes(String sealed, String one, String other, String field) {
         return sealed + ": the cases " + one + " and " + other + " are both " + field
@@ -22,8 +22,9 @@ public final class Cases {
     }
 
     /**
-     * Returns the text of the error for a {@code @Field} on the constant or case that stands for the unknown, which has
-     * no number of its own and is never sent under one.
+     * Returns the text of the error for a {@code @Field} on the constant or case that stands for the unknown. Such a
+     * case has no number and is never sent under one. Such a constant always has the number 0, and no other number may
+     * be given to it.
      */
     public static String numbered(String type, String unknown) {
         return type + ": " + unknown + " stands for the unknown, which has no number of its own (expected: no @Field)";

@@ -14,9 +14,12 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Finds what a change of a schema breaks, and for which side. Two schemas are compared by their locks. */
+/**
+ * Finds what a change of a schema breaks, and whether the old or the new version can no longer read the other. The two
+ * versions of the schema are compared by their locks.
+ */
 public final class Compatibility {
-    /** Direction of a break: which version can no longer read what the other one sends. */
+    /** Direction of a break: which version can no longer read what the other version sends. */
     public enum Direction {
         /** The new version cannot read what the old one sends. */
         BACKWARD,
@@ -27,17 +30,18 @@ public final class Compatibility {
     }
 
     /**
-     * A member that is gone from a type, and a member that is new in this type and perhaps the same under another name.
-     * The new member takes the same values, or values of a type that is new itself.
+     * A member that is gone from a type, together with a new member of the type that may be the same member under
+     * another name. The new member takes the same values, or its type is itself new, or it is a new case of a sealed
+     * type.
      *
      * @param gone name of the member that is gone
      * @param come name of the new member
-     * @param isInPlace whether the new member has the number of the member that is gone. It may be so for a parameter,
-     *     which has the number of its position, and for a member that {@link Field} numbers
+     * @param isInPlace whether the new member has the number of the member that is gone. This is possible for a
+     *     parameter, whose number is its position, and for a member that {@link Field} numbers
      */
     public record Renaming(String type, String gone, String come, boolean isInPlace) {}
 
-    /** One break: in which direction, at which member or type, and what it is. */
+    /** One break: its direction, the member or type at which it is, and a text that says what breaks. */
     public record Break(Direction direction, String where, String what) {
         @Override
         public String toString() {
@@ -45,11 +49,14 @@ public final class Compatibility {
         }
     }
 
-    /** Names that containers have within other containers. */
+    /**
+     * Names that a lock has for containers which stand within other containers or can be null. They are the names of
+     * the Java types.
+     */
     private static final Set<String> CONTAINERS =
             Set.of(List.class.getName(), Collection.class.getName(), Set.class.getName(), Map.class.getName());
 
-    /** Types of whole numbers, each of which can hold all values of the types before it. */
+    /** Types of whole numbers, from the narrowest to the widest. Each can hold all values of the types before it. */
     private static final List<String> WIDER = List.of("byte", "short", "int", "long");
 
     private final List<Break> breaks = new ArrayList<>();
@@ -58,11 +65,15 @@ public final class Compatibility {
     private final Lock newer;
 
     /**
-     * Types whose equal values count as one for the side that has the older lock; {@code comparedNow} has them for the
-     * newer lock.
+     * Types whose values the side with the older lock compares: those of a map's keys and of a set's elements, and all
+     * that these types consist of. Values that this side finds equal count as one.
      */
     private final Set<String> comparedBefore;
 
+    /**
+     * Types whose values the side with the newer lock compares: those of a map's keys and of a set's elements, and all
+     * that these types consist of.
+     */
     private final Set<String> comparedNow;
 
     private Compatibility(Lock older, Lock newer) {
@@ -73,10 +84,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the types of a lock's map keys and set elements, and all types that these consist of.
+     * Returns the types of the map keys and set elements in a lock, and all types that these types consist of.
      *
-     * @param other the other lock, which says that a field is a set if {@code lock} was written when a set was still
-     *     named like a list
+     * @param other lock that says whether a field is a set, if {@code lock} is from a version that wrote
+     *     {@code repeated} for a list and a set alike
      */
     private static Set<String> compared(Lock lock, Lock other) {
         Set<String> compared = new HashSet<>();
@@ -104,14 +115,16 @@ public final class Compatibility {
         return compared;
     }
 
-    /** Returns the breaks from the older lock to the newer one; empty if both versions read each other. */
+    /**
+     * Returns the breaks from the older lock to the newer one. The list is empty if both versions can read each other.
+     */
     public static List<Break> between(Lock older, Lock newer) {
         Compatibility compatibility = new Compatibility(older, newer);
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
             if (after == null) {
-                // a type that no line names any more breaks nothing; a line that names another type instead is reported
-                // itself
+                // a type that is gone breaks nothing if no line names it any more; if a line now names another type
+                // instead, the break is reported for that line
                 if (isCall(before)) {
                     compatibility.breaks.add(gone(before.type()));
                 }
@@ -131,7 +144,10 @@ public final class Compatibility {
         return List.copyOf(compatibility.breaks);
     }
 
-    /** Returns what may have been renamed between two locks, of which the newer one keeps the lines of what is gone. */
+    /**
+     * Returns the members that may have been renamed between two locks. The newer lock must still have the lines of
+     * members that are gone, marked as removed.
+     */
     public static List<Renaming> perhapsRenamed(Lock older, Lock newer) {
         List<Renaming> renamed = new ArrayList<>();
         for (Lock.Entry before : older.entries().values()) {
@@ -147,8 +163,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds members that may have been renamed in place: a member that has its number by its position or by
-     * {@link Field} keeps the number under another name.
+     * Adds members that may have been renamed in place: the number stays, and has another name than before. The number
+     * of such a member comes from its position or from {@link Field}.
      */
     private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
@@ -166,13 +182,17 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether the name is one that a parameter has in a class that was compiled without the names of parameters.
+     * Says whether a parameter has this name, such as {@code arg0}, only because its class was compiled without the
+     * names of parameters.
      */
     private static boolean isSyntheticName(String name) {
         return name.matches("arg\\d+");
     }
 
-    /** Says whether values of one line are read as values of the other, except perhaps absent ones. */
+    /**
+     * Says whether a side that has one of the lines reads the values of a side that has the other line. Absent values
+     * are not considered: one side may read them as null, and the other as 0.
+     */
     private static boolean isAlike(Lock.Line one, Lock.Line other) {
         LineType old = LineType.parse(asList(one.type()));
         LineType now = LineType.parse(asList(other.type()));
@@ -182,9 +202,10 @@ public final class Compatibility {
     }
 
     /**
-     * Adds members that may have been renamed and have a new number. A member may have become a new one of the same
-     * type. A renamed class is a new type as well, so a case may have become any case that is new, and a component
-     * whose type is in the older lock may have become a component whose type is in the newer lock alone.
+     * Adds members that may have been renamed and have got a new number. A member that is gone may have become a new
+     * member of the same type. If a class was renamed, its type is new as well. Therefore a case that is gone may have
+     * become any new case, and a component whose type is in the older lock may have become a component whose type is
+     * only in the newer lock.
      */
     private static void addComponents(
             Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
@@ -207,14 +228,14 @@ public final class Compatibility {
         }
     }
 
-    /** Returns the break for a request or reply of a method that is not published any more. */
+    /** Returns the break for a request or reply whose method is not published any more. */
     public static Break gone(String call) {
         return new Break(Direction.BACKWARD, call, "is gone, and old callers still call it");
     }
 
     /**
-     * Says whether the entry is a request or reply, which has the name of a published method, and not a type, which has
-     * the name of a class.
+     * Says whether the entry is a request or reply, whose name contains that of a published method. All other entries
+     * are types, and have the names of classes.
      */
     private static boolean isCall(Lock.Entry entry) {
         return entry.type().contains("/");
@@ -254,8 +275,8 @@ public final class Compatibility {
         }
         Lock.Line once = at(0, before);
         if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
-            // the earlier step, at which the request lost its message, was not reported as a break for clients that
-            // still send the message
+            // when the request lost its message in an earlier version, that was not reported as a break for clients
+            // that still send the message
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
         }
@@ -271,7 +292,7 @@ public final class Compatibility {
             }
         }
         if (isReply(before) && isEmpty(before) != isEmpty(after) && !wasWhole) {
-            // an empty body is read as what absence stands for; a body where none is expected is passed over
+            // an empty body is read as an absent value; a body is ignored if none is expected
             add(
                     isEmpty(after) ? Direction.FORWARD : Direction.BACKWARD,
                     before.type(),
@@ -284,14 +305,14 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether the request or reply has or had fields. To a side for which it is a message of its own, the numbers
-     * of these fields are those of other fields.
+     * Says whether the request or reply has fields or had them in an earlier version. If the other side takes the
+     * entire body for one message, it takes the numbers of these fields for the numbers of that message's fields.
      */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
     }
 
-    /** Says whether the line is of a type that this lock has. */
+    /** Says whether this lock has an entry for the type of the line. */
     private static boolean hasTypeOf(Lock.Line line, Lock lock) {
         return lock.entries().containsKey(LineType.parse(line.type()).element());
     }
@@ -306,19 +327,19 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether a name has another number than before. If two members exchange their numbers, their values are
-     * exchanged.
+     * Says whether a member has another number than before. For example, if two members exchange their numbers, a peer
+     * reads the value of each as that of the other.
      */
     private static boolean isMoved(Lock.@Nullable Line was, Lock.Line now) {
         return was != null && !was.removed() && !now.removed() && was.number() != now.number();
     }
 
     /**
-     * Adds the breaks between two entries of one type, or of one request or reply.
+     * Adds the breaks between the two entries of one type, or of one request or reply.
      *
-     * @param oldKinds framing of the request or reply in the older lock; 0 for a type, since calls are not refused
-     *     for the framing of its fields
-     * @param nowKinds framing of the request or reply in the newer lock; 0 for a type
+     * @param oldKinds kinds of the fields of a request or reply in the older lock, as {@link Framing} has them; 0 for a
+     *     type, since no call is refused for the kinds of a type's fields
+     * @param nowKinds kinds of the fields of a request or reply in the newer lock; 0 for a type
      */
     private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
         boolean choice = !before.kind().equals("message");
@@ -369,7 +390,8 @@ public final class Compatibility {
                     add(Direction.BACKWARD, where, "is gone, and new peers" + takeForOne(choice));
                 }
             } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
-                // the line is still removed, or the break is reported for the member that has moved to this number
+                // either the line was removed before and still is, or the member that now has this number was moved
+                // here, and the break is reported for that member
                 continue;
             } else if (Framing.differ(Framing.kind(oldKinds, old.number()), Framing.kind(nowKinds, old.number()))) {
                 add(
@@ -404,8 +426,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds the breaks of an enum's constant of number 0. Whether this constant also stands for the unknown changes none
-     * of its bytes.
+     * Adds the breaks at an enum's constant of number 0. The bytes of this constant are the same whether or not it also
+     * stands for the unknown.
      */
     private void compareZero(String where, Lock.Line old, Lock.Line now) {
         if (old.isUnknown() == now.isUnknown()) {
@@ -420,8 +442,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break for a case that has a number in one lock, and stands for the unknown in the other. A lock names a
-     * case with a number by its field, and the case that stands for the unknown by its class.
+     * Adds a break for a case that has a number in one lock, but stands for the unknown in the other. In a lock, a case
+     * with a number has the name of its field, and the case that stands for the unknown has the name of its class.
      */
     private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
         Lock.Line old = at(0, before);
@@ -437,7 +459,7 @@ public final class Compatibility {
     /**
      * Adds a break if a member has moved to another number.
      *
-     * @return whether it has moved
+     * @return whether the member has moved
      */
     private boolean addMoved(String where, Lock.@Nullable Line was, Lock.@Nullable Line now) {
         if (was == null || now == null || !isMoved(was, now)) {
@@ -450,7 +472,10 @@ public final class Compatibility {
         return true;
     }
 
-    /** Returns in words what a side does with keys that differ only in what this side does not know. */
+    /**
+     * Returns a text on what a side does with two keys that differ only in something that this side does not know: it
+     * takes them for one key.
+     */
     private static String takeForOne(boolean choice) {
         return choice
                 ? " take it for the unknown, as which keys of maps and elements of sets become one"
@@ -460,8 +485,8 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether a constant or case stands for the unknown. A constant that has the number 0 only for itself does
-     * not.
+     * Says whether an enum or a sealed type has a constant or case that stands for the unknown. A constant of number 0
+     * that stands only for itself does not count.
      */
     private static boolean hasUnknown(Lock.Entry choice) {
         Lock.Line line = at(0, choice);
@@ -469,8 +494,8 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether the entry is an enum. An enum sends no bytes for its constant of number 0; where there is no such
-     * constant, no bytes are read as null.
+     * Says whether the entry is an enum. No bytes are sent for an enum's constant of number 0. If the enum has no such
+     * constant, a value without bytes is read as null.
      */
     private static boolean isEnum(Lock.Entry entry) {
         return entry.kind().equals("enum");
@@ -489,8 +514,8 @@ public final class Compatibility {
         boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
         boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
         boolean isRead = isWider || isNarrower || old.element().equals(now.element());
-        // presence changes no byte of a value that is there, but a side without presence may read the same value from 0
-        // and from null
+        // a value that is sent has the same bytes whether or not its field is optional; but a side on which the field
+        // is not optional may read an absent value and 0 as the same value
         @Nullable
         String absent = isOptional(old) == isOptional(now)
                 ? null
@@ -519,9 +544,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the type with each {@code Collection} replaced by {@code List}. A lock names a collection that can be
-     * null, or that stands within a container, by its Java type; it is read as a list. A collection within the name of
-     * another type stays, since that type is one of its own with numbers of its own.
+     * Returns the type with {@code List} instead of {@code Collection}, since a collection is read as a list. A lock
+     * names a collection by its Java type if the collection can be null, or if it stands within a container. A
+     * {@code Collection} among the type arguments of any other type is not replaced: with these type arguments, that
+     * type is a separate message with separate numbers.
      */
     private static String asList(String type) {
         StringBuilder text = new StringBuilder();
@@ -555,10 +581,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns in words what an absent value is read as by a side that does not have it as optional; null if it is read
-     * as null.
+     * Returns a text that says what a side reads for an absent value of this type, if the value is not optional on that
+     * side. Returns null if that side reads null.
      *
-     * @param lock lock of that side, which has its enums
+     * @param lock lock of that side; it contains the enums of that side
      */
     private static @Nullable String readAsWhenAbsent(String type, Lock lock) {
         Lock.Entry entry = lock.entries().get(type);
@@ -582,8 +608,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the types whose numbers depend on the order of declaration, sorted. Nothing compares these
-     * numbers with those of the next version.
+     * Returns the names of the types whose numbers depend on the order of declaration. The names are sorted. No check
+     * compares the numbers of these types with those of the next version.
      */
     public static List<String> unlocked(Schema schema) {
         List<String> names = new ArrayList<>();
@@ -597,9 +623,11 @@ public final class Compatibility {
         return names.stream().sorted().toList();
     }
 
-    /** A class whose numbers a lock gives, or would give, with the lines that it then has. */
+    /**
+     * A class whose numbers a lock gives, or would give once it is written, and the lines of the class in that lock.
+     */
     public record Numbered(Class<?> type, Lock.Entry entry) {
-        /** Says whether this lock gives the same numbers. */
+        /** Says whether this lock gives the class the same numbers. */
         public boolean isIn(Lock lock) {
             Lock.Entry locked = lock.entries().get(entry.type());
             return locked != null
@@ -610,7 +638,7 @@ public final class Compatibility {
         }
     }
 
-    /** Returns the classes whose numbers a lock gives, or would give, in the order of their names. */
+    /** Returns the classes whose numbers a lock gives, or would give once it is written. They are sorted by name. */
     public static List<Numbered> numberedByLocks(Schema schema) {
         List<Numbered> all = new ArrayList<>();
         for (Shape shape : schema.shapes()) {
@@ -635,7 +663,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns the names of the enums and sealed types in which nothing stands for what a newer peer may send, sorted.
+     * Returns the names of the enums and sealed types in which no constant or case stands for a value that only a newer
+     * peer has. The names are sorted.
      */
     public static List<String> withoutUnknown(Schema schema) {
         List<String> names = new ArrayList<>();

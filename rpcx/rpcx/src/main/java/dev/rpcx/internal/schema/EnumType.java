@@ -4,12 +4,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Java enum, whose constants are sent as numbers.
+ * A Java enum. Its constants are sent as numbers.
  *
  * @param javaClass class of the enum
- * @param numbers numbers of the constants, by ordinal
- * @param unknown constant that a number without a constant is read as; it has the number 0. If there is none, 0 without
- *     a constant is read as null, and any other number without a constant is refused
+ * @param numbers numbers of the constants; the index is the ordinal of the constant
+ * @param unknown constant that is read for a number that no constant has; it has the number 0. If it is null, the
+ *     number 0 is read as null if no constant has it, and any other number that no constant has is refused
  * @param source source of the numbers
  * @param reserved numbers of removed constants
  */
@@ -31,7 +31,7 @@ public record EnumType(
         return 0;
     }
 
-    /** Returns the constants by ordinal. */
+    /** Returns the constants in the order of their ordinals. */
     public Enum<?>[] constants() {
         return (Enum<?>[]) javaClass.getEnumConstants();
     }

@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
  * One field of a message.
  *
  * @param name name of the component in Java
- * @param holder how the Java value holds the shape
- * @param shape shape of the value, of the element, or of the map's value
+ * @param holder how the Java value holds values of the shape
+ * @param shape shape of a single value; for a list or a set, that of an element; for a map, that of a value of the map
  * @param key shape of the map's key; null if the field is not a map
  * @param javaClass erased type of the component
  */
@@ -19,11 +19,11 @@ public record FieldType(
         Shape shape,
         @Nullable Shape key,
         Class<?> javaClass) {
-    /** How a Java value holds the value that is on the wire. */
+    /** How a Java value holds a value, or several values, that are on the wire. */
     public enum Holder {
-        /** The value itself; a default value is not sent. */
+        /** The value itself. A value that is Protobuf's default, such as 0, is not sent. */
         PLAIN,
-        /** Null or the value; {@code optional} in Protobuf. */
+        /** The value, or null; {@code optional} in Protobuf. */
         NULLABLE,
         /** {@link java.util.Optional}; {@code optional} in Protobuf. */
         OPTIONAL,
@@ -49,12 +49,17 @@ public record FieldType(
         }
     }
 
-    /** Says whether several values stand in one length-delimited run of bytes. */
+    /**
+     * Says whether the values of a list or set are packed: they stand one after the other behind one tag and one
+     * length.
+     */
     public boolean packed() {
         return (holder == Holder.LIST || holder == Holder.SET) && shape.wireType() != 2;
     }
 
-    /** Returns the tag that stands before the value on the wire: number and wire type. */
+    /**
+     * Returns the tag that stands before the value on the wire. It consists of the field's number and the wire type.
+     */
     public int tag() {
         return number << 3 | (packed() || holder == Holder.MAP ? 2 : shape.wireType());
     }

@@ -6,38 +6,45 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Says how the bytes of a request, a reply or a stream's item are framed, by a kind for each of its fields 1 to 6. A
- * call between two sides whose kinds differ is refused when it is made, and {@link Compatibility} reports a break when
- * one side changes a kind: both checks use this class. Source: rpcx/spec/wire.md, "Methods".
+ * Describes how the bytes of a request, a reply or a stream's item are framed. Each of the fields 1 to 6 of such a
+ * message has a kind, which is a number of 4 bits. A client refuses a call if its kinds differ from those of the
+ * server. {@link Compatibility} reports a break when one side changes a kind. Both of these checks use this class.
+ * Source: rpcx/spec/wire.md, "Methods".
  */
 public final class Framing {
     /** Number of fields that have a kind: the fields 1 to 6. */
     public static final int FIELDS = 6;
 
-    /** Bits that one kind takes. */
+    /** Number of bits of one kind. */
     public static final int BITS = 4;
 
-    /** Kind of a message that is the whole body; it stands where the kind of field 1 would be. */
+    /**
+     * Kind of a message that is itself the body, and not a field of the body. It is in the bits for the kind of field
+     * 1.
+     */
     public static final int WHOLE = 15;
 
-    /** Kind of a number that has no field. */
+    /** Kind for a number that no field has. */
     private static final int NO_FIELD = 0;
 
-    /** Kind of a field that holds a message, such as a message that is nullable or an {@link java.util.Optional}. */
+    /** Kind of a field that holds a message, such as a message that can be null or an {@link java.util.Optional}. */
     private static final int MESSAGE = 5;
 
     private static final int PACKED = 6;
     private static final int REPEATED = 7;
 
     /**
-     * Added to the kind of a value whose absence is null: a side without this bit would read the absence as 0 or the
-     * empty text.
+     * Bit in the kind of a value that is null when it is absent. A side without this bit would read an absent value as
+     * 0 or as the empty text.
      */
     private static final int CAN_BE_NULL = 8;
 
     private Framing() {}
 
-    /** Returns the kinds of all fields that have one, with the kind of field 1 in the lowest bits. */
+    /**
+     * Returns the kinds of the fields 1 to 6, with the kind of field 1 in the lowest bits. Returns {@code WHOLE} for a
+     * message that is itself the body.
+     */
     public static int of(MessageType type) {
         if (type.kind() != MessageType.Kind.WRAPPER && type.kind() != MessageType.Kind.PARAMETERS) {
             return WHOLE;
@@ -50,8 +57,8 @@ public final class Framing {
     }
 
     /**
-     * Says whether all fields of both messages are framed alike, including fields above number 6, which have no kind
-     * that could be compared with a peer's.
+     * Says whether all fields of both messages are framed in the same way. This includes fields above number 6. The
+     * kinds of such fields cannot be compared with those of a peer.
      */
     public static boolean isAlike(MessageType one, MessageType other) {
         return of(one) == of(other) && kinds(one).equals(kinds(other));
@@ -63,7 +70,7 @@ public final class Framing {
         return kinds;
     }
 
-    /** Returns the kinds of a request or reply whose lines a lock has. */
+    /** Returns the kinds of the fields of a request or reply whose lines are in a lock. */
     static int of(Lock.Entry sent, Lock lock) {
         int kinds = 0;
         for (Lock.Line line : sent.lines().values()) {
@@ -78,22 +85,25 @@ public final class Framing {
         return number > FIELDS ? 0 : kind << (number - 1) * BITS;
     }
 
-    /** Returns the kind of the field with this number; {@link #NO_FIELD} if there is no such field. */
+    /**
+     * Returns the kind that the field with this number has in {@code kinds}; {@link #NO_FIELD} if there is no such
+     * field, or if the number is not 1 to 6.
+     */
     static int kind(int kinds, int number) {
         return number < 1 || number > FIELDS ? NO_FIELD : kinds >>> (number - 1) * BITS & (1 << BITS) - 1;
     }
 
     /**
-     * Says whether two kinds of one field differ so that the two sides cannot call each other. A field that only one
-     * side has was added or removed, and does not count.
+     * Says whether two sides cannot call each other because they have different kinds for one field. If only one side
+     * has the field, it was added or removed, and calls stay possible.
      */
     public static boolean differ(int one, int other) {
         return one != other && one != NO_FIELD && other != NO_FIELD;
     }
 
     /**
-     * Says whether a request, reply or item is a message of its own for one side, and is made of fields for the other
-     * side.
+     * Says whether a request, reply or item is a single message on one side, but consists of separate fields on the
+     * other side.
      */
     public static boolean isWholeForOne(int one, int other) {
         boolean isWhole = kind(one, 1) == WHOLE;
@@ -129,8 +139,8 @@ public final class Framing {
     }
 
     /**
-     * Returns a shape that has the kind of the type with this name in a lock. All enums have one kind, and so do all
-     * messages.
+     * Returns any shape that has the same kind as the type with this name in a lock. All enums have the same kind, and
+     * all messages have the same kind.
      */
     private static Shape like(String name, Lock lock) {
         for (Scalar scalar : Scalar.values()) {

@@ -7,7 +7,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Type of a member as a line of a lock writes it behind the number and the name, such as {@code stream list string}.
+ * Type of a member. In a line of a lock it stands after the number and the name, for example
+ * {@code stream list string}.
  *
  * @param isStream whether one call may send many messages with this field
  * @param element type of the value or of the elements; for a map, the key's type, a space and the value's type
@@ -16,8 +17,8 @@ record LineType(boolean isStream, Label label, String element) {
     private static final String STREAM = "stream ";
 
     /**
-     * Beginnings of the names that sets and maps have within other containers. A set compares the values of its first
-     * type argument, and so does a map.
+     * Beginnings of the names that sets and maps have within other containers. Both a set and a map compare the values
+     * of their first type argument: its elements, or its keys.
      */
     private static final List<String> COMPARING = List.of(Set.class.getName() + "<", Map.class.getName() + "<");
 
@@ -26,10 +27,10 @@ record LineType(boolean isStream, Label label, String element) {
         OPTIONAL,
         LIST,
         SET,
-        /** A list or a set, in a lock that was written before lists and sets had words of their own. */
+        /** A list or a set, in a lock from a version that wrote the word {@code repeated} for both. */
         REPEATED,
         MAP,
-        /** A single value, which has no word before it. */
+        /** A single value. Its type has no word before it. */
         ONE;
 
         private String prefix() {
@@ -40,7 +41,7 @@ record LineType(boolean isStream, Label label, String element) {
             return this == LIST || this == SET || this == REPEATED;
         }
 
-        /** Says whether values have the same bytes under both labels, except for values that are null. */
+        /** Says whether the same value has the same bytes under both labels. Null is not considered. */
         boolean hasBytesOf(Label other) {
             return isRepeated() == other.isRepeated() && (this == MAP) == (other == MAP);
         }
@@ -70,19 +71,19 @@ record LineType(boolean isStream, Label label, String element) {
         };
     }
 
-    /** Returns this type as the type of each item of a stream. */
+    /** Returns this type, changed into the type of a stream's items. */
     LineType ofStream() {
         return new LineType(true, label, element);
     }
 
-    /** Returns the names of the types in the element, including the types within the names of containers. */
+    /** Returns the names of all types in the element, including type arguments. */
     List<String> names() {
         return names(element);
     }
 
     /**
-     * Returns the names of the types that are compared: the types of a map's keys and of a set's elements, two of which
-     * count as one if they are equal.
+     * Returns the names of the types whose values are compared: those of a map's keys and of a set's elements. Keys or
+     * elements that are equal count as one.
      */
     List<String> compared() {
         List<String> compared = new ArrayList<>();
@@ -100,8 +101,10 @@ record LineType(boolean isStream, Label label, String element) {
     }
 
     /**
-     * Returns the names of the types that are compared. If this type is {@code REPEATED}, which may be a list or a set,
-     * then {@code other}, the type that another lock has at the same number, decides which of the two it is.
+     * Returns the names of the types whose values are compared. If the label of this type is {@code REPEATED}, it may
+     * be a list or a set; it counts as a set if {@code other} is a set.
+     *
+     * @param other type that another lock has at the same number
      */
     List<String> comparedAs(LineType other) {
         return label == Label.REPEATED && other.label == Label.SET ? names() : compared();

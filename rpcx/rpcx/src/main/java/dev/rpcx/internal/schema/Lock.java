@@ -20,11 +20,13 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Committed numbers of the members of messages, enums, sealed types and calls, with the members' names and types. Types
- * that have no {@link Field} get their numbers from a lock. A lock is a text file to which lines are only ever added. A
- * type is a line that is not indented, and each of its numbers is an indented line of number, name and type. A removed
- * member keeps its line, with {@code removed} before it. A line that begins with {@code #} is a comment, and stays
- * above the line above which it stands.
+ * Contents of a lock file: the numbers of the members of messages, enums, sealed types and calls, with the members'
+ * names and types. A lock file is committed, and gives numbers to types that have no {@link Field}.
+ *
+ * <p>A lock is a text file to which lines are only ever added. Each type has a line that is not indented. Below it,
+ * each member has an indented line with its number, name and type. The line of a removed member stays, with
+ * {@code removed} before the number. A line that begins with {@code #} is a comment, and stays above the same line when
+ * the file is written again.
  *
  * <pre>
  * message com.acme.Greeting
@@ -33,21 +35,24 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 public final class Lock {
-    /** Path at which a jar carries its lock file. */
+    /** Path of the lock file within a jar. */
     public static final String RESOURCE = "META-INF/rpcx/schema.lock";
 
-    /** Locked lines of one type, or of one request or reply, by the names of their members. */
+    /** Lines that a lock has for one type, or for one request or reply, by the names of the members. */
     public record Entry(String kind, String type, Map<String, Line> lines) {
         public Entry {
             lines = Collections.unmodifiableMap(new LinkedHashMap<>(lines));
         }
     }
 
-    /** One locked number with its member. A number never changes, and is never given to another member. */
+    /**
+     * One line of a lock: a number, and the member that has it. The number of a member never changes, and is never
+     * given to another member.
+     */
     public record Line(int number, String name, String type, boolean removed) {
         /**
-         * Says whether the line is that of the constant or case that stands for the unknown, which always has the
-         * number 0, so that no source gives it one.
+         * Says whether the line is that of the constant or case that stands for the unknown. Such a line always has the
+         * number 0, and gets it neither from {@link Field} nor from a lock or the order of declaration.
          */
         boolean isUnknown() {
             return number == 0 && type.equals("unknown");
@@ -55,12 +60,13 @@ public final class Lock {
     }
 
     /**
-     * Message that a call sends in one direction: its request or its reply, or, for a stream, one of its items.
+     * Message that a call sends in one direction. It is the call's request or reply, or, if that is a stream, one item
+     * of the stream.
      *
      * @param isStream whether the call may send many of these messages
      */
     public record Sent(MessageType type, boolean isStream) {
-        /** Says whether a lock has the same lines for both. */
+        /** Says whether both messages have the same lines in a lock. */
         public boolean isLike(Sent other) {
             return LockLines.of(this).equals(LockLines.of(other));
         }
@@ -69,16 +75,20 @@ public final class Lock {
     private static final String HEADER =
             "# Numbers and types of RPCX messages. Lines are added, never taken away: `rpcx lock`.";
 
-    /** Keys in {@code comments} of the comments that stand neither above a type nor above a line. */
+    /**
+     * Key in {@code comments} of the comments at the head of the file. A blank line separates them from the first type.
+     */
     private static final String HEAD = "head of the file";
 
+    /** Key in {@code comments} of the comments after the last line. */
     private static final String END = "end of the file";
 
     private final Map<String, Entry> entries;
 
     /**
-     * Comments by what they stand above. The key is the name of a type, or the name of a type, a space and a number, or
-     * {@code HEAD} or {@code END}.
+     * Comments by the place at which they stand. The key of a comment above a type is the name of the type. The key of
+     * a comment above a line below the type is the name of the type, a space and the number. All other comments have
+     * the key {@code HEAD} or {@code END}.
      */
     private final Map<String, List<String>> comments;
 
@@ -93,9 +103,9 @@ public final class Lock {
     }
 
     /**
-     * Returns the union of all lock files that this loader finds under {@link #RESOURCE}. A type may stand in several
-     * of them, since the lock of an application also has the types of its libraries, and one file may have lines that
-     * another does not have.
+     * Returns the union of all lock files that this loader finds under {@link #RESOURCE}. Several of them may have the
+     * same type, since the lock of an application also has the types of its libraries. One of these files may have
+     * lines that another does not have. The union has no requests and replies, since no lock gives them their numbers.
      *
      * @param loader null for the system class loader
      * @throws SchemaException if two of the files give one component two numbers, one number to two components, or one
@@ -106,8 +116,8 @@ public final class Lock {
     }
 
     /**
-     * Returns the union of all lock files that this loader finds under {@link #RESOURCE} and of {@code own}, which the
-     * loader need not find, or may find as it was at the last build.
+     * Returns the union of {@code own} and all lock files that this loader finds under {@link #RESOURCE}. The loader
+     * need not find {@code own} among them, or may find the copy that the last build has made of it.
      *
      * @param source file or URL of {@code own}, named in errors
      * @throws SchemaException as in {@link #of(ClassLoader)}
@@ -116,12 +126,12 @@ public final class Lock {
         return new Union().addAll(loader).add(own, source).lock();
     }
 
-    /** Union of several lock files. */
+    /** Makes the union of several lock files. */
     private static final class Union {
         private final Map<String, Entry> entries = new LinkedHashMap<>();
         /**
-         * Sources that have had each type so far, by type. All are kept, since any of them may be the one that the next
-         * source contradicts.
+         * For each type, the names of all sources that have had it so far, to be named in errors. All names are kept,
+         * since the next source may contradict any of these sources.
          */
         private final Map<String, String> sources = new LinkedHashMap<>();
 
@@ -131,8 +141,8 @@ public final class Lock {
                         loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
                 for (URL url : urls) {
                     URLConnection connection = url.openConnection();
-                    // with caches, the JDK would keep the jar open, and go on reading it as it was before another jar
-                    // replaced it
+                    // with caches, the JDK would keep the jar open, and would continue to read its old content after
+                    // another jar has replaced it
                     connection.setUseCaches(false);
                     try (InputStream in = connection.getInputStream()) {
                         String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -167,7 +177,7 @@ public final class Lock {
     /**
      * Returns the union of two entries of one type.
      *
-     * @param where source or sources of the entries, and the type, named in errors
+     * @param where sources of the entries, and the type, named in errors
      */
     private static Entry union(Entry one, Entry other, String where) {
         if (!one.kind.equals(other.kind)) {
@@ -181,7 +191,8 @@ public final class Lock {
             String taken = names.putIfAbsent(line.number, line.name);
             Line there = taken == null ? null : lines.get(taken);
             if (known == null && there != null && there.isUnknown() && line.isUnknown()) {
-                // what stands for the unknown may have another name in each entry, since its name binds nobody
+                // the constant or case that stands for the unknown may have another name in each entry, since no peer
+                // depends on its name
                 continue;
             }
             if (known != null && known.number != line.number) {
@@ -193,8 +204,8 @@ public final class Lock {
                         + line.name + " (expected: one component for ever; where that is its new name, the same in all"
                         + " locks, by hand)");
             }
-            // a line is removed only if no entry has the component any more: a project that still has it may read the
-            // newer lock of another project beside its own
+            // the line counts as removed only if no entry has the component any more: a project that still has the
+            // component may read its own lock together with the newer lock of another project
             boolean isRemoved = line.removed && (known == null || known.removed);
             lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved));
         }
@@ -205,7 +216,7 @@ public final class Lock {
      * Parses the text of a lock file.
      *
      * @param source file or URL of the text, named in errors
-     * @throws SchemaException if a line cannot be read, if a name or a number stands twice below one line of a type, or
+     * @throws SchemaException if a line cannot be read, if a name or a number occurs twice below one line of a type, or
      *     if two entries of one type contradict each other
      */
     public static Lock parse(String text, String source) {
@@ -264,9 +275,10 @@ public final class Lock {
     }
 
     /**
-     * Adds the entry of a type. A type may stand in a file more than once, since a build that makes one jar of many
-     * appends their locks: the entry is then the union of all. Of several entries of one call the first stays, since
-     * what one lock says of a call does not bind another lock.
+     * Adds the entry of a type, or of a request or reply. A file may have several entries of one type, since a build
+     * that makes one jar of many appends the locks of these jars to each other. The entry is then the union of all of
+     * them. Of several entries of one request or reply the first stays, since what one lock says of a call does not
+     * bind another lock.
      */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
@@ -279,26 +291,26 @@ public final class Lock {
     }
 
     /**
-     * Keeps the comments in {@code above} under this key.
+     * Stores the comments in {@code above} under this key.
      *
      * @return a new list for the comments that follow
      */
     private static List<String> keep(Map<String, List<String>> comments, String key, List<String> above) {
-        // the header is left out here, since text() writes it; a merge of two files may have put it anywhere
+        // the header is dropped here, since text() writes it; a merge of two files may have put it anywhere
         above.removeIf(comment -> comment.equals(HEADER));
         comments.computeIfAbsent(key, none -> new ArrayList<>()).addAll(above);
         return new ArrayList<>();
     }
 
-    /** Returns the number; -1 for a text that is not a number from 0 to {@code Integer.MAX_VALUE}. */
+    /** Parses a number. Returns -1 for a text that is not a number from 0 to {@code Integer.MAX_VALUE}. */
     private static int number(String digits) {
         long number = digits.matches("\\d{1,10}") ? Long.parseLong(digits) : -1;
         return number <= Integer.MAX_VALUE ? (int) number : -1;
     }
 
     /**
-     * Returns the entries by name: the name of a Java class with its type arguments, or the name of a request or reply,
-     * such as {@code greeter/hello.request}.
+     * Returns the entries by name. The name of a type is that of its Java class with its type arguments; the name of a
+     * request or reply is, for example, {@code greeter/hello.request}.
      */
     public Map<String, Entry> entries() {
         return entries;
@@ -310,15 +322,17 @@ public final class Lock {
     }
 
     /**
-     * Returns this lock extended by what a schema has met since: new members have lines at their numbers, and lines of
-     * members that are gone are marked as removed. A line that only another lock has, such as the lock of a project
-     * that uses a newer version of a library, is not added, unless it is marked as removed there. Types that the schema
-     * has not met stay as they are in this lock; those of them that only the schema's lock has are not added.
+     * Returns this lock, extended by what a schema has met since this lock was written. Members that are new get lines
+     * with their numbers, and lines of members that are gone are marked as removed.
      *
-     * @param schema made by {@link Schema#extending} from this lock, or from this lock and others
+     * <p>Another lock may have lines that this lock does not have, such as the lock of a project that uses a newer
+     * version of a library. These lines are not added, unless they are marked as removed there. Types that the schema
+     * has not met stay in this lock as they are, and are not added from other locks.
+     *
+     * @param schema made by {@link Schema#extending} from this lock, or from the union of this lock and others
      *     ({@link #of(ClassLoader, Lock, String)})
      * @param calls requests and replies by a name such as {@code greeter/hello.request}
-     * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member with
+     * @throws SchemaException if a name contains whitespace, or if a member has the name of a removed member but
      *     another number
      */
     public Lock extended(Schema schema, Map<String, Sent> calls) {
@@ -334,7 +348,7 @@ public final class Lock {
                 all.put(name, extended(kind, name, LockLines.of(type), entries.get(name), numbered.get(name)));
             }
         }
-        // no lock gives numbers to parameters and results
+        // no lock gives numbers to parameters and results, so only the entry in this lock counts for them
         calls.forEach((name, sent) -> {
             Entry own = entries.get(name);
             all.put(name, extended("message", name, LockLines.of(sent), own, own));
@@ -343,7 +357,8 @@ public final class Lock {
     }
 
     /**
-     * Returns the entry of one type: its present lines, and the lines of {@code before} that stay as removed.
+     * Returns the new entry of one type, or of one request or reply. It consists of the present lines, and of lines of
+     * {@code before} that are marked as removed.
      *
      * @param own entry of the type in this lock; null if it has none
      * @param before entry of the type in the union of all locks; for a request or reply the same as {@code own}; null
@@ -367,7 +382,7 @@ public final class Lock {
                     continue;
                 }
                 if (line.removed() || isOurs) {
-                    // the number may be in use, since a component that @Field keeps at its number may change its name
+                    // the number may be in use: a component that @Field keeps at its number may change its name
                     lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
                 }
             }
@@ -390,7 +405,7 @@ public final class Lock {
         }
     }
 
-    /** Returns the text of the lock file as it is committed. */
+    /** Returns the text of the lock file, in the form in which it is committed. */
     public String text() {
         StringBuilder text = new StringBuilder();
         comments(text, HEAD);

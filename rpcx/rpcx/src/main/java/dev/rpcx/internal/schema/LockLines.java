@@ -4,7 +4,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Makes the lines that a type, a request or a reply has in a lock, by number. */
+/** Makes the lines of a type, a request or a reply for a lock. The key of each line is its number. */
 final class LockLines {
     private LockLines() {}
 
@@ -35,8 +35,9 @@ final class LockLines {
     }
 
     /**
-     * Returns the lines of a request or reply. A user's message that is the whole request or reply is a single line
-     * with the number 0. The lines of a stream's items say that they belong to a stream.
+     * Returns the lines of a request or reply. If a message of the user's is itself the request or reply, there is only
+     * one line, which has the number 0 and names that message. The lines of a stream's items are marked as those of a
+     * stream.
      */
     static Map<Integer, Lock.Line> of(Lock.Sent sent) {
         MessageType type = sent.type();

@@ -11,19 +11,22 @@ import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** One Protobuf message and the Java type that it carries. Two different uses of a generic type are two messages. */
+/**
+ * Protobuf message, and the Java type whose values it carries. Two uses of a generic type with different type arguments
+ * are two messages.
+ */
 public final class MessageType implements Shape {
     /** Form that a message has on the Java side. */
     public enum Kind {
-        /** A record, with its accessors and the canonical constructor. */
+        /** A record. It is read by its accessors, and made by its canonical constructor. */
         RECORD,
-        /** A class with a constructor without parameters, and with getters and setters. */
+        /** A class with getters, setters and a constructor without parameters. */
         BEAN,
-        /** A sealed type, with one field for each case, of which at most one is set. */
+        /** A sealed type. The message has one field for each case, and at most one of these fields is set. */
         ONEOF,
         /**
-         * A single value as field 1: one that is not a message of its own, or one that can be null. For {@code void}
-         * the message has no field.
+         * A single value, which is field 1 of the message. The value either is not itself a message, or can be null.
+         * For {@code void} the message has no field.
          */
         WRAPPER,
         /** The parameters of a method. */
@@ -44,7 +47,7 @@ public final class MessageType implements Shape {
     private @Nullable Object unknownCase;
     private List<Reserved> reserved = List.of();
 
-    /** A number that a removed field had, with the name of the field. */
+    /** Number and name of a removed field, or of a removed constant or case. */
     public record Reserved(int number, String name) {}
 
     MessageType(String protoName, Kind kind, Class<?> javaClass, String javaName) {
@@ -93,7 +96,7 @@ public final class MessageType implements Shape {
         return 2;
     }
 
-    /** Returns which of the five forms the message has. */
+    /** Returns the form that the message has on the Java side. */
     public Kind kind() {
         return kind;
     }
@@ -104,30 +107,30 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Returns the name of the Java type with its type arguments, which tells the uses of a generic type apart:
-     * {@code com.acme.Page<com.acme.Item>}.
+     * Returns the name of the Java type with its type arguments, such as {@code com.acme.Page<com.acme.Item>}. The type
+     * arguments distinguish the uses of a generic type.
      */
     public String javaName() {
         return javaName;
     }
 
     /**
-     * Returns how many parameters the method has, including parameters that are streams and therefore no fields. This
-     * is for {@code PARAMETERS} only.
+     * Returns the number of parameters of the method. This includes parameters that are streams, which are not fields
+     * of the message. The number is 0 for all forms but {@code PARAMETERS}.
      */
     public int arity() {
         return arity;
     }
 
     /**
-     * Returns for each field the position of its parameter in the method, counted from 0. This is for
-     * {@code PARAMETERS} only.
+     * Returns for each field the position of its parameter in the method, counted from 0. The list is empty for all
+     * forms but {@code PARAMETERS}.
      */
     public List<Integer> positions() {
         return positions;
     }
 
-    /** Returns the source of the numbers. */
+    /** Returns the source of the fields' numbers. */
     public NumberSource source() {
         return source;
     }
@@ -137,10 +140,7 @@ public final class MessageType implements Shape {
         return fields;
     }
 
-    /**
-     * Returns the indexes of {@link #fields} in the order of the fields' numbers, which is the order in which fields
-     * are written.
-     */
+    /** Returns the indexes of {@link #fields} in the order of the fields' numbers. Fields are written in this order. */
     public int[] inOrderOfNumbers() {
         return IntStream.range(0, fields.size())
                 .boxed()
@@ -149,12 +149,12 @@ public final class MessageType implements Shape {
                 .toArray();
     }
 
-    /** Returns the getter of each field of a record or bean. */
+    /** Returns the getters of the fields of a record or bean, in the order of {@link #fields}. */
     public List<Method> getters() {
         return getters;
     }
 
-    /** Returns the setter of each field of a bean. */
+    /** Returns the setters of the fields of a bean, in the order of {@link #fields}. */
     public List<Method> setters() {
         return setters;
     }
@@ -162,7 +162,7 @@ public final class MessageType implements Shape {
     /**
      * Returns the canonical constructor of a record, or the constructor without parameters of a bean.
      *
-     * @throws IllegalStateException if the message is neither
+     * @throws IllegalStateException if the message is neither a record nor a bean
      */
     public Constructor<?> constructor() {
         if (constructor == null) {
@@ -172,8 +172,8 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Returns the value that a case of a newer peer is read as; null for a sealed type without one, and for all other
-     * forms.
+     * Returns the value that is read instead of a case that only a newer peer knows. Returns null for a sealed type
+     * without such a value, and for all other forms.
      */
     public @Nullable Object unknownCase() {
         return unknownCase;
@@ -185,26 +185,26 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Says whether a value has a set or a map anywhere in it. The order of a set or a map differs from process to
-     * process, and comparing two of them takes longer than reading them. All messages of the type must have their
-     * fields already.
+     * Says whether a value of this shape has a set or a map anywhere in it. The order of a set or a map differs from
+     * process to process, and comparing two sets or maps takes longer than reading them. All messages in the shape must
+     * have their fields already.
      */
     public static boolean holdsSetOrMap(Shape shape) {
         return holds(shape, MessageType::isSetOrMap, new HashSet<>());
     }
 
     /**
-     * Says whether a message has a decimal anywhere in it, including decimals that are a set's elements or a map's
-     * values; a map's keys are not looked at. All messages of the type must have their fields already.
+     * Says whether a message has a decimal anywhere in it. Decimals that are elements of a set or values of a map
+     * count; keys of a map do not. All messages in the shape must have their fields already.
      */
     public static boolean holdsDecimal(Shape shape) {
         return holds(shape, field -> field.shape() == WellKnown.DECIMAL, new HashSet<>());
     }
 
     /**
-     * Says whether equal values may be written as different bytes. They may be where there is a set or a map, or a
-     * {@link Collection}, which is read as a list and may be written from a set. All messages of the type must have
-     * their fields already.
+     * Says whether equal values of this shape may be written as different bytes. This is so if the shape has a set, a
+     * map or a {@link Collection} anywhere in it: a {@code Collection} is read as a list, but may be written from a
+     * set. All messages in the shape must have their fields already.
      */
     public static boolean mayHaveNoOrder(Shape shape) {
         return holds(shape, field -> isSetOrMap(field) || field.javaClass() == Collection.class, new HashSet<>());

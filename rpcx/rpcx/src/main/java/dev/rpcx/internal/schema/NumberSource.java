@@ -2,20 +2,20 @@ package dev.rpcx.internal.schema;
 
 import dev.rpcx.schema.Field;
 
-/** Source of the numbers of a type. */
+/** Source of the numbers of a type's members. */
 public enum NumberSource {
-    /** Each member has its number by {@link Field}. */
+    /** {@link Field} gives each member its number. */
     ANNOTATION,
     /** The lock file gives the numbers. */
     LOCK,
     /**
-     * The order of declaration gives the numbers. This is for a quick start only, since a component that is inserted
-     * renumbers all components after it.
+     * The order of declaration gives the numbers. This is for a quick start only: a component that is inserted changes
+     * the numbers of all components after it.
      */
     ORDER,
     /**
-     * The form itself gives the numbers: a method's parameters are numbered by position, and a list within a list is
-     * field 1.
+     * The form of the message gives the numbers. For example, the parameters of a method are numbered by their
+     * positions, and a list within another list is field 1 of a message.
      */
     FIXED
 }

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Assigns the numbers of one type's members, all of them from a single source. */
+/** Gives the members of one type their numbers. All numbers of a type come from the same source. */
 final class Numbers {
     private static final String REMOVED = ", which was removed";
 
@@ -22,6 +22,10 @@ final class Numbers {
     private int next;
 
     /**
+     * Chooses the source of the numbers. It is {@link Field} if a member has this annotation; otherwise the lock if it
+     * has the type; otherwise {@code otherwise}.
+     *
+     * @param locked entry of the type in the lock; null if there is none
      * @param otherwise source of the numbers if there is neither an annotation nor a lock
      * @param extending whether a member that is not in the lock gets the next free number instead of being refused
      */
@@ -58,7 +62,7 @@ final class Numbers {
     }
 
     /**
-     * Reserves a number that no member may have.
+     * Reserves a number, so that no member may have it.
      *
      * @param by what the number is reserved for, named in errors
      */
@@ -80,9 +84,11 @@ final class Numbers {
     }
 
     /**
-     * Says whether the lock marks the member as removed, and {@code @Field} gives it the same number again; if so, the
-     * number is taken by the member from now on. If the type comes from a library in an older version than the one for
-     * which the lock was written, the old member and this one are the same. If not, the lock's own check reports it.
+     * Says whether {@code @Field} gives a member the same number under which the lock marks this member as removed. If
+     * so, the number is taken by the member from now on.
+     *
+     * <p>The type may come from an older version of a library than the lock was written for. Then the member is the old
+     * one, and its number is right. Otherwise the check of the lock reports the reuse as a break.
      */
     private boolean isGivenAgain(int number, String name) {
         Lock.Line line = source != NumberSource.ANNOTATION || locked == null
@@ -123,7 +129,7 @@ final class Numbers {
         return line.number();
     }
 
-    /** Refuses a member with this number if the lock has a member of this name at another number. */
+    /** Refuses a member with this name and this number if the lock has the name at another number. */
     void refuseOtherNumber(String name, int number) {
         Lock.Line line = locked == null ? null : locked.lines().get(name);
         if (line != null && line.number() != number) {
@@ -133,8 +139,8 @@ final class Numbers {
     }
 
     /**
-     * Returns the removed members, whose numbers are never given again. A member that has its old number again is not
-     * among them.
+     * Returns the removed members, whose numbers are never given again. A member that has got its old number back is
+     * not among them.
      */
     List<MessageType.Reserved> reserved() {
         List<MessageType.Reserved> reserved = new ArrayList<>();

@@ -6,13 +6,16 @@ import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Finds the numbers of a method's parameters, in the same way for the annotation processor and at start. */
+/**
+ * Finds the numbers of a method's parameters. The annotation processor uses this class at build time, and client,
+ * server and schema tool use it at run time, so that all find the same numbers.
+ */
 public final class ParameterNumbers {
     private ParameterNumbers() {}
 
     /**
-     * Returns for each parameter, in their order, the number of its {@link Field}, or its position, counted from 1, if
-     * it has none.
+     * Returns the numbers of the parameters, in the order of the parameters. The number of a parameter is that of its
+     * {@link Field}; without one, it is the parameter's position, counted from 1.
      */
     public static <T> List<Integer> of(List<T> parameters, Function<T, @Nullable Field> annotation) {
         List<Integer> numbers = new ArrayList<>();
@@ -24,8 +27,8 @@ public final class ParameterNumbers {
     }
 
     /**
-     * Returns the text of the error for a class that gives the parameters of a method other numbers than an interface
-     * that it implements.
+     * Returns the text of the error for a method whose parameters have other numbers in a class than in an interface
+     * that the class implements.
      */
     public static String differ(String method, List<Integer> numbers, String declaring, List<Integer> declared) {
         return method + ": its parameters have the numbers " + numbers + ", and " + declared + " in " + declaring

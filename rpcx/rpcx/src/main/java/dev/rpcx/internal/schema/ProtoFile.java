@@ -24,12 +24,12 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Services and their messages as one {@code .proto} file, for callers in other languages: as a descriptor, and as text
- * that is made from this descriptor. Where a decimal, a local date or a local date-time occurs, the file needs
- * {@code rpcx/types.proto}, which the jar carries. Not thread-safe.
+ * A {@code .proto} file with services and their messages, for callers in other languages. The file is made as a
+ * descriptor, and as a text that is made from the descriptor. If it contains a decimal, a local date or a local
+ * date-time, it imports {@code rpcx/types.proto}, which is in RPCX's jar. Not thread-safe.
  */
 public final class ProtoFile {
-    /** Path under which other files import the types that Java has and Protobuf has not. */
+    /** Path under which other files import the messages for types that Java has, but Protobuf does not have. */
     public static final String TYPES = "rpcx/types.proto";
 
     private static final String EMPTY = "google.protobuf.Empty";
@@ -51,8 +51,8 @@ public final class ProtoFile {
      * Creates a file without services and messages.
      *
      * @param protoPackage package of the file, such as {@code com.acme.greeter}; empty for none
-     * @throws SchemaException if it is not made of names with dots between, where each name has ASCII letters, digits
-     *     and underscores and begins with a letter
+     * @throws SchemaException if the package does not consist of names with dots between them. A name consists of ASCII
+     *     letters, digits and underscores, and begins with a letter
      */
     public ProtoFile(String protoPackage) {
         if (!protoPackage.matches("([A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)*)?")) {
@@ -69,8 +69,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Adds a service with all messages that its methods need. Protobuf has a single name space, so the names of methods
-     * begin with a capital letter.
+     * Adds a service with all messages that its methods need. The names of its methods begin with a capital letter,
+     * since Protobuf has a single name space for all names.
      *
      * @throws SchemaException if two methods, or two fields of a message, have the same name in a {@code .proto}
      */
@@ -78,7 +78,8 @@ public final class ProtoFile {
         String serviceName = unique(identifier(name), "Service");
         ServiceDescriptorProto.Builder service =
                 ServiceDescriptorProto.newBuilder().setName(serviceName);
-        // the user's own types are added first, since the names of generated messages give way to theirs
+        // the user's own types are added first, so that they keep their names: a generated message gets another name if
+        // its name is taken
         for (Rpc rpc : rpcs) {
             for (MessageType message : List.of(rpc.request(), rpc.reply())) {
                 if (isOfUser(message)) {
@@ -106,7 +107,7 @@ public final class ProtoFile {
         return this;
     }
 
-    /** Adds one message with all that it needs, and returns its name. */
+    /** Adds a message, with all messages and enums that it needs. Returns the name of the message in the file. */
     public String message(MessageType type) {
         return message(type, type.protoName());
     }
@@ -137,8 +138,9 @@ public final class ProtoFile {
     }
 
     /**
-     * Returns the name that is wanted, or another one if it is taken, and takes it: the messages, enums, enum values
-     * and services of a package all have different names.
+     * Takes a name that nothing else in the package has, and returns it. This is the wanted name; if that is taken, the
+     * suffix, and if necessary a number, is added. The messages, enums, enum values and services of a package must all
+     * have different names.
      */
     private String unique(String wanted, String suffix) {
         String name = ascii(wanted);
@@ -149,7 +151,10 @@ public final class ProtoFile {
         return free;
     }
 
-    /** Returns the name in letters, digits and underscores, which are what Protobuf allows; it begins with a letter. */
+    /**
+     * Returns the name in a form that Protobuf allows: it consists of ASCII letters, digits and underscores, and begins
+     * with a letter.
+     */
     private static String ascii(String name) {
         String ascii = name.replaceAll("[^A-Za-z0-9_]", "_");
         return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
@@ -177,7 +182,7 @@ public final class ProtoFile {
         }
         String name = unique(wanted, "Message");
         names.put(type, name);
-        // the message is added before its parts are described, since they may contain it
+        // the message is added before its fields are described, since a field may contain the same message
         int index = file.getMessageTypeCount();
         file.addMessageType(DescriptorProto.newBuilder().setName(name));
         file.setMessageType(index, describe(type, name));
@@ -212,7 +217,7 @@ public final class ProtoFile {
             switch (field.holder()) {
                 case LIST, SET, MAP -> descriptor.setLabel(Label.LABEL_REPEATED);
                 case NULLABLE, OPTIONAL -> {
-                    // a message can always be absent
+                    // the field of a message can always be absent, and has no `optional`
                     if (!(field.shape() instanceof MessageType) && !(field.shape() instanceof WellKnown)) {
                         descriptor.setProto3Optional(true);
                     }
@@ -225,7 +230,8 @@ public final class ProtoFile {
             }
             message.addField(descriptor);
         }
-        // in a descriptor, an `optional` field has a oneof of its own, which stands behind all other oneofs
+        // in a descriptor, each `optional` field has a separate oneof with nothing else in it, and these come after all
+        // other oneofs
         for (FieldDescriptorProto.Builder field : message.getFieldBuilderList()) {
             if (field.getProto3Optional()) {
                 field.setOneofIndex(message.getOneofDeclCount());
@@ -250,8 +256,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Describes a map as a repeated message of key and value. Where Protobuf's {@code map<>} does not take the type of
-     * the key, the text of the file has this message instead of {@code map<>}.
+     * Describes a map as a repeated message with a key and a value. If Protobuf's {@code map<>} does not allow the type
+     * of the key, the text of the file has this message instead of a {@code map<>}.
      */
     private void mapEntry(
             DescriptorProto.Builder message, FieldDescriptorProto.Builder field, FieldType type, String messageName) {
@@ -261,7 +267,7 @@ public final class ProtoFile {
                     case BOOL, BYTE, SHORT, CHAR, INT, LONG, STRING -> true;
                     default -> false;
                 };
-        // protoc gives the message of an entry this name itself, and insists on it
+        // protoc itself gives the message of a map's entry this name, and accepts no other
         String name = identifier(snake(type.name())) + "Entry";
         DescriptorProto.Builder entry = DescriptorProto.newBuilder().setName(name);
         FieldDescriptorProto.Builder keyField =
@@ -274,7 +280,7 @@ public final class ProtoFile {
         if (real) {
             entry.setOptions(MessageOptions.newBuilder().setMapEntry(true));
         } else {
-            // key and value are always written, as in a map
+            // `optional`, so that key and value are always written, as they are in a `map<>`
             optionalScalar(entry);
         }
         message.addNestedType(entry);
@@ -304,7 +310,10 @@ public final class ProtoFile {
         }
     }
 
-    /** Returns the qualified name of a message or enum; null for a scalar. */
+    /**
+     * Returns the qualified name of a message or enum; null for a scalar. If the message or enum is not in the file
+     * yet, it is added, or the file that has it is imported.
+     */
     private @Nullable String typeOf(Shape shape) {
         if (shape instanceof MessageType message) {
             return qualified(message(message, message.protoName()));
@@ -377,12 +386,12 @@ public final class ProtoFile {
         return text.charAt(0) == '_' || Character.isDigit(text.charAt(0)) ? "f" + text : text.toString();
     }
 
-    /** Returns the descriptor of the file, which the tools of protobuf-java read. */
+    /** Returns the descriptor of the file, for tools of protobuf-java. */
     public FileDescriptorProto descriptor() {
         return file.build();
     }
 
-    /** Returns the text of the file, which protoc reads. */
+    /** Returns the text of the file, for protoc. */
     public String text() {
         return new ProtoText(descriptor()).toString();
     }

@@ -8,7 +8,7 @@ import com.google.protobuf.DescriptorProtos.MethodDescriptorProto;
 import com.google.protobuf.DescriptorProtos.ServiceDescriptorProto;
 import java.util.Locale;
 
-/** Text of a {@code .proto} file, written from the file's descriptor in the language that protoc reads. */
+/** Text of a {@code .proto} file, in the language that protoc reads. It is written from the file's descriptor. */
 final class ProtoText {
     private final StringBuilder text = new StringBuilder();
     private final String prefix;
@@ -38,15 +38,15 @@ final class ProtoText {
         if (typeName.startsWith(prefix)) {
             return typeName.substring(prefix.length());
         }
-        // protoc looks up the first part of a name in our own package first, so it would take `rpcx` for a part of our
-        // package if our package is `com.acme.rpcx`
+        // protoc looks up the first part of a name in this file's package first. If the package is `com.acme.rpcx`, for
+        // example, it would take `rpcx` for the last part of the package
         boolean ambiguous = prefix.contains(typeName.substring(0, typeName.indexOf('.', 1) + 1));
         return ambiguous ? typeName : typeName.substring(1);
     }
 
     /**
-     * Returns the name of a type for use in this service. Where a method of the service has the same name as a type,
-     * protoc takes the name for the method, so the type gets its full name.
+     * Returns the name of a type for use in this service. If a method of the service has the same name, protoc would
+     * take the name for that of the method. In this case the full name of the type is returned.
      */
     private String name(String typeName, ServiceDescriptorProto service) {
         String name = name(typeName);
@@ -142,7 +142,7 @@ final class ProtoText {
 
     @Override
     public String toString() {
-        // a map is `repeated` in its descriptor, and not in the text
+        // a map is `repeated` in the descriptor, but must not be `repeated` in the text
         return text.toString().replace("repeated map<", "map<");
     }
 }

@@ -1,11 +1,11 @@
 package dev.rpcx.internal.schema;
 
-/** Java types of which each value is a single Protobuf scalar. */
+/** Java types whose values are each a single Protobuf scalar. */
 public enum Scalar implements Shape {
     BOOL("bool", 0),
     BYTE("int32", 0),
     SHORT("int32", 0),
-    /** A UTF-16 code unit, sent as its number. */
+    /** A UTF-16 code unit. Its number is sent. */
     CHAR("uint32", 0),
     INT("int32", 0),
     LONG("int64", 0),
@@ -14,7 +14,8 @@ public enum Scalar implements Shape {
     STRING("string", 2),
     BYTES("bytes", 2),
     /**
-     * Two's complement with the most significant byte first, in as few bytes as hold the value, and in at least one.
+     * Two's complement with the most significant byte first. It has as few bytes as can hold the value, but at least
+     * one.
      */
     BIG_INTEGER("bytes", 2),
     /** Sixteen bytes with the most significant byte first. */

@@ -40,22 +40,29 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Maps Java types to Protobuf messages. Each type is looked at once. A type that cannot be mapped is refused with a
- * {@link SchemaException} that names the component. Thread-safe.
+ * Maps Java types to Protobuf messages, and looks at each type only once. A type that cannot be mapped is refused with
+ * a {@link SchemaException} that names the component. Thread-safe: any thread may call this.
  *
- * <p>Rules. The parameters of a method are the fields 1 to n of one message, except that a single parameter that is
- * itself a message (a record, a class, a sealed type) and cannot be null is that message. A result that is itself a
- * message and cannot be null is that message too; any other result is field 1. A value with a Protobuf default (a
- * number, a boolean, a string, bytes, an enum with a constant of number 0, such as one that stands for the unknown) is
- * not sent when it is that default, and must not be null, unless it is boxed, {@code Optional} or annotated
- * {@code Nullable}. A value without a Protobuf default (a message, a date, a decimal, a big integer, a UUID, an enum
- * without a constant of number 0) is null when it is absent. A parameter that is a {@code Flow.Publisher} is a stream,
- * and not a field.
+ * <p>The rules are:
  *
- * <p>The numbers come from {@link Field}, or from the {@link Lock}, or else from the order of declaration.
+ * <ul>
+ *   <li>The parameters of a method are the fields 1 to n of one message. There is one exception: a single parameter
+ *       that is itself a message (a record, a class, a sealed type) and cannot be null is that message.
+ *   <li>A result that is itself a message and cannot be null is that message. Any other result is field 1 of a message.
+ *   <li>A parameter that is a {@code Flow.Publisher} is a stream, and not a field.
+ *   <li>These values have a default in Protobuf: a number, a boolean, a string, bytes, and an enum with a constant of
+ *       number 0, such as a constant that stands for the unknown. Such a value is not sent if it is the default, and
+ *       must not be null. If it is boxed, {@code Optional} or annotated {@code Nullable}, however, it may be null, and
+ *       the default is sent like any other value.
+ *   <li>These values have no default in Protobuf: a message, a date, a decimal, a big integer, a UUID, and an enum
+ *       without a constant of number 0. Such a value is null when it is absent.
+ * </ul>
  *
- * <p>This class is longer than 400 lines because each kind of type, which may contain any other kind, is looked at
- * here, so that all kinds meet in one table of shapes.
+ * <p>The numbers of a type come from {@link Field}. Without this annotation they come from the {@link Lock}, or, if the
+ * lock does not have the type, from the order of declaration.
+ *
+ * <p>This class is longer than 400 lines because it handles each kind of type. Each kind may contain any other kind, so
+ * all kinds share one table of shapes.
  */
 public final class Schema {
     private static final Map<Class<?>, Shape> SIMPLE = Map.ofEntries(
@@ -90,7 +97,8 @@ public final class Schema {
     static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
     /**
-     * Names of the types of results that are completed later. The last of them belongs to a layer above this package.
+     * Names of the types of results that are completed later. They are names instead of classes, since
+     * {@code RPCXFuture} belongs to a room above this package.
      */
     private static final Set<String> STAGES =
             Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
@@ -101,14 +109,14 @@ public final class Schema {
     private final Map<String, Use> names = new HashMap<>();
 
     /**
-     * Keys of {@link #shapes} that were added since the outermost type was begun. They are valid only if all of them
-     * become whole.
+     * Keys of {@link #shapes} that were added since the mapping of the outermost type began. The shapes of these keys
+     * are valid only if all of them get their fields.
      */
     private final List<Use> unfinished = new ArrayList<>();
 
     /**
-     * Creates a schema with the numbers of this lock. A component that the lock should have, and does not have, is
-     * refused.
+     * Creates a schema that takes numbers from this lock. If the lock has a type, but not one of the type's components,
+     * that component is refused.
      */
     public Schema(Lock lock) {
         this(lock, false);
@@ -120,8 +128,8 @@ public final class Schema {
     }
 
     /**
-     * Returns a schema that gives the next free number to what is not in the lock, where {@link #Schema(Lock)} would
-     * refuse it. It serves to write the next lock.
+     * Returns a schema that gives the next free number to a component which is missing in the lock. A schema of
+     * {@link #Schema(Lock)} would refuse this component. The schema is used to write the next lock.
      */
     public static Schema extending(Lock lock) {
         return new Schema(lock, true);
@@ -133,7 +141,7 @@ public final class Schema {
     }
 
     /**
-     * Returns all messages and enums that have been met so far, including messages that were made up for containers.
+     * Returns all messages and enums that this schema has mapped so far. This includes messages that wrap containers.
      */
     public synchronized List<Shape> shapes() {
         return List.copyOf(shapes.values());
@@ -142,8 +150,8 @@ public final class Schema {
     /**
      * Returns the message that a call of this method sends.
      *
-     * @throws SchemaException if a parameter cannot be mapped, or has a number that is not allowed or is taken, or has
-     *     none while others have one
+     * @throws SchemaException if a parameter cannot be mapped, if its number is not allowed or is taken, or if it has
+     *     no number while other parameters have one
      */
     public synchronized MessageType parameters(Method method) {
         Parameter[] parameters = method.getParameters();
@@ -184,8 +192,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether the parameter is a stream. A type variable whose bound is a stream is not one, since nothing says
-     * what its items are.
+     * Says whether the parameter is a stream. A type variable whose bound is a stream does not count as one, since the
+     * type of the items is not known.
      */
     private static boolean isStream(Parameter parameter) {
         return parameter.getType() == Flow.Publisher.class
@@ -193,11 +201,12 @@ public final class Schema {
     }
 
     /**
-     * Returns the message that a call of this method brings back: the message of the value with which a
-     * {@link CompletionStage} completes, or of each item of a stream.
+     * Returns the message that a call of this method brings back. For a {@link CompletionStage} it is the message of
+     * the value with which the stage completes; for a stream, it is the message of each item.
      *
-     * @throws SchemaException if the type cannot be mapped; if it is a future that is not a stage, since no one would
-     *     be told of its end; or if it is a stage of a class of its own, which no client can make
+     * @throws SchemaException if the type cannot be mapped; if it is a future that is not a stage, since nobody would
+     *     be notified of the future's end; or if it is a stage of any class but {@code CompletionStage},
+     *     {@code CompletableFuture} and {@code RPCXFuture}, since no client can create a stage of another class
      */
     public synchronized MessageType result(Method method) {
         String where = "result of " + where(method);
@@ -230,8 +239,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the message that carries one value of a method: a parameter by itself, or an item of the stream that the
-     * method takes.
+     * Returns the message that carries a single value of a method. It is the value of one parameter, or an item of the
+     * stream that the method takes.
      *
      * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
      */
@@ -240,9 +249,12 @@ public final class Schema {
     }
 
     /**
-     * Returns the message that carries a parameter by itself, which can be null if the parameter's declaration says so.
-     * A message among other parameters is itself even if it can be null: on the native wire its bytes are the same in
-     * both cases, so no lock would report the change.
+     * Returns the message that carries the value of a single parameter. The value can be null if the parameter's
+     * declaration says so.
+     *
+     * <p>A parameter that is itself a message, and is not the only parameter of its method, is never wrapped. On the
+     * native wire it has the same bytes whether or not it can be null, so no lock would report a change between the
+     * two.
      *
      * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
      */
@@ -262,8 +274,8 @@ public final class Schema {
     }
 
     /**
-     * Refuses {@code void} and {@code Void} where a value is needed. An item of a stream is never null, and these types
-     * have no other value.
+     * Refuses {@code void} and {@code Void} if a value is needed. An item of a stream, for example, is never null, and
+     * these types have no value except null.
      */
     private static void refuseVoid(Use use, String where) {
         if (use.raw() == void.class || use.raw() == Void.class) {
@@ -276,8 +288,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the primitive type of a box, and any other type as it is, for uses in which Java allows no primitive
-     * type: a {@code CompletableFuture<Integer>} is the other side's {@code int}.
+     * Returns the primitive type of a boxed type, and any other type as it is. This is for places at which Java allows
+     * no primitive type: a {@code CompletableFuture<Integer>} on one side stands for an {@code int} on the other side.
      */
     private static Use unboxed(Use use) {
         Class<?> raw = MethodType.methodType(use.raw()).unwrap().returnType();
@@ -339,8 +351,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether an absent value of this shape is null even if its declaration does not say that it can be null. This
-     * is false for all enums, although an absent value is null for an enum without a constant of number 0.
+     * Says whether an absent value of this shape is read as null, even if the declaration does not say that the value
+     * can be null. This is false for all enums, although null is also read for an enum without a constant of number 0.
      */
     public static boolean hasNull(Shape shape) {
         return shape instanceof MessageType
@@ -361,8 +373,8 @@ public final class Schema {
     }
 
     /**
-     * Refuses arrays as elements of a set and as keys of a map. An array is equal only to itself, so a set of arrays
-     * would have doubles, and a map would find none of its keys.
+     * Refuses arrays as elements of a set and as keys of a map. An array is equal only to itself. Therefore a set could
+     * hold arrays with the same bytes several times, and a map would find none of its keys.
      */
     private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {
@@ -372,7 +384,10 @@ public final class Schema {
         return element;
     }
 
-    /** Returns a message with a container as field 1, where Protobuf has room for one value only. */
+    /**
+     * Returns a message that has the container as its field 1. It is needed at places at which Protobuf allows only a
+     * single value, such as an element of a list.
+     */
     private MessageType wrapper(Use use, String where) {
         Shape known = shapes.get(use);
         if (known instanceof MessageType message) {
@@ -384,9 +399,9 @@ public final class Schema {
     }
 
     /**
-     * Adds a message before its fields, so that a type may contain itself. If the fields of a message cannot be mapped,
-     * every message that was added after it is removed with it, since each of them may contain it. A message that was
-     * added before cannot contain it without being unfinished itself.
+     * Adds a message before its fields, so that a type may contain itself. If the fields of the message cannot be
+     * mapped, it is removed, together with every message that was added after it, since each of them may contain it. A
+     * message that was added before it cannot contain it, unless that message is unfinished too.
      */
     private MessageType addWhole(Use use, MessageType message, Runnable fields) {
         int first = unfinished.size();
@@ -480,8 +495,8 @@ public final class Schema {
                     component.getName(),
                     numbers.of(component, component.getName(), i + 1),
                     type,
-                    // the compiler gives an annotation that is not for components, such as Spring's, to the accessor
-                    // alone
+                    // the compiler puts an annotation that is not for record components, such as Spring's, only on the
+                    // accessor
                     nullable(
                             component,
                             component.getAnnotatedType(),
@@ -500,8 +515,8 @@ public final class Schema {
     }
 
     /**
-     * Refuses a number on a record's accessor that is not the component's number. The compiler gives the component's
-     * number to its accessor, unless the accessor is written out.
+     * Refuses a {@link Field} on a record's accessor that differs from the one on the component. The compiler copies
+     * the component's annotation to the accessor, unless the accessor is written in the source.
      */
     private static void refuseStrayNumber(RecordComponent component) {
         Method accessor = component.getAccessor();
@@ -512,9 +527,9 @@ public final class Schema {
     }
 
     /**
-     * Refuses numbers in a class and its superclasses that nothing reads.
+     * Refuses each {@link Field} in a class and its superclasses that gives no number.
      *
-     * @param read fields and getters that have the numbers of the class's components
+     * @param read fields and getters whose annotations are read, one for each component of the class
      */
     private static void refuseStrayNumbers(Class<?> raw, List<AnnotatedElement> read) {
         for (Class<?> c = raw; c != null && c != Object.class; c = c.getSuperclass()) {
@@ -524,7 +539,7 @@ public final class Schema {
                 }
             }
             for (Method method : c.getDeclaredMethods()) {
-                // the compiler gives a bridge method the annotations of the method that it leads to
+                // the compiler gives a bridge method the annotations of the method that the bridge calls
                 if (method.isAnnotationPresent(Field.class) && !method.isBridge() && !read.contains(method)) {
                     throw strayNumber(method, true);
                 }
@@ -641,7 +656,8 @@ public final class Schema {
             }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             int number = numbers.of(each, name, position);
-            // a lock names the case that stands for the unknown by its class
+            // a lock has the case that stands for the unknown under the name of its class: if this case was such a case
+            // before, it is refused
             numbers.refuseOtherNumber(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
@@ -730,8 +746,8 @@ public final class Schema {
     }
 
     /**
-     * Says whether one of the elements has an annotation {@code Nullable}. Any annotation of that name counts, such as
-     * JSpecify's, Jakarta's, Spring's or one of the user's own, if it is kept at run time.
+     * Says whether one of the elements has an annotation {@code Nullable}. Any annotation with this name counts if it
+     * is kept at run time, such as that of JSpecify, Jakarta or Spring, or the user's own.
      */
     private static boolean nullable(AnnotatedElement... elements) {
         for (AnnotatedElement each : elements) {

@@ -11,11 +11,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** One use of a class, together with the types that its type parameters stand for in this use. */
+/** One use of a class, together with the types for which its type parameters stand in this use. */
 record Use(Class<?> raw, List<Use> args) {
     /**
-     * Max depth of types inside each other, where a type without arguments counts as 1. Without this limit, a type that
-     * contains itself with ever longer type parameters would have no end.
+     * Maximum depth of types within types. A type without type arguments has the depth 1. Without this limit, there
+     * would be no end to the mapping of a type that contains itself with ever longer type arguments.
      */
     static final int MAX_DEPTH = 16;
 
@@ -88,7 +88,7 @@ record Use(Class<?> raw, List<Use> args) {
         return name.toString();
     }
 
-    /** Returns the name of this use in a lock, which contains no spaces. */
+    /** Returns the name of this use in a lock. It contains no spaces. */
     String key() {
         if (args.isEmpty()) {
             return raw.getName();

@@ -1,22 +1,22 @@
 package dev.rpcx.internal.schema;
 
 /**
- * Java types of which each value is a message of a fixed form, which is Protobuf's own form where Protobuf has one. An
+ * Java types whose values are each a message of a fixed form. If Protobuf has a form for the type, it is that one. An
  * absent value is null.
  */
 public enum WellKnown implements Shape {
     INSTANT("google.protobuf.Timestamp"),
     DURATION("google.protobuf.Duration"),
     /**
-     * {@code bytes unscaled = 1} in two's complement with the most significant byte first, empty for zero;
-     * {@code sint32 scale = 2}.
+     * {@code bytes unscaled = 1} is in two's complement with the most significant byte first, and is empty for zero.
+     * {@code sint32 scale = 2} is the scale.
      */
     DECIMAL("rpcx.Decimal"),
-    /** {@code sint64 days = 1}, counted from 1970-01-01. */
+    /** {@code sint64 days = 1} is the number of days since 1970-01-01. */
     LOCAL_DATE("rpcx.LocalDate"),
     /**
-     * {@code int64 seconds = 1}, counted from 1970-01-01T00:00 on the same clock, without a zone;
-     * {@code int32 nanos = 2}.
+     * {@code int64 seconds = 1} is the number of seconds since 1970-01-01T00:00 on the same local clock, without a time
+     * zone. {@code int32 nanos = 2} is the number of nanoseconds within the second.
      */
     LOCAL_DATE_TIME("rpcx.LocalDateTime");
 

@@ -10,20 +10,23 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which calls of one connection may begin: each needs a place, room for what its request takes, and, unless it
- * runs on the event loop, that its method's limit has room for one more handler. Whoever {@link #enter enters}
- * {@link #leave leaves} once; a call that is postponed enters again.
+ * Decides which calls of one connection may begin. A call needs a place, and room for the bytes that its request takes.
+ * Unless its handler runs on the event loop, the limit of its method must also have room for one more handler. A call
+ * that {@link #enter enters} the limit has to {@link #leave leave} it exactly once. A postponed call leaves the limit
+ * while it waits, and enters again before it is started.
  *
- * <p>A handler is counted twice. Its method's limit, which learns from how long handlers take, is left where the
- * handler ends, on any thread. Its connection counts it until the event loop has learnt of that end.
+ * <p>A handler is counted twice: by the limit of its method, and by its connection. The limit learns from how long
+ * handlers take, so the handler leaves it when it ends, on whatever thread that is. The connection counts the handler
+ * until the event loop has noticed that it has ended.
  *
- * <p>Event loop only, where nothing else is said. Threads of handlers leave by static methods, which read nothing of
- * this object: the event loop writes to it with each call, and would take its cache line from them.
+ * <p>Event loop only, unless a method says otherwise. The threads of handlers leave the limit by static methods, which
+ * read no field of this object. The event loop writes to this object with each call; if other threads read it, they
+ * would fetch its cache line from the event loop's processor each time.
  */
 final class Admission {
     /**
-     * Maximum number of free places that are kept for later calls. Places beyond these, made in a burst, are given
-     * back.
+     * Maximum number of free places that are kept for later calls. A burst may make more places; those are released
+     * when their calls end.
      */
     private static final int MAX_FREE = 512;
 
@@ -31,20 +34,23 @@ final class Admission {
     private final ServerCore server;
     private final Account account;
 
-    /** Charge for the places that have been made, the free ones among them. */
+    /** Charge for all places that this connection has made, including the free ones. */
     private final Charge places;
 
     private final RunningHandlers running;
 
     /**
-     * Free places for later calls, the one that was used last first, linked by {@link Outbound#next}, so that keeping a
-     * place takes no memory.
+     * First of the free places for later calls, beginning with the place that was used last. They are linked by
+     * {@link Outbound#next}, so keeping a place needs no memory. Null if no place is free.
      */
     private @Nullable ServerCall free;
 
     private int freePlaces;
 
-    /** Number of places of calls that have ended for the client, but for which threads run on. */
+    /**
+     * Number of places of calls for which threads still run, although the client has already received their final
+     * frames.
+     */
     private int lentPlaces;
 
     Admission(ServerConnection connection, ServerCore server, Account account) {
@@ -58,11 +64,11 @@ final class Admission {
     // ---- places
 
     /**
-     * Finds a place for a call. A call that was cancelled has its place until its handler has ended, so a peer that
-     * sends and cancels again and again soon has no place left. A handler that has returned a future counts as ended,
-     * at the latest, when the future is given up.
+     * Returns a free place for a call, or makes one. A cancelled call keeps its place until its handler has ended, so a
+     * peer that sends and cancels calls over and over soon has no place. A handler that has returned a future counts as
+     * ended, at the latest, when the server stops waiting for that future.
      *
-     * @return null if this connection, or the server, has too many calls
+     * @return the place; null if this connection, or the server, has too many calls
      */
     @Nullable
     ServerCall place() {
@@ -72,7 +78,8 @@ final class Admission {
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
-            // the places behind this one may be given up while it is in use, and must be collectable then
+            // the link is cleared, so that the garbage collector can take the places behind this one if they are given
+            // up while this one is in use
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -97,18 +104,24 @@ final class Admission {
         }
     }
 
-    /** Number of places that calls have. Any thread may ask; only when all is quiet the answer is exact. */
+    /**
+     * Returns the number of places that calls hold. Any thread may call this, but the answer is exact only while no
+     * call begins or ends.
+     */
     long taken() {
         return places.held() - freePlaces;
     }
 
-    /** Keeps the place of a call for a later one, or gives it back. */
+    /**
+     * Keeps the place of a call that is over for a later call. If {@code MAX_FREE} places are free already, the place
+     * is given back to the server.
+     */
     void keep(ServerCall call) {
         boolean isKept = false;
         try {
             if (freePlaces < MAX_FREE) {
                 call.keepBody();
-                // a plain write is enough: the event loop alone has this call
+                // a plain write is enough, since only the event loop has access to this call
                 Outbound.NEXT.set(call, (Outbound) free);
                 free = call;
                 freePlaces++;
@@ -126,10 +139,11 @@ final class Admission {
         places.release(1);
     }
 
-    /** Takes the place of a call that is over. */
+    /** Takes back the place of a call that is over: keeps it for a later call, or gives it back to the server. */
     void takeBack(ServerCall call) {
         if (call.isPlaceLeft) {
-            // this object is not used again, since its place does not belong to this connection any more
+            // this call object is not used again: its place stays charged for a handler's future, and the connection no
+            // longer owns that charge
             call.releasePlace();
             places.handOver(1);
         } else if (connection.isClosed()) {
@@ -140,9 +154,10 @@ final class Admission {
     }
 
     /**
-     * Gives up the place of a call that could not begin for want of memory, and its handler that was admitted.
+     * Gives back the place of a call that could not begin because there was no memory. If its handler has been
+     * admitted, also takes the handler off the limit of its method.
      *
-     * @param hasEntered whether {@link #enter} has returned true for this use of the place
+     * @param hasEntered whether {@link #enter} has returned true for this call
      */
     void undo(ServerCall call, ServerMethod method, boolean hasEntered) {
         giveBack(call);
@@ -154,8 +169,9 @@ final class Admission {
     }
 
     /**
-     * Takes the place of a call that is over but for its threads out of those that count for the client. The client has
-     * the end of the call, and may have as many others under way as it was told.
+     * Stops counting the place of a call against the client's maximum number of calls. The client has received the end
+     * of the call, and only threads of the server still run for it. So the client may have as many other calls under
+     * way as the server has announced.
      */
     void lendPlace(ServerCall call) {
         if (!call.isCancelled()
@@ -166,7 +182,7 @@ final class Admission {
         }
     }
 
-    /** Counts a place among those that count for the client again, as the threads of its call have ended. */
+    /** Counts a place again that {@code lendPlace} had stopped counting, since the threads of its call have ended. */
     void endLoan(ServerCall call) {
         if (call.loopState.isPlaceLent) {
             call.loopState.isPlaceLent = false;
@@ -174,17 +190,17 @@ final class Admission {
         }
     }
 
-    /** Gives up all free places. */
+    /** Gives all free places back to the server. */
     void giveUpPlaces() {
         giveUpPlaces(freePlaces);
     }
 
-    /** Gives up half of the free places. */
+    /** Gives half of the free places back to the server; of an odd number, the larger half. */
     void giveUpHalf() {
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
 
-    /** Gives up this many free places. Those that were used last stay. */
+    /** Gives {@code count} free places back to the server. The places that were used last are kept. */
     private void giveUpPlaces(int count) {
         ServerCall last = null;
         ServerCall call = free;
@@ -207,10 +223,11 @@ final class Admission {
     // ---- what a request takes
 
     /**
-     * Charges for metadata that are not small.
+     * Charges the call for its metadata, if they take more memory than a call may use without a charge.
      *
-     * @param more whether the request is not whole yet, so that its call is not counted among those that run
-     * @return false if there is no room for them
+     * @param more whether more parts of the request are to come: then the call does not count as running yet, and may
+     *     hold less without a charge
+     * @return false if there is no room for the metadata
      */
     boolean holdMetadata(ServerCall call, ServerMethod method, int bytes, boolean more) {
         return bytes <= unchargedMetadata(method, more)
@@ -224,9 +241,9 @@ final class Admission {
     }
 
     /**
-     * Keeps a request that came in one frame, for a handler on another thread.
+     * Copies a request that came in one frame into the call's buffer, for a handler on another thread.
      *
-     * @return false if too many bytes of requests are held already
+     * @return false if the server or the connection already holds too many bytes of requests
      */
     boolean holdWhole(ServerCall call, ByteBuf request) {
         if (request.readableBytes() > connection.uncharged.bodyBytes()) {
@@ -237,9 +254,9 @@ final class Admission {
     }
 
     /**
-     * Keeps bytes of a request, and charges for them.
+     * Appends bytes of a request to the call's buffer, and charges the call for what the buffer grows by.
      *
-     * @return false if too many bytes of requests are held already
+     * @return false if the server or the connection already holds too many bytes of requests
      */
     boolean holdCounted(ServerCall call, ByteBuf bytes) {
         long growth = HeapArray.growth(call.body, bytes.readableBytes());
@@ -254,9 +271,10 @@ final class Admission {
     // ---- handlers
 
     /**
-     * Admits the handler of a call whose request is whole, and counts it.
+     * Admits and counts the handler of a call whose request has arrived completely. A handler on the event loop is
+     * always admitted, and not counted.
      *
-     * @return false if the connection's share, or the method's limit, has no room for it
+     * @return false if the connection's share, or the limit of the method, has no room for it
      */
     boolean enter(ServerCall call, ServerMethod method) {
         AdmissionLimit limit = method.admission();
@@ -273,9 +291,10 @@ final class Admission {
     }
 
     /**
-     * Takes a handler off its method's limit: it has ended, or has not started and will not. A second time does
-     * nothing. Where threads run for the call that may start the handler, the last of them takes it off by
-     * {@link #leaveNow}. Any thread.
+     * Takes a handler off the limit of its method, because it has ended, or has not started and will not start. Further
+     * calls of this method for the same handler do nothing. If other threads run for the call, they may still start the
+     * handler: then the last of them takes the handler off the limit, by {@link #leaveNow}. Thread-safe: any thread may
+     * call this.
      *
      * @param isDone whether the call has brought a result
      */
@@ -287,7 +306,12 @@ final class Admission {
         }
     }
 
-    /** As {@link #leave}, of a handler that has started, whatever threads run for the call. Any thread. */
+    /**
+     * Takes a handler that has started off the limit of its method, even if other threads run for its call. Further
+     * calls of this method for the same handler do nothing. Any thread may call this, but only one at a time.
+     *
+     * @param isDone whether the call has brought a result
+     */
     static void leaveNow(ServerCall call, boolean isDone) {
         AdmissionLimit.Group counted = call.admitted;
         if (counted != null) {
@@ -297,7 +321,11 @@ final class Admission {
         }
     }
 
-    /** As {@link #leave}, of a handler whose result is not waited for any more, so that the limit learns nothing. */
+    /**
+     * Takes off the limit of its method a handler whose result nobody waits for any more. The limit learns nothing from
+     * this handler. If other threads run for the call, the last of them takes the handler off the limit, as with
+     * {@link #leave}.
+     */
     static void leaveUnlearnt(ServerCall call) {
         AdmissionLimit.Group counted = call.admitted;
         if (counted != null && call.leavesUnlessThreads(false)) {
@@ -307,11 +335,12 @@ final class Admission {
     }
 
     /**
-     * Stops counting a handler that has not started, and will not. Both the thread that cancels the call and the thread
-     * that was to run it may call this.
+     * Takes a handler that has not started, and will not start, off the limit of its method. The thread that cancels
+     * the call and the thread that was to run it may both call this; the second call does nothing.
      */
     private static void leaveUnbegun(ServerCall call) {
-        // the clock is read before admitted is taken: if that fails, whoever ends the call takes it
+        // the clock is read before the group is taken from the call: if reading it fails, the call still has the group,
+        // and the code that ends the call takes it
         long now = call.connection.nanoTime();
         AdmissionLimit.Group counted = call.takeAdmitted();
         if (counted == null) {
@@ -319,22 +348,28 @@ final class Admission {
         }
         PoolShares.Task waits = call.handed == null ? call : call.handed;
         if (call.connection.threads.waitsForItsOwn(call.method().place(), waits)) {
-            // a handler that waits because its own connection holds as many threads as it may says nothing of the
-            // method's limit
+            // a handler that waits because its own connection already holds its maximum number of threads shows nothing
+            // about the method's limit
             counted.release();
         } else {
             counted.leaveUnbegun(call.admittedNanos(), call.deadlineNanos(), now);
         }
     }
 
-    /** Stops counting a handler for its connection, unless threads run for its call. A second time does nothing. */
+    /**
+     * Stops counting a handler for its connection, unless other threads run for its call. Further calls of this method
+     * for the same handler do nothing.
+     */
     void uncount(ServerCall call) {
         if (!call.hasThreads()) {
             uncountNow(call);
         }
     }
 
-    /** As {@link #uncount}, whatever threads run for the call. */
+    /**
+     * Stops counting a handler for its connection, even if other threads run for its call. Further calls of this method
+     * for the same handler do nothing.
+     */
     void uncountNow(ServerCall call) {
         if (call.loopState.running) {
             call.loopState.running = false;
@@ -342,12 +377,12 @@ final class Admission {
         }
     }
 
-    /** Whether the connection runs a handler that is counted. */
+    /** Returns whether the connection runs any handler that is counted. Handlers on the event loop are not. */
     boolean isAnyRunning() {
         return running.all() > 0;
     }
 
-    /** Notes that the connection is gone; called once. */
+    /** Records that the connection is gone. Called exactly once. */
     void connectionGone() {
         running.connectionGone();
     }

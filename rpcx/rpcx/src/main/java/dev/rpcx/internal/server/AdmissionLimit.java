@@ -13,39 +13,40 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limit of how many handlers of one method run at once: concurrency limit = completion rate x target latency. By
- * Little's law the number of running calls, divided by the number that end in a second, is the time a call takes. The
- * target latency is what the handler itself needs, and half of what its caller's time leaves beyond. So admitted calls
- * end in time, whatever the resources behind the handler can do, and all other calls are refused at once, which costs
- * next to nothing. After the first late calls no other call has to be late, since the limit is computed and not found
- * by trial every few moments.
+ * Limit of how many handlers of one method run at the same time: concurrency limit = completion rate x target latency.
+ * By Little's law, the number of running calls divided by the number of calls that end per second is the time that a
+ * call takes. The target latency is the time that the handler itself needs, plus half of the rest of the time that its
+ * caller gives. So admitted calls end in time, however much the resources behind the handler can do. All other calls
+ * are refused immediately, which costs next to nothing. After the first late calls no other call has to be late,
+ * because the limit is computed; a limit that is found by trial would make calls late with each trial.
  *
- * <p>The time that a handler itself needs is estimated as the share of its callers' time that it took when it did not
- * have to wait. While calls are refused, a handler always has to wait. The estimate is then made whenever the limit has
- * sunk to half, and now and then the limit is halved for the purpose. If as many calls end as before, the calls had
- * been waiting for each other. If fewer calls end, the time is the handlers' own, and the limit comes back.
+ * <p>The time that a handler itself needs is estimated as a share of its callers' time: the share that it took when it
+ * did not have to wait. While calls are refused, a handler always has to wait. The estimate is then made whenever the
+ * limit has sunk to half, and now and then the limit is halved for this purpose. If calls end at the same rate as
+ * before, they had been waiting for each other. If they end at a lower rate, the time is what the handlers themselves
+ * need, and the limit is restored.
  *
  * <p>If most calls get no thread in nearly all of their time, or end too late, the limit is halved, as other algorithms
- * do at a drop. The effect is checked as well: if far fewer calls bring a result under half of the limit, the late
- * calls had not waited for other calls, and the limit comes back. While hardly any call ends, the refused calls make
- * that check.
+ * do when a request is dropped. The effect of this is checked as well: if far fewer calls bring a result under half of
+ * the limit, the late calls had not waited for other calls, and the limit is restored. While hardly any call ends, the
+ * refused calls make that check.
  *
- * <p>Callers decide how much time they give, so the time that one caller gives must not steer the limit for the others.
- * Calls are not evaluated if they failed or were cancelled in good time, begun or not, or if they were given less time
- * than calls take that do not wait. A time above the usual time counts as the usual time, which is about the 5th
- * percentile of the times given. If calls of one group alone end, and take no longer than ever, the limit is not
- * lowered, however many of them end late.
+ * <p>Callers decide how much time they give, so the time that one caller gives must not determine the limit for the
+ * others. The limit learns nothing from calls that failed or were cancelled early, whether or not their handlers had
+ * begun, and nothing from calls that were given less time than a call takes that does not wait. A given time above the
+ * usual time counts as the usual time, which is about the 5th percentile of the given times. If only calls of one group
+ * end, and they take no longer than they ever did, the limit is not lowered, however many of them end late.
  *
- * <p>The durations of calls, the times they are given and which of them are late are learnt from what most groups of
- * peers say. Each group counts for at most twice the calls of the group in the middle. Peers that run less than their
- * group's part of a limit are not refused for what others run. So one address does not decide for the others. See
- * {@link Group}.
+ * <p>The limit learns how long calls take, how much time they are given, and which of them are late, from what most
+ * groups of peers report. Each group counts for at most twice as many calls as the median group has. Peers that run
+ * less than their group's part of a limit are not refused because of what others run. So one address does not decide
+ * for the others. See {@link Group}.
  *
- * <p>Each method has a limit of its own, because methods wait for different things: an overloaded method takes nothing
- * from the others. Handlers on the event loop need no limit, since each event loop runs one at a time.
+ * <p>Each method has its own limit, because methods wait for different things: an overloaded method takes nothing from
+ * the others. Handlers on the event loop need no limit, since each event loop runs one handler at a time.
  *
  * <p>Sources: Little, 1961, for the law; Cardwell and others, <i>BBR: Congestion-Based Congestion Control</i>, 2016,
- * for a limit from rate times time and for measuring what is left when the limit is lowered; Netflix,
+ * for computing a limit as rate times time, and for measuring what remains when the limit is lowered; Netflix,
  * <i>concurrency-limits</i>, {@code Listener.onDropped}, for how to treat a call that timed out in a queue.
  */
 public final class AdmissionLimit {
@@ -55,7 +56,8 @@ public final class AdmissionLimit {
     private static final double MAX_OF_MIDDLE = 2;
 
     /**
-     * Number of a group's first calls in a step that are all evaluated; after them, one in {@link #SAMPLED} suffices.
+     * Number of calls of a group at the beginning of a step that are all evaluated. Of the group's later calls in the
+     * step, one in {@link #SAMPLED} is enough.
      */
     private static final int ALL_COUNT = 256;
 
@@ -64,132 +66,167 @@ public final class AdmissionLimit {
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
-    /** Minimum number of calls from which anything is learnt. */
+    /** Minimum number of calls that a step needs to learn anything from them. */
     private static final int MIN_COUNT = 8;
 
-    /** What handlers need is the minimum seen in the current period of this length and in the period before it. */
+    /**
+     * Length of a memory period. The time that handlers need is the minimum that was seen in the current period and in
+     * the one before it.
+     */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Number of steps with refused calls after which the limit is halved for a moment to see what that changes. */
+    /**
+     * Number of steps with refused calls after which the limit is halved for a moment, to find out whether calls then
+     * end at a lower rate.
+     */
     private static final int PROBE_STEPS = 64;
 
     /**
-     * As many calls end as before if their rate is at least this part of the earlier rate: a rate over one step is
-     * noisy.
+     * Calls end at the same rate as before if the new rate is at least this part of the earlier one. It is less than 1
+     * because a rate that is measured over one step is noisy.
      */
     private static final double SAME_RATE = 0.8;
 
-    /** If less than this part of the earlier rate is left, a lowered limit keeps calls out and has no other effect. */
+    /**
+     * If calls end at less than this part of the earlier rate, the lowered limit only keeps calls out and has no other
+     * effect.
+     */
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * Minimum number of expected calls for a shortfall to be certain, as fewer than {@link #MIN_COUNT} have ended.
+     * Minimum number of calls that had to end at the earlier rate before refused calls decide that calls have stopped
+     * ending. It is more than {@link #MIN_COUNT}, as fewer than {@code MIN_COUNT} have ended by then.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
-    /** When a step has been due for this long because too few calls have ended, refused calls check the limit. */
+    /**
+     * Refused calls check the limit once a step has been overdue for this long, because too few calls have ended for
+     * the step.
+     */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
-    /** If fewer than one call in this many is late, no limit is needed, however much of their time calls take. */
+    /** If fewer than one call in this number is late, no limit is needed, however much of their time calls take. */
     private static final int SOME_LATE = 64;
 
     /**
-     * If fewer calls than half of those that run have ended for this long, and for a multiple of what a call takes, the
-     * limit shuts others out and helps nobody.
+     * If for this long, and for a multiple of the time that a call takes, fewer calls have ended than half the number
+     * of running ones, the limit only shuts other calls out and helps nobody.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Upper bound of that multiple, since callers choose how long calls take. */
+    /**
+     * Upper bound of the multiple that {@link #PATIENCE_NANOS} names. It is needed since callers choose how long calls
+     * take.
+     */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** While some calls are late, a handler that needs a larger part of its time leaves no room for a limit to help. */
+    /**
+     * Maximum share of their callers' time that handlers are taken to need themselves while some calls are late. A
+     * larger share would leave too little time for waiting, and a limit could change nothing.
+     */
     private static final double MAX_OWN = 0.95;
 
     /**
-     * If calls take at most this part of their time and none is late, no call waits, and the trial of a lower limit
-     * ends.
+     * If calls take at most this part of the time that they are given, and none is late, no call waits. The trial of a
+     * lower limit then ends.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
     /**
-     * Layout of {@link #ended}: the upper bits count calls, the lower bits sum up their durations, in units of 2^16 ns,
-     * at most a minute each.
+     * Number of the lowest bit of {@link #ended} that counts calls. The bits from this one on count calls. The bits
+     * below it sum up the durations of these calls, in units of 2^16 ns and at most a minute each.
      */
     private static final int COUNT_SHIFT = 40;
 
     private static final int TIME_UNIT_SHIFT = HandlerTimeHistogram.UNIT_SHIFT;
 
     /**
-     * Layout of {@link GroupStats#shares}: the upper bits count late calls, the lower bits sum up the part of its time
-     * that each call took, at most 2.
+     * Number of the lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it sum up, for each
+     * call, the part of its time that it took, at most 2.
      */
     private static final int LATE_SHIFT = 40;
 
     private static final double SHARE_UNIT = 1024;
     private static final double MAX_SHARE = 2;
 
-    /** Calls that are given less say nothing of lateness and shares: any pause of the process makes them late. */
+    /**
+     * Calls that are given less time than this show nothing about lateness and shares: any pause of the process makes
+     * them late.
+     */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /**
-     * The usual time is the time that a twentieth of calls are given at most (the 5th percentile): a limit for callers
-     * who give little time serves those who give much as well.
+     * The usual time is the time that one call in this number, a twentieth, is given at most: the 5th percentile. A
+     * limit for callers who give little time serves those who give much as well.
      */
     private static final int USUAL_PART = 20;
 
     /**
-     * The usual time is at least this multiple of what calls take that do not wait: of their mean, or of
-     * {@code ownMiddleNanos} if that is longer. This bound does not hold if most of the time is given in shorter
-     * pieces. A limit for callers who give hardly as much as the handler needs would leave the handler idle while other
-     * callers have time. The durations of single calls of one method differ by about this factor.
+     * The usual time is at least this multiple of what calls take that do not wait. That is their mean, or
+     * {@code ownMiddleNanos} if that is longer. The bound does not hold if most of the given time comes in pieces that
+     * are shorter than it. A limit for callers who give hardly more time than the handler needs would leave the handler
+     * idle while other callers have time. The factor is 4 because the durations of single calls of one method differ by
+     * about this much.
      */
     private static final double ROOMY = 4;
 
     /**
-     * Maximum factor by which the usual time rises in one step, since a few calls with much time may come together. If
-     * many calls are counted, the usual time falls at once.
+     * Maximum factor by which the usual time rises in one step, since a few calls with much time may happen to come
+     * together. If many calls are counted, the usual time may fall to any value in one step.
      */
     private static final double MAX_RISE = 1.25;
 
     /**
-     * A call without a result counts as late if it took this part of its time, since the clocks of caller and server
-     * differ a little.
+     * A call without a result counts as late if it took this part of its time. The part is less than 1 since the clocks
+     * of caller and server differ a little.
      */
     private static final double NEARLY_ALL = 0.9;
 
-    /** So many calls in one step replace the mean duration at once; fewer calls move it in proportion. */
+    /**
+     * If this many calls end in one step, their mean replaces the smoothed mean duration. Fewer calls move it in
+     * proportion to their number.
+     */
     private static final double SMOOTHED = 64;
 
-    /** Time for which a limit that has come back is not halved for late calls. */
+    /** After a limit has been restored, late calls do not halve it for this long. */
     private static final long HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Calls that take less than this multiple of the least mean duration seen lately have not waited. */
+    /**
+     * Calls have not waited if they take less than this multiple of the smallest mean duration that was seen lately.
+     */
     private static final double UNHINDERED = 1.25;
 
     /**
-     * A call that is given this part of the usual time, and {@code MIN_GIVEN_NANOS}, counts however long calls take.
+     * A call that is given at least this part of the usual time, and at least {@code MIN_GIVEN_NANOS}, is evaluated,
+     * however long calls take.
      */
     private static final double NEARLY_USUAL = 0.75;
 
-    /** Number of steps for which each connection has only its share of the limit after another connection was there. */
+    /**
+     * After a second connection has run handlers of the method, each connection has only its share of the limit for
+     * this number of steps.
+     */
     private static final int SHARED_STEPS = 10;
 
     private final int most;
 
-    /** Whether the durations of calls say anything of the method's load; see {@link LongPoll}. */
+    /** Whether the durations of calls say anything about the load of the method. They do not for a {@link LongPoll}. */
     private final boolean isLearning;
 
-    /** Number of running handlers of all methods of the server. */
+    /** Number of running handlers of all methods of the server, except those on event loops. */
     private final AtomicInteger all;
 
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Groups by number; null for a group that nobody has asked for. */
+    /** Groups by number. An element is null until the group is first asked for. */
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
-    /** Returns how many consecutive groups belong to one address: see {@link AddressGroups#groupsPerAddress}. */
+    /**
+     * Returns how many groups with consecutive numbers belong to one address: see
+     * {@link AddressGroups#groupsPerAddress}.
+     */
     private final IntSupplier groupsPerAddress;
 
     /** Number of groups that run handlers of this method. */
@@ -197,63 +234,81 @@ public final class AdmissionLimit {
 
     private volatile int limit;
 
-    // What has happened since the last step: ended, unbegun, taken, refused and wasIdle.
+    // The fields "ended", "unbegun", "taken", "refused" and "wasIdle" record what has happened since the last step.
     private final AtomicLong ended = new AtomicLong();
 
-    /** Layout as {@link #ended}: calls that waited for a thread for nearly all of their time, and never began. */
+    /**
+     * Calls that waited for a thread for nearly all of their time, and whose handlers never began. The layout of the
+     * bits is that of {@link #ended}.
+     */
     private final AtomicLong unbegun = new AtomicLong();
 
-    /** Time of the calls in {@link #ended}, by duration. */
+    /** Time that the calls in {@link #ended} took, by their duration. */
     private final HandlerTimeHistogram taken = new HandlerTimeHistogram(MAX_GIVEN_NANOS);
 
     private final Medians medians = new Medians(AddressGroups.COUNT);
     private volatile boolean refused;
     private volatile boolean wasIdle;
 
-    /** Remaining steps in which a connection has only its share of the limit, even if no other one runs handlers. */
+    /**
+     * Number of remaining steps in which a connection has only its share of the limit, even if no other connection runs
+     * handlers.
+     */
     private volatile int sharedSteps;
 
     private volatile long nextStepNanos;
 
-    /** Earliest time to try a due step again; at the last try too few groups that run handlers had ended a call. */
+    /**
+     * Earliest time at which a step that is due is tried again. At the last try, too few of the groups that run
+     * handlers had ended a call.
+     */
     private volatile long nextLookNanos;
 
-    /** Time at which the limit was last raised because no handler was left running. */
+    /** Time at which the limit was last raised because all running handlers had ended. */
     private volatile long caughtUpNanos;
 
     /**
-     * Lock held for a step or another change of the limit, by the thread that finds it due. It guards the fields that
-     * follow; the volatile ones are read without it.
+     * Lock that a thread holds while it takes a step or changes the limit in another way. The thread that finds such a
+     * change due takes the lock, unless another thread holds it. The lock guards the fields that follow; the volatile
+     * ones among them are read without it.
      */
     private final AtomicBoolean stepping = new AtomicBoolean();
 
     private long windowBeganNanos;
 
-    /** Part of their callers' time that handlers need for themselves: the least value seen lately. */
+    /**
+     * Part of their callers' time that handlers need themselves, from 0 to 1: the smallest value that was seen lately.
+     */
     private double own = MAX_OWN;
 
-    /** Upper bound of {@link #own}: all of the callers' time (1) while hardly any call is late. */
+    /** Upper bound of {@link #own}. It is 1, all of the callers' time, while hardly any call is late. */
     private double mostOwn = MAX_OWN;
 
     private double leastNow = MAX_OWN;
     private double leastBefore = MAX_OWN;
     private long memoryEndNanos;
 
-    /** End of the memory period of durations, which are also learnt in steps that say nothing of shares. */
+    /**
+     * End of the current memory period for durations. It differs from {@code memoryEndNanos}, since durations are also
+     * learnt in steps from which no shares are learnt.
+     */
     private long timeMemoryEndNanos;
 
-    /** Usual time, see {@link #USUAL_PART}; {@code MAX_GIVEN_NANOS} while it is not known. */
+    /** The usual time: see {@link #USUAL_PART}. It is {@code MAX_GIVEN_NANOS} until the first step has learnt it. */
     private volatile long usualNanos = MAX_GIVEN_NANOS;
 
-    /** Calls that are given less time are late, whatever the limit is. */
+    /** Calls that are given less time than this are not evaluated, since they are late whatever the limit is. */
     private volatile long minGivenNanos = MIN_GIVEN_NANOS;
 
-    /** Duration of calls that do not wait: the least mean seen lately; see {@link #own}. 0 while it is not known. */
+    /**
+     * Duration of calls that do not wait: the smallest mean that was seen lately; 0 while it is not known. {@link #own}
+     * is the corresponding share of the callers' time.
+     */
     private double ownNanos;
 
     /**
-     * Mean duration over the last {@code SMOOTHED} calls or so, or over all {@link #smoothed} calls while those are
-     * fewer.
+     * Mean duration over about the last {@code SMOOTHED} calls. While fewer calls have ended, it is the mean over all
+     * of them; their number is {@link #smoothed}.
      */
     private double smoothNanos;
 
@@ -263,13 +318,13 @@ public final class AdmissionLimit {
     private double leastNanosBefore = MAX_GIVEN_NANOS;
 
     /**
-     * Least value of {@code middleNanos} seen lately: half of the time of all handlers goes to calls that take at least
-     * this long. Quick calls, however many, do not move the value unless they take as much time in all; they do move a
-     * mean over calls.
+     * Smallest value of {@code middleNanos} that was seen lately. Half of the time of all handlers goes to calls that
+     * take at least as long as the middle. Quick calls, however many there are, lower the middle only if together they
+     * take as much time as all other calls. A mean over calls would be lowered by their number alone.
      */
     private double ownMiddleNanos;
 
-    /** Present value for {@code ownMiddleNanos}; 0 while it is not known. */
+    /** Current middle duration, from which {@code ownMiddleNanos} is the minimum; 0 while it is not known. */
     private double middleNanos;
 
     private double leastMiddleNow = MAX_GIVEN_NANOS;
@@ -278,54 +333,68 @@ public final class AdmissionLimit {
     private long cutNanos;
     private int refusingSteps;
 
-    /** Limit at which the present decline began; 0 if the limit is not in decline. */
+    /** Limit at which the current decline of the limit began; 0 if the limit is not in decline. */
     private double sinkingFrom;
 
-    /** Rate at which calls ended when the decline began; after a cut only of calls that brought a result in time. */
+    /**
+     * Rate at which calls ended when the decline began, in calls per nanosecond. If the decline is a cut, only calls
+     * count that brought a result in time.
+     */
     private double sinkingRate;
 
-    /** Rate at which calls ended when a cut was made, including those that brought no result in time. */
+    /**
+     * Rate at which calls ended when a cut was made, in calls per nanosecond, including calls that brought no result in
+     * time.
+     */
     private double sinkingEnds;
 
     /**
-     * Duration of calls that a lower limit did not make quicker; it counts until {@code neededUntilNanos}. See
-     * {@link #ownNanos}.
+     * Duration of calls that did not become quicker under a lower limit. It is valid until {@code neededUntilNanos},
+     * and used together with {@link #ownNanos}.
      */
     private double neededNanos;
 
     private long neededUntilNanos;
 
-    /** Time since which hardly any call has ended, as far as refused calls have seen. */
+    /** Time since which refused calls have found that hardly any call ends. */
     private long heldSinceNanos;
 
-    /** Number of calls that had ended at {@code heldSinceNanos} in the step that {@code heldWindowNanos} names. */
+    /** Number of calls that had ended by {@code heldSinceNanos}, in the step that began at {@code heldWindowNanos}. */
     private long heldEnds;
 
     private long heldWindowNanos = Long.MIN_VALUE;
 
-    /** Whether most of the counted calls of the last step were late. */
+    /** Whether most of the calls that were counted in the last step were late. */
     private boolean wereMostLate;
 
     private boolean isProbe;
 
     /**
-     * The limit has been halved because most calls were late, and it is not known yet whether as many end as before.
+     * Whether the limit has been halved because most calls were late, and it is not known yet whether calls still end
+     * at the same rate.
      */
     private boolean isCut;
 
     private long probeEndNanos;
 
     /**
-     * @param most maximum number of handlers of all methods at once; at least {@link #MIN}
-     * @param all number of running handlers, shared by the methods of one server
+     * Creates a limit that learns, and whose groups all belong to different addresses.
+     *
+     * @param most maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
+     * @param all number of running handlers; all methods of a server share this counter
      */
     public AdmissionLimit(int most, AtomicInteger all, long nowNanos) {
         this(most, all, nowNanos, true, () -> 1);
     }
 
     /**
-     * @param isLearning false for a limit that never changes
-     * @param groupsPerAddress returns how many consecutive groups belong to one address, counted from the first group
+     * Creates a limit for one method.
+     *
+     * @param most maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
+     * @param all number of running handlers; all methods of a server share this counter
+     * @param isLearning false for a limit that always stays at {@code most}
+     * @param groupsPerAddress returns how many groups with consecutive numbers belong to one address, counted from
+     *     group 0
      */
     public AdmissionLimit(
             int most, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier groupsPerAddress) {
@@ -344,7 +413,7 @@ public final class AdmissionLimit {
         this.caughtUpNanos = nowNanos;
     }
 
-    /** Returns the group of peers with this number, from 0 to below {@link AddressGroups#COUNT}. */
+    /** Returns the group of peers with this number, from 0 to {@link AddressGroups#COUNT} - 1. */
     public Group group(int number) {
         Group known = groups.get(number);
         if (known != null) {
@@ -356,36 +425,40 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Group of peers, for the most part of one address, as {@link Ledger} puts them together: the handlers that it runs
-     * and what its calls say. The limit learns from what most groups say, so no group decides for the others by how
-     * many calls it makes, how long they take or how little time it gives them.
+     * Group of peers, as {@link Ledger} puts them together, most of them of one address. It counts the handlers that
+     * its peers run, and records what their calls show. The limit learns from what most groups report. So no group
+     * decides for the others by how many calls it makes, how long they take or how little time it gives them.
      */
     public final class Group {
         private final AtomicInteger running = new AtomicInteger();
 
-        /** Null if nothing is learnt. */
+        /** What the calls of this group have shown; null if the limit does not learn. */
         private final @Nullable GroupStats stats = isLearning ? new GroupStats() : null;
 
-        /** Like {@link #admit(int, int)}, for a connection that runs no other handler. */
+        /**
+         * Admits a call or refuses it, as {@link #admit(int, int)} does, for a connection that runs no other handler.
+         */
         public boolean admit() {
             return admit(0, 0);
         }
 
         /**
-         * Admits a call or refuses it. A connection may run as many handlers as are still free of all then, and one
-         * more. So a greedy connection comes to half of all, each further greedy one to a part of what is left, and
-         * something is always left for a connection that runs few. The same rule holds for a method's handlers and its
-         * limit: a limit that has sunk is shared by connections and not by requests. But a connection that has the
-         * method for itself has all of the limit, until another connection is refused. See {@link Ledger} for the
-         * source of the rule. If the method has a limit, a call that is refused over its connection's share counts as
-         * refused for the limit, since connections that share a limit leave a part of it free.
+         * Admits a call or refuses it. A connection may run one more handler than are still free at that moment, of the
+         * maximum for all methods. So a greedy connection gets half of the maximum, each further greedy connection gets
+         * a part of what remains, and something always remains for a connection that runs few handlers. The same rule
+         * holds for the handlers of a method and its limit: a limit that has sunk is shared by connections and not by
+         * requests. But while a connection is the only one to use the method, it may use all of the limit, until
+         * another connection is refused. See {@link Ledger} for the source of the rule. If the limit is below the
+         * maximum, a call that is refused because of its connection's share counts as refused because of the limit:
+         * connections that share a limit always leave a part of it free.
          *
-         * <p>A group that runs less than the limit divided by the number of groups that run handlers of this method is
-         * not refused for the limit, even if others have all of it. So what others run for long, or a limit that sinks
-         * because of that, takes nothing from those who run few. Up to 3.4 times a limit may run, if each of 16 groups
-         * comes after the other while those before it run their parts.
+         * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
+         * A group that runs less than its part is not refused because of the limit, even if others use all of it. So
+         * handlers that others run for long, or a limit that sinks because of them, take nothing from peers that run
+         * few. If each of 16 groups comes after the other while the earlier ones run their parts, up to 3.4 times the
+         * limit may run.
          *
-         * @param own handlers that the caller's connection runs already
+         * @param own number of handlers that the caller's connection already runs
          * @param ownHere number of those handlers that are of this method
          * @return false if the call has to be refused
          */
@@ -399,7 +472,10 @@ public final class AdmissionLimit {
             return true;
         }
 
-        /** Takes an admitted call off the running handlers, and does not evaluate it. */
+        /**
+         * Stops counting an admitted call as a running handler. The limit learns nothing from the call. Called exactly
+         * once for each call, or one of the other two methods that do so.
+         */
         public void release() {
             if (running.decrementAndGet() == 0) {
                 activeGroups.decrementAndGet();
@@ -408,10 +484,11 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Takes an admitted call off the running handlers; each call is released once.
+         * Stops counting an admitted call as a running handler, and learns from how long it took. Called at most once
+         * for each call.
          *
-         * @param isDone whether the handler brought a result. A call that failed or was cancelled in good time is not
-         *     evaluated, since callers decide that
+         * @param isDone whether the handler brought a result. The limit learns nothing from a call that failed or was
+         *     cancelled early, since callers decide that
          */
         public void release(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
             if (running.decrementAndGet() == 0) {
@@ -421,10 +498,10 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Takes an admitted call, whose handler never began, off the running handlers. If the call has waited for a
-         * thread for nearly all of its time, this method, or others with the same threads, admit more calls than can be
-         * executed; other limit algorithms call that a drop. The call counts as late, and not among the ended calls,
-         * since their rate says how much can be done. A call whose caller gave up earlier is not evaluated.
+         * Stops counting an admitted call whose handler never began. If the call has waited for a thread for nearly all
+         * of its time, this method, or others that use the same threads, admit more calls than can be executed; other
+         * limit algorithms call that a drop. Such a call counts as late. It does not count as ended, since the rate of
+         * ended calls says how much can be done. The limit learns nothing from a call whose caller gave up earlier.
          */
         public void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -438,12 +515,12 @@ public final class AdmissionLimit {
             AdmissionLimit.this.refused(nowNanos);
         }
 
-        /** How many handlers of the method may run. */
+        /** Returns how many handlers of the method may run at the same time. */
         public int limit() {
             return limit;
         }
 
-        /** How many handlers of the method run. */
+        /** Returns how many handlers of the method run, of all groups. */
         public int running() {
             return AdmissionLimit.this.running.get();
         }
@@ -451,19 +528,24 @@ public final class AdmissionLimit {
 
     /** What the calls of a group have shown since the last step, and the sums of the last step. */
     private static final class GroupStats {
-        // Counted since the last step, by any thread.
+        // These fields count what has happened since the last step; any thread writes them.
 
-        /** Layout as {@link AdmissionLimit#ended}: calls that ended in time and with a result. */
+        /**
+         * Calls that ended in time and with a result. The layout of the bits is that of {@link AdmissionLimit#ended}.
+         */
         private final AtomicLong done = new AtomicLong();
 
-        /** Layout as {@link AdmissionLimit#ended}: the other calls. The lower bits sum up the times they were given. */
+        /**
+         * Calls that ended too late or without a result. The layout of the bits is that of
+         * {@link AdmissionLimit#ended}, but the lower bits sum up the times that the calls were given.
+         */
         private final AtomicLong undone = new AtomicLong();
 
         private final AtomicInteger unbegun = new AtomicInteger();
         private final AtomicLong shares = new AtomicLong();
         private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
 
-        // Sums of the last step, guarded by stepping.
+        // These fields are the sums of the last step; the lock "stepping" guards them.
         private long doneSum;
         private long undoneSum;
         private long shareSum;
@@ -500,14 +582,15 @@ public final class AdmissionLimit {
             return (shareSum & (1L << LATE_SHIFT) - 1) / SHARE_UNIT / given.count();
         }
 
-        /** Mean duration of the calls that ended in time. */
+        /** Returns the mean duration of the calls that ended in time and with a result, in nanoseconds. */
         private double doneNanos() {
             return mean(doneSum);
         }
 
-        /** Mean duration of the calls that ended, in time or not. */
+        /** Returns the mean duration of all calls that ended, in nanoseconds. */
         private double tookNanos() {
-            // A call that did not end in time ended, by and large, when its time did. So the time it was given counts.
+            // Most calls that did not end in time ended about when their time was over. So they count with the time
+            // that they were given.
             return (sum(doneSum) + sum(undoneSum)) / endedCount();
         }
     }
@@ -526,7 +609,8 @@ public final class AdmissionLimit {
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
         if (isOver && !isWithinShare(most, ofGroup, ownHere)) {
             if (!refused && most < this.most) {
-                // A refusal over a share alone counts too: connections that share a limit leave a part of it free.
+                // A refusal because of a share counts as a refusal because of the limit: connections that share a limit
+                // always leave a part of it free.
                 refused = true;
             }
             running.decrementAndGet();
@@ -542,8 +626,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Whether other groups run handlers too, the group runs less than its part of the limit, and this connection runs
-     * no more than is left of that part, or all that the group runs.
+     * Returns whether a call has to be admitted although the limit is used up. That is so if other groups run handlers
+     * too, the call's group runs less than its part of the limit, and the call's connection runs at most as many
+     * handlers as remain of that part, or all handlers that the group runs.
      */
     private boolean isWithinShare(int most, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -551,7 +636,8 @@ public final class AdmissionLimit {
             return false;
         }
         int free = most / sharing - ofGroup;
-        // The connection may run handlers that it began in another group, so ownHere can be above ofGroup.
+        // The connection may run handlers that it began when it belonged to another group, so ownHere can be greater
+        // than ofGroup.
         return free > 0 && (ownHere <= free || ownHere >= ofGroup);
     }
 
@@ -562,10 +648,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Looks at the limit when a call has been refused. Otherwise the limit is looked at when calls end. If the running
-     * calls do not end, and a limit below their number lets no others in, only a refused call can find that the limit
-     * prevents what would be done otherwise. The limit then rises, again and again, as long as the calls that hold it
-     * do not end.
+     * Checks the limit when a call has been refused. Normally the limit is checked when calls end. But if the running
+     * calls do not end, and the limit is below their number, no other call is let in. Then only a refused call can find
+     * that the limit prevents calls that could be executed. The limit then rises, again and again, until the calls that
+     * use it up have ended.
      */
     public void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
@@ -581,11 +667,11 @@ public final class AdmissionLimit {
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
-                // The limit has to exceed the number of running calls, since those take up all of it.
+                // The limit must become greater than the number of running calls, since those use up the present one.
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
-                // Calls that hold the whole limit for so long show nothing of what can be done for others.
+                // Calls that use up the limit for this long show nothing about how many others could be executed.
                 limit = Math.min(most, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
@@ -600,7 +686,10 @@ public final class AdmissionLimit {
         }
     }
 
-    /** Whether calls have been refused for long, and meanwhile fewer calls have ended than half of those that run. */
+    /**
+     * Returns whether calls have been refused for long, and in that time fewer calls have ended than half the number of
+     * running ones.
+     */
     private boolean isStalled(long nowNanos, long ends) {
         if (heldWindowNanos != windowBeganNanos || 2 * (ends - heldEnds) >= running.get()) {
             heldWindowNanos = windowBeganNanos;
@@ -608,14 +697,14 @@ public final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        // In an overload in which the limit has not been cut far enough, calls end only when their time is over.
+        // In an overload, while the limit has not been cut far enough, calls end only when their time is over.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
         return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, patience);
     }
 
-    /** Duration of a call that does not wait, as far as it is known from recent steps. */
+    /** Returns the duration of a call that does not wait, in nanoseconds, as far as recent steps have shown it. */
     private double needNanos(long now) {
         return now - neededUntilNanos < 0 ? Math.max(ownNanos, neededNanos) : ownNanos;
     }
@@ -633,7 +722,8 @@ public final class AdmissionLimit {
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
-            // No other call was running: there is no wait to learn from, and what follows may be idle time.
+            // No other call was running, so this one has not waited and the limit learns nothing from it. The time that
+            // follows may be idle.
             if (!wasIdle) {
                 wasIdle = true;
             }
@@ -645,7 +735,7 @@ public final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long took = Math.max(0, nowNanos - beganNanos);
         if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
-            // A call that began as its time ran out was given no time.
+            // A call that began when its time was already over was given no time, so the limit learns nothing from it.
             return;
         }
         recordCall(stats, ended, took, givenNanos, nowNanos, isDone);
@@ -667,7 +757,11 @@ public final class AdmissionLimit {
         }
     }
 
-    /** @param counted {@link #ended} or {@code unbegun}, to which the call is added */
+    /**
+     * Records how a call has ended, and takes a step if one is due.
+     *
+     * @param counted counter to which the call is added: {@link #ended} or {@code unbegun}
+     */
     private void recordCall(
             GroupStats stats, AtomicLong counted, long took, long givenNanos, long nowNanos, boolean isDone) {
         long units = Math.min(MAX_GIVEN_NANOS, took) >>> TIME_UNIT_SHIFT;
@@ -706,9 +800,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Raises the limit when all admitted calls have ended, the last one in time: then the limit does not admit too
-     * many. Calls that come in bursts, with nothing to do between the bursts, would otherwise leave the limit where one
-     * bad moment has put it, since nothing else can be learnt from them.
+     * Raises the limit when all admitted calls have ended, the last one in time. Then the limit does not admit too
+     * many. Nothing else can be learnt from calls that come in bursts with idle time between the bursts. Without this
+     * method, the limit would stay as low as one bad moment has made it.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -716,7 +810,7 @@ public final class AdmissionLimit {
             try {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
-                    // Twice as many calls may take twice as long.
+                    // If twice as many calls run, each may take twice as long.
                     limit = Math.min(most, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
                 }
             } finally {
@@ -747,7 +841,8 @@ public final class AdmissionLimit {
         boolean areMostLate = 2 * late > counted;
         wereMostLate = areMostLate;
         if (unbegunSum != 0 && areMostLate) {
-            // The limit is cut whatever the rate is at which the few other calls end.
+            // The limit is cut, whatever the rate at which the few other calls end. So that rate is not checked
+            // afterwards.
             if (cut(now, mean(unbegunSum))) {
                 sinkingFrom = 0;
             }
@@ -755,7 +850,7 @@ public final class AdmissionLimit {
         }
         long count = sum >>> COUNT_SHIFT;
         if (count == 0 || idle && elapsed > 2 * STEP_NANOS) {
-            // A rate over a period with nothing to do would say too little.
+            // A rate that is measured over a time that was partly idle would say too little.
             return;
         }
         double took = Math.max(1, mean(sum));
@@ -771,23 +866,24 @@ public final class AdmissionLimit {
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
-        // The minimum is set even if no call was counted, as it may by now be more than any call is given.
+        // This minimum is set even if no call was counted, as it may have become more than any call is given.
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         if (counted == 0) {
             return;
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
-        // With a single group nothing else tells whether the late calls were given too little time.
+        // If there is only one group, nothing else shows whether the late calls were given too little time.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         mostOwn = areSomeLate ? MAX_OWN : 1;
         double current = count / elapsed;
-        // Little's law includes the calls that have not ended: the first that end are those that take least.
+        // Little's law includes the calls that have not ended. The calls that end first are the quickest, so their mean
+        // would be too small.
         double needed = Math.max(tookByMost, running.get() / current);
-        // The trial has a bound, since callers choose how long their calls take.
+        // The length of the trial is bounded, since callers choose how long their calls take.
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
-        // A lower limit refuses the calls of the group that calls most. That fewer of them end says nothing of the
-        // other groups, so the rates are weighted.
+        // A lower limit refuses mainly calls of the group that makes the most calls. If fewer of its calls end, that
+        // shows nothing about the other groups, so the rates are weighted by group.
         double ends = endedByMost / elapsed;
         double inTime = done / elapsed;
         if (isCut && now - probeEndNanos < 0) {
@@ -815,7 +911,7 @@ public final class AdmissionLimit {
             }
             return;
         }
-        // The effect of a change is not seen before calls have ended that came after the change.
+        // The effect of a change cannot be seen before calls have ended that began after the change.
         nextStepNanos = now + Math.max(STEP_NANOS, (long) tookByMost);
         if (isProbe) {
             if (now - probeEndNanos >= 0) {
@@ -828,8 +924,8 @@ public final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // In a flood of quick calls many end and hardly any long ones. The rate is scaled to ordinary calls that take
-        // as much time in all.
+        // In a flood of quick calls, many of these end, and hardly any long ones. So the rate is scaled to that of
+        // ordinary calls that take as much time in all.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == most) {
             refusingSteps = 0;
@@ -853,34 +949,37 @@ public final class AdmissionLimit {
 
     // ---- what groups report in a step
 
-    /** One of the figures that a group has reported. */
+    /** Returns one of the figures that a group has reported. */
     private interface GroupFigure {
         double value(GroupStats stats);
     }
 
-    /** Value in {@link #counts} for a group or an address that runs handlers and has reported nothing yet. */
+    /** Value in {@link #counts} for a group or an address that runs handlers and has not reported anything yet. */
     private static final double NOT_REPORTED = -1;
 
     private final double[] counts = new double[AddressGroups.COUNT];
 
-    /** Number of calls for which each group counts among the calls whose given times are counted. */
+    /** Weight of each group by its calls whose given times were counted, in calls. Element i belongs to group i. */
     private final double[] weights = new double[AddressGroups.COUNT];
 
-    /** Number of calls for which each group counts among those that have ended. */
+    /** Weight of each group by its calls that have ended, in calls. Element i belongs to group i. */
     private final double[] endedWeights = new double[AddressGroups.COUNT];
 
-    /** Number of calls for which each group counts among those that have ended in time. */
+    /**
+     * Weight of each group by its calls that have ended in time and with a result, in calls. Element i belongs to group
+     * i.
+     */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
-    // Sums of these weights, in the same order.
+    // The next three fields are the sums of the three arrays of weights, in the same order.
     private double counted;
     private double endedByMost;
     private double done;
 
-    /** Part of {@link #counted} that was late. */
+    /** Weight of the late calls among {@link #counted}. */
     private double late;
 
-    // Totals without weights.
+    // The next two fields are totals without weights.
     private long countedCalls;
     private int groupsEnded;
 
@@ -920,9 +1019,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Whether enough calls have ended for a step. Groups that run handlers and have reported nothing yet count in the
-     * medians, with 0 calls: otherwise a group that calls often would report alone, in one step after the other. The
-     * step waits for such groups, though not for long, since their calls may be long ones.
+     * Returns whether enough calls have ended for a step. Groups that run handlers and have not reported anything yet
+     * count in the medians with 0 calls; otherwise a group that calls often would report alone, in one step after the
+     * other. The step waits for such groups, but for no longer than {@link #PATIENCE_NANOS}, since their calls may be
+     * long ones.
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -938,8 +1038,12 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Weighs each group by its calls, up to a bound for a group among those of its address, and a bound for an address.
+     * Weighs each group by its calls. The weight of a group is bounded by those of the other groups of its address, and
+     * the weight of an address by those of the other addresses.
      *
+     * @param weights receives the weights
+     * @param each number of groups that belong to one address
+     * @param calls number of calls by which a group is weighed
      * @return the sum of the weights
      */
     private double weigh(double[] weights, int each, GroupFigure calls) {
@@ -975,7 +1079,10 @@ public final class AdmissionLimit {
         return all;
     }
 
-    /** Maximum weight in a range. Two entries have no bound: the smaller one, which may be anybody, would decide it. */
+    /**
+     * Returns the maximum weight of the entries in a range. There is none if only two entries are not 0: the smaller
+     * one, which may belong to anybody, would determine it.
+     */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
         for (int i = begin; i < end; i++) {
@@ -984,7 +1091,7 @@ public final class AdmissionLimit {
         return medians.size() > 2 ? MAX_OF_MIDDLE * medians.median() : Double.MAX_VALUE;
     }
 
-    /** Weighted median of what the groups report. */
+    /** Returns the weighted median of one of the figures that the groups report. */
     private double median(double[] weights, GroupFigure value) {
         medians.clear();
         for (int i = 0; i < AddressGroups.COUNT; i++) {
@@ -1008,9 +1115,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Weighted median of the groups' middle given times. As long as hardly any call is late, groups are weighted by the
-     * time that they give, as calls are within a group: those who give little are many and give little of the whole. In
-     * overload groups are weighted by calls, since those who give much would have the limit serve them alone.
+     * Returns the weighted median of the groups' middle given times, in nanoseconds. As long as hardly any call is
+     * late, groups are weighted by the time that they give, as calls are within a group: many callers give little time,
+     * but all of them together give little of the total. In an overload groups are weighted by calls; otherwise callers
+     * who give much time would have the limit serve them alone.
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;
@@ -1028,7 +1136,7 @@ public final class AdmissionLimit {
         return median(weights, GroupStats::share);
     }
 
-    /** Whether more than half of the time that was given went to calls that brought nothing in time. */
+    /** Returns whether more than half of the given time was that of calls that brought no result in time. */
     private boolean isMostGivenInVain() {
         double inVain = 0;
         double ends = 0;
@@ -1045,8 +1153,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Bounds the rise of the usual time, and its fall if few calls are counted: among few calls a minority of the
-     * groups is the majority now and then.
+     * Returns a new usual time whose rise is bounded, and its fall too if few calls are counted: among few calls, those
+     * of a minority of the groups happen to be the majority now and then.
      */
     private double gradually(double usual, double elapsed) {
         double change = Math.pow(MAX_RISE, Math.max(1, elapsed / STEP_NANOS));
@@ -1055,7 +1163,9 @@ public final class AdmissionLimit {
         return Math.min(MAX_GIVEN_NANOS, Math.max(least, Math.min(change * usualNanos, usual)));
     }
 
-    /** Mean duration of {@link #ended} or a value of the same layout, which must not be 0. */
+    /**
+     * Returns the mean duration in nanoseconds, from {@link #ended} or a value of the same layout, which must not be 0.
+     */
     private static double mean(long sum) {
         return sum(sum) / (sum >>> COUNT_SHIFT);
     }
@@ -1065,10 +1175,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Halves the limit, since most calls end too late and not because they were given too little time. The limit is
-     * then left alone until other calls have ended.
+     * Halves the limit, since most calls end too late although they were given enough time. The limit is not cut again
+     * until the time that a call takes, or the usual time if that is shorter, has passed.
      *
-     * @return false if the limit is left alone
+     * @return false if the last cut was too recent, so that the limit has not been changed
      */
     private boolean cut(long now, double took) {
         if (now - cutNanos < Math.min(took, usualNanos)) {
@@ -1083,9 +1193,13 @@ public final class AdmissionLimit {
         return true;
     }
 
-    /** Like {@link #learn}, for durations and not for shares: callers decide what share of their time a duration is. */
+    /**
+     * Learns the duration of calls that do not wait, as {@link #learn} does for the share of their callers' time.
+     * Callers decide what share a duration is, so the two are learnt separately.
+     */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
-        // The minimum of many means over few calls would be less than any mean over many calls.
+        // The means are smoothed, because the minimum of many means over few calls would be smaller than any mean over
+        // many calls.
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
         leastNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(leastNanosNow, smoothNanos);
@@ -1102,9 +1216,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Learns the middle duration. By Little's law, the time that handlers take is the time that passes, times the
-     * number of running handlers. The ended calls count by their part of that time: quick calls that end in a moment in
-     * which others only run say hardly anything.
+     * Learns the middle duration. By Little's law, the time that handlers take is the time that passes, multiplied by
+     * the number of running handlers. The calls that have ended count by their part of that time. So if quick calls end
+     * at a moment at which the others only run, they change hardly anything.
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();
@@ -1115,17 +1229,20 @@ public final class AdmissionLimit {
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         leastMiddleNow = Math.min(leastMiddleNow, middleNanos);
         if (refusing && limit == MIN) {
-            // As with shares, at the smallest limit the duration is as near to what calls need as it can be.
+            // At the smallest limit, the duration is as close as it can be to what calls themselves need. The shares
+            // are treated alike.
             leastMiddleNow = middleNanos;
             leastMiddleBefore = middleNanos;
         }
     }
 
     /**
-     * Evaluates a limit that has declined to half. If about as many calls end as before, the calls that are missing had
-     * only waited.
+     * Evaluates a limit that has declined to half. If calls end at about the same rate as before, the calls that are
+     * now missing had only waited.
      *
-     * @param needed mean duration of a call, with the calls that have not ended
+     * @param current rate at which calls end now, in calls per nanosecond
+     * @param used share of their callers' time that calls took
+     * @param needed mean duration of a call in nanoseconds, including calls that have not ended
      */
     private void evaluateDecline(long now, double current, double used, double needed) {
         if (current < SAME_RATE * sinkingRate) {
@@ -1141,16 +1258,17 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Whether the halved limit shows that calls had taken their own time and had not waited for each other: then fewer
-     * calls end, and fewer bring a result, as fewer run. If as many calls end as before, they share a resource that is
-     * fully used. If as many calls end as are admitted, and hardly any brings a result, the limit is still too high.
+     * Returns whether the halved limit shows that calls had taken their own time, and had not waited for each other.
+     * That is so if, with fewer running calls, calls end at a lower rate and bring results at a lower rate. If calls
+     * end at the same rate as before, they share a resource that is fully used. If as many calls end as are admitted,
+     * and hardly any of them brings a result, the limit is still too high.
      */
     private boolean isOfTheirOwn(double ends, double done) {
         boolean areFewer = ends < SAME_RATE * sinkingEnds && done < SAME_RATE * sinkingRate;
         return areFewer && (done > STOPPED_RATE * sinkingRate || ends < STOPPED_RATE * sinkingEnds);
     }
 
-    /** Restores the limit to at least what it was when it began to sink. */
+    /** Restores the limit to at least the value that it had when it began to sink. */
     private void restoreLimit() {
         limit = (int) Math.max(MIN, Math.min(most, Math.max(limit, sinkingFrom)));
         isCut = false;
@@ -1158,7 +1276,10 @@ public final class AdmissionLimit {
         sinkingFrom = 0;
     }
 
-    /** Remembers how long calls were seen to take by themselves; the quickest calls alone would say less. */
+    /**
+     * Records how long calls were found to take without waiting. The smallest mean duration would be too little, since
+     * it is that of the quickest calls.
+     */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
         neededUntilNanos = now + 2 * MEMORY_NANOS;
@@ -1173,7 +1294,7 @@ public final class AdmissionLimit {
 
     private void learn(long now, boolean refusing, double used) {
         if (used < own || refusing && limit == MIN) {
-            // At the smallest limit, the share is as near to what calls need as it can be.
+            // At the smallest limit, the share is as close as it can be to what calls themselves need.
             remember(Math.min(mostOwn, used));
         } else if (!refusing) {
             leastNow = Math.min(leastNow, used);
@@ -1187,25 +1308,29 @@ public final class AdmissionLimit {
     }
 
     /**
-     * @param areSomeLate whether some calls ended after their own time, or without a result. Calls that end in time
-     *     need no limit, though they may take nearly all of their time, as calls do that wait for news until their
+     * Computes the new limit, from the rate at which calls end and the target latency.
+     *
+     * @param refusing whether calls have been refused since the last step
+     * @param areSomeLate whether some calls ended after their own time, or without a result. If calls end in time, no
+     *     limit is needed, even if they take nearly all of their time: calls that wait for news do so until their
      *     caller's time is nearly over
      * @param used the part of their callers' time that calls took: the median of the groups' means
-     * @param inTheirTime number of calls that end in the usual time that one call is given
+     * @param inTheirTime number of calls that end within the usual time that one call is given
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + own) / 2;
-        // Hardly any call waits. For as long as a call takes, a longer wait may still be to come.
+        // Hardly any call waits now. But a longer wait may still appear, until calls that began now have ended.
         boolean isCalm = used < own + (target - own) / 4;
         int now = limit;
-        // Without a refusal it is not known that calls wait for each other. The limit is then lowered only if calls
-        // are in danger of being late, and where there is no limit yet, only if some of them have been late.
+        // If no call was refused, it is not known whether calls wait for each other. The limit is then lowered only if
+        // calls are in danger of being late. If there is no limit yet, one is set only if some of them have been late.
         if (refusing || (now < most ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // A first limit starts from the goal at once: what has been admitted by now is more than enough.
+            // A first limit starts from the goal, since the calls that have been admitted up to now are more than
+            // enough.
             double from = now == most && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(most, goal > from ? Math.ceil(next) : next));

@@ -25,45 +25,47 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the classic wire, at a client or a server. It reads frames, writes chunks, and looks now and then
- * at whether the peer still does its part. The classic wire has no ping, so these rules stand in for it: a frame that
- * has begun goes on and ends, output that waits for the peer leaves, and a connection that nobody uses ends. All state
- * belongs to the event loop.
+ * One connection of the classic wire, at a client or a server. It reads frames, writes frames in chunks, and checks at
+ * regular intervals whether the peer still does its part. The classic wire has no ping, so these checks take its place:
+ * they end the connection if a frame that has begun to arrive stands still or is too slow, if the peer takes none of
+ * the output that waits for it, or if nobody uses the connection. All state except {@code memoryWanted} belongs to the
+ * event loop.
  */
 public abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
     /**
-     * Longest silence within a frame; shorter if the keep-alive time is shorter. A frame also has this time in addition
-     * to what {@link #FRAME_BYTES_PER_SECOND} gives it. Source: nginx's client_header_timeout, shortened.
+     * Longest time that may pass without a byte of an incomplete frame: 10 s, or the keep-alive time if that is
+     * shorter. All of a frame has to arrive within the sum of this time and the time that
+     * {@link #FRAME_BYTES_PER_SECOND} gives the frame. Source: nginx's client_header_timeout, shortened.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Lowest rate at which a frame has to arrive. Source: Apache's mod_reqtimeout has 500, with which the largest frame
-     * takes two hours; here it takes 256 s.
+     * Lowest average rate at which a frame may arrive, in bytes per second. Source: Apache's mod_reqtimeout, whose 500
+     * bytes per second would allow the largest frame, 4 MiB, two hours; this rate allows it 256 s.
      */
     private static final long FRAME_BYTES_PER_SECOND = 16 * 1024;
 
     /**
-     * Size of the chunks in which a frame leaves, so that a peer that reads a large frame slowly can be distinguished
-     * from a peer that does not read.
+     * Size in bytes of the chunks in which a frame is sent. Each chunk that the socket takes shows that the peer reads,
+     * so a peer that reads a large frame slowly can be distinguished from a peer that does not read.
      */
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /**
-     * Memory in bytes that a frame takes in addition to its bytes while it waits to leave: its buffer, its entry in the
-     * queue and its listener.
+     * Memory in bytes that a frame takes in addition to its own bytes while it waits to be sent: its buffer, its entry
+     * in the socket's queue and its listener.
      */
     private static final int QUEUED_BYTES = 256;
 
     /**
-     * Number of chunks that leave before a server that has paused reading reads once more. Each of these chunks may
-     * take the keep-alive time of the server.
+     * Number of chunks that a server sends during a pause in reading before it reads again. The client may take the
+     * server's keep-alive time to read each of these chunks, so a pause may last for four keep-alive times.
      */
     static final int CHUNKS_IN_PAUSE = 4;
 
     public static final int BYTES_IN_PAUSE = CHUNKS_IN_PAUSE * CHUNK_BYTES;
 
-    /** Number of looks in {@code silentNanos}, the shortest of the times that they check. */
+    /** Number of checks within {@code silentNanos}, which is the shortest of the times that the checks enforce. */
     private static final int LOOKS = 4;
 
     public final Channel channel;
@@ -76,7 +78,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private final Runnable look = this::look;
     private final Charge timers;
 
-    /** Time from one look to the next, unless the event loop is held up. */
+    /** Time from one check to the next, unless the event loop is held up. */
     private final long lookNanos;
 
     private @Nullable ScheduledFuture<?> timer;
@@ -85,44 +87,51 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     /** Time at which the connection was established. */
     private long upSinceNanos;
 
-    /** Time at which something last arrived, or could arrive again after a pause in reading. */
+    /** Time at which bytes last arrived, or at which this side resumed reading after a pause, whichever is later. */
     private long lastReadNanos;
 
-    /** Time at which something last left, or began to wait. */
+    /**
+     * Time at which bytes were last sent, or at which output began to wait when none was waiting, whichever is later.
+     */
     private long lastWriteNanos;
 
-    /** Time at which the connection was last in use. */
+    /**
+     * Time at which the connection was last in use: bytes arrived, or a check found calls under way or waiting output.
+     */
     private long busyNanos;
 
     private long waitingBytes;
 
-    /** Small frames gathered behind those that are leaving; null if there are none. */
+    /**
+     * Buffer of small frames that have not been written to the socket's queue; null if there are none. They are
+     * gathered while earlier small frames are in that queue.
+     */
     private @Nullable ByteBuf gathered;
 
-    /** Number of buffers with small frames that stand in the socket's queue. */
+    /** Number of buffers with small frames that are in the socket's queue. */
     private int gatheredLeaving;
 
     /**
-     * Queue of the socket, with its claims. Null at a client: its requests are charged until they have left, and no
-     * peer has chosen them.
+     * The socket's queue, with the claims for what the peer does not read. Null at a client, which needs no claims: its
+     * requests are charged until they have been sent, and its peer has no influence on how many requests there are.
      */
     private final @Nullable SocketQueue queue;
 
     private boolean reading;
 
-    /** True while more frames follow that leave in the same flush. */
+    /** True while more frames follow that are to be sent with the same flush. */
     private boolean gathering;
 
-    /** Counter that goes up each time that something has arrived. */
+    /** Counter that goes up each time that bytes have arrived. */
     private int reads;
 
     /**
-     * Reason for the end of the connection if that is a lack of memory on this side; otherwise null. Such an end says
+     * If the connection ends because this side lacks memory, the reason in words; otherwise null. Such an end says
      * nothing about the peer.
      */
     private volatile @Nullable String memoryWanted;
 
-    /** Whether this side has paused reading; the pause began at {@code pausedNanos}. */
+    /** Whether this side has paused reading. If so, the pause began at {@code pausedNanos}. */
     private boolean isPaused;
 
     private long pausedNanos;
@@ -131,8 +140,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private boolean isOver;
 
     /**
+     * Creates the connection, which is then added to the pipeline of {@code channel}.
+     *
      * @param isClient whether this side is the client
-     * @param idleNanos time after which a connection that nobody uses ends
+     * @param idleNanos time in nanoseconds after which a connection that nobody uses ends
      */
     @SuppressWarnings("this-escape") // the socket calls back only when this is in its pipeline
     public ClassicConnection(
@@ -157,31 +168,36 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         this.idleNanos = idleNanos;
     }
 
-    /** Called when the connection has been added to its channel. If this throws, the channel is closed. */
+    /** Called when the connection has been added to its channel. If this method throws, the channel is closed. */
     public void onAdded() {}
 
-    /** Whether calls are under way: while there are any, the connection is not idle. */
+    /** Whether calls are under way. While there are any, the connection does not count as unused. */
     public abstract boolean isBusy();
 
-    /** Called at each look, unless the look ends the connection or the connection is ending already. */
+    /** Called at the end of each check, unless this check ends the connection or the connection was ending before. */
     public abstract void onLook(long nowNanos);
 
-    /** Called when all that has arrived has been read and what was written meanwhile has been flushed. */
+    /**
+     * Called at the end of a pass of reading, when what has arrived has been read and what was written meanwhile has
+     * been flushed.
+     */
     public void onReadComplete() {}
 
-    /** Called after each read; the socket may have more for this pass. */
+    /**
+     * Called after each read from the socket. Further reads may follow in the same pass, before {@code onReadComplete}.
+     */
     public void onRead() {}
 
-    /** Called when {@code bytes} bytes have left, or never will. */
+    /** Called when {@code bytes} bytes have been sent, or when it is certain that they will never be sent. */
     public void onLeft(int bytes) {}
 
     /**
-     * Called when the connection ends for the given reason; the implementation has to close it. Called at most once,
-     * and not after {@link #onOver}.
+     * Called when the connection ends, with the reason. The implementation has to close the connection. Called at most
+     * once, and never after {@link #onOver}.
      */
     public abstract void onEnd(RPCXException why);
 
-    /** Called once, when the connection is closed. */
+    /** Called exactly once, when the channel has been closed or this handler has been removed from it. */
     public abstract void onOver();
 
     public final EventLoop loop() {
@@ -192,7 +208,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         return loop.ticker().nanoTime();
     }
 
-    /** Time in nanoseconds since the connection was established. On the event loop. */
+    /** Returns the time in nanoseconds since the connection was established. Event loop only. */
     public final long upNanos() {
         return nanoTime() - upSinceNanos;
     }
@@ -205,7 +221,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         return waitingBytes;
     }
 
-    /** Number that changes each time that anything has arrived. On the event loop. */
+    /** Returns a number that changes each time that bytes have arrived. Event loop only. */
     public final int reads() {
         return reads;
     }
@@ -215,8 +231,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Reason for the end of the connection if that is a lack of memory on this side; null for any other end. Any
-     * thread.
+     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Thread-safe:
+     * any thread may call this.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
@@ -235,7 +251,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isAdded = true;
         } finally {
             if (!isAdded) {
-                // Netty removes the handler again, and nobody would look after the channel
+                // this method throws: Netty then removes the handler, and no code would watch or close the channel
                 SocketQueue.closeNow(channel);
             }
         }
@@ -256,7 +272,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         lastWriteNanos = now;
         busyNanos = now;
         lookedNanos = now;
-        // a server that pauses reading makes the kernel of its client wait, and acknowledges nothing new meanwhile
+        // while a server pauses reading, its kernel acknowledges nothing new and the client's kernel has to wait: a
+        // client allows as much time for that as the longest pause takes
         TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
         timer = loop.scheduleWithFixedDelay(look, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
@@ -276,7 +293,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         } catch (WireFault fault) {
             fail(brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
         } catch (Throwable t) {
-            // no memory for the frame, or a fault of this side: it ends this connection and no other
+            // there is no memory for the frame, or this side has a fault: that ends only this connection
             noteMemory(t);
             fail(brokenOff(RPCXException.Code.UNAVAILABLE, "a frame could not be read"));
         } finally {
@@ -309,7 +326,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /** Ends the connection for the given reason. Nothing is read any more. */
+    /**
+     * Ends the connection for the given reason. Nothing that arrives from here on is read. Does nothing if the
+     * connection is ending already.
+     */
     public final void fail(RPCXException why) {
         if (!isEnding) {
             isEnding = true;
@@ -320,22 +340,25 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     // ---- outgoing
 
-    /** Listener that is called as the bytes of a frame leave, or when they never will. */
+    /**
+     * Listener of one frame, which is called each time that bytes of the frame have been sent or will never be sent.
+     */
     public interface WriteListener {
         void onReleased(long bytes);
 
-        /** Called when the whole frame has left. */
+        /** Called when all bytes of the frame have been sent. */
         default void onFrameWritten() {}
     }
 
-    /** Bytes of heap that a frame of {@code frameBytes} takes while it waits to leave. */
+    /** Returns the bytes of heap that a frame of {@code frameBytes} bytes takes while it waits to be sent. */
     public static long queuedBytes(int frameBytes) {
         return HeapArray.taken(frameBytes) + QUEUED_BYTES;
     }
 
     /**
-     * Sends a frame in chunks. Each byte is reported to {@code listener} once, whether it leaves or not. The further
-     * heap that the frame takes is reported with the last chunk: {@link #queuedBytes} in all.
+     * Sends a frame in chunks. Each byte of the frame is reported to {@code listener} exactly once, whether it is sent
+     * or not. The heap that the frame takes beyond these bytes is reported together with the last chunk, so
+     * {@code listener} gets {@link #queuedBytes} in total.
      */
     public final void write(byte[] frame, WriteListener listener) {
         begin(frame);
@@ -356,8 +379,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Closes the channel after only {@code written} bytes of a frame could be written. These are reported to
-     * {@code listener} when they leave, and the rest, which never will, is reported here.
+     * Closes the channel because only {@code written} bytes of a frame could be written. These bytes are reported to
+     * {@code listener} when they have been sent. The remaining bytes, which will never be sent, are reported here.
      */
     private void endCut(int frameBytes, int written, WriteListener listener) {
         try {
@@ -376,14 +399,16 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Sends a small frame for which nothing is charged. While such frames wait they stand in one buffer: one for each
-     * would take many times the bytes of the frame, and a peer that reads nothing could make them pile up.
+     * Sends a small frame for which nothing is charged. Small frames share one buffer while they wait. A buffer for
+     * each of them would take many times the bytes of the frame, and a peer that reads nothing could make such buffers
+     * pile up.
      */
     public final void writeSmall(byte[] frame) {
         begin(frame);
         boolean isWhole = false;
         try {
-            // the buffer never grows beyond a chunk, since the queue is charged for the bytes that are in it
+            // the buffer never grows beyond a chunk: in the socket's queue it is charged for its bytes, and not for its
+            // free room
             if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
                 writeGathered();
             }
@@ -417,8 +442,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isTold = true;
         } finally {
             if (!isTold) {
-                // no listener will say when the buffer has left, and the frames that are gathered next would wait for
-                // that
+                // no listener will report that the buffer has been sent, and the frames that are gathered next would
+                // wait for that report
                 SocketQueue.closeNow(channel);
             }
         }
@@ -433,7 +458,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /** Bytes of memory of the buffer that will join the socket's queue. */
+    /** Returns the bytes of memory of {@code gathered}, which is not yet in the socket's queue; 0 if it is null. */
     private long gatheredBytes() {
         ByteBuf into = gathered;
         return into == null ? 0 : into.capacity();
@@ -453,13 +478,13 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     private void endIfLost(ChannelFuture leaves) {
         if (leaves.cause() != null && !(leaves.cause() instanceof IOException)) {
-            // there was no memory for this buffer while the socket is in order: the peer would take what follows for
-            // the rest of the frame
+            // the buffer was lost, for example because there was no memory for it, while the socket still works: the
+            // peer would take the bytes that follow for the rest of the frame
             SocketQueue.closeNow(channel);
         }
     }
 
-    /** Runs {@code sends}, and flushes once, behind all that it writes. */
+    /** Runs {@code sends}, and then flushes once for everything that {@code sends} has written. */
     public final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -502,12 +527,12 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    /** Bytes charged for replies that have been made for the peer and have not left. On the event loop. */
+    /** Returns the bytes charged for replies to the peer that have not been sent. Event loop only. */
     public long replyBytes() {
         return 0;
     }
 
-    /** Error of a connection that ends with calls that may have been executed. */
+    /** Returns the error of a connection that ends while calls are under way that may have been executed. */
     public static RPCXException brokenOff(RPCXException.Code code, String why) {
         return new RPCXException(code, why, RPCXException.Executed.MAYBE, null);
     }
@@ -516,7 +541,11 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         abort(brokenOff(RPCXException.Code.UNAVAILABLE, "the peer does not read what it is sent"));
     }
 
-    /** Sets whether this side reads from here on. What the peer cannot send meanwhile does not count against it. */
+    /**
+     * Resumes or pauses reading. The time of a pause counts neither as silence of the peer nor against the rate of a
+     * frame, since the peer cannot send meanwhile. Only one limit includes pauses: the longest time of a frame with all
+     * its pauses.
+     */
     public final void setReading(boolean reads) {
         if (reads == !isPaused) {
             return;
@@ -532,13 +561,13 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         ReadingClock.of(channel).setReading(reads);
     }
 
-    // ---- the looks
+    // ---- the checks
 
     private void look() {
         try {
             lookNow();
         } catch (Throwable t) {
-            // a timer whose task throws never runs again, and nobody would find a peer that is gone
+            // a timer whose task throws never runs again, and then nothing would find out that the peer is gone
             SocketQueue.closeNow(channel);
             ThreadTools.report(t);
         }
@@ -580,16 +609,18 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate =
                 !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads its replies slowly makes this side pause. Such pauses at most double the time of a frame.
-        // But something is read behind each pause, so the slowest peer is given the time to reach the end of one.
+        // A peer that reads its replies slowly makes this side pause reading. With all pauses, a frame may take at most
+        // twice its time. But this side reads something after each pause, so a frame always has the longest time of one
+        // pause.
         long most = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= most;
     }
 
     /**
-     * Whether the peer is a server that is alive although it takes nothing. Such a server sends replies, and reads on
-     * when some of them have left it, so it has taken something within four keep-alive times. A client that sends
-     * requests and takes no replies is not spared because of its requests.
+     * Whether the peer is a server that is alive although it takes no output now, because it has paused reading. Such a
+     * server sends replies, and reads again when some of them have been taken, so it takes output at least every four
+     * keep-alive times. Always false at a server: the requests of a client do not keep its connection alive if it takes
+     * no replies.
      */
     private boolean isHeard(long nowNanos) {
         return isClient
@@ -598,8 +629,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     /**
-     * Adds the delay of a late look to the times. An event loop that was kept from a whole look was kept from its
-     * sockets too: what the peer has sent and taken meanwhile may still have to be read there.
+     * If this check is late by a full interval or more, moves all times that the checks evaluate forward by the delay.
+     * An event loop that was held up for so long could not serve its sockets either: what the peer has sent and taken
+     * meanwhile may still have to be noticed.
      */
     private void postponeIfLate(long nowNanos) {
         long late = nowNanos - lookedNanos - lookNanos;
@@ -622,7 +654,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     // ---- the end
 
-    /** Closes the connection at once, whatever still waits for the peer. */
+    /** Closes the connection immediately, even if output still waits for the peer. */
     final void abort(RPCXException why) {
         try {
             fail(why);
@@ -648,9 +680,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         isOver = true;
         isEnding = true;
         frames.clear();
-        // each step runs also if the one before it fails, since this method does nothing when it is called again
+        // each step runs even if an earlier one fails, since this method does nothing when it is called again
         try {
-            // the channel is closed, so this write releases the buffer that waited
+            // the channel is closed, so this write only releases the buffer that waited
             writeGathered();
         } finally {
             try {
@@ -662,7 +694,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     private void stopLooking() {
-        // the charge was made before the timer was set, and setting the timer may have failed
+        // the charge is released even if there is no timer: it was made before the timer was set, which may have failed
         timers.release();
         if (timer != null) {
             timer.cancel(false);

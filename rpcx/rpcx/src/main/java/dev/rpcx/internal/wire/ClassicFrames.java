@@ -6,43 +6,50 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * Cuts the incoming bytes of the classic wire into frames. An incomplete frame holds the bytes that have arrived of it,
- * or at most twice as many while its array grows, and the reader is asked before the frame holds more. A frame that may
- * not be held is skipped: only its beginning is kept, which has the id of its call. No array outlives its frame.
+ * Cuts the incoming bytes of the classic wire into frames. The array of an incomplete frame is at most twice as long as
+ * the part of the frame that has arrived (at least 256 bytes, but never longer than the frame). The {@link Reader} is
+ * asked before the array grows. If it refuses, or if the frame is longer than the limit, the frame is skipped: only its
+ * beginning is kept, which has the id of its call. Each frame has its own array, which is not kept for the next frame.
  * Event loop only.
  */
 public final class ClassicFrames {
     public static final int LENGTH_BYTES = 4;
 
-    /** Bytes that are kept of a frame that is skipped: enough for the id at its beginning. */
+    /**
+     * Number of bytes that are kept of a frame that is skipped: enough for the id of its call, which stands at the
+     * beginning.
+     */
     private static final int BEGIN_BYTES = 64;
 
     private static final int FIRST_BYTES = 256;
     private static final byte[] NOTHING = {};
 
-    /** Receives the frames. */
+    /** Receives the frames, and decides how much memory they may take. */
     interface Reader {
-        /** @return whether {@code bytes} more bytes may be held for the frame that is arriving */
+        /**
+         * Reserves memory for {@code bytes} more bytes of the frame that is arriving. Returns false if there is no room
+         * for them; the frame is then skipped.
+         */
         boolean reserve(long bytes);
 
         /**
-         * Called with a whole frame: the first {@code bytes} bytes of the array, which belongs to the reader from now
-         * on. {@code reserve} has been asked for the memory of the array.
+         * Called with a complete frame, which is in the first {@code bytes} bytes of the array. The array belongs to
+         * the reader from now on. Its memory has been reserved with {@code reserve}.
          */
         void frame(byte[] frame, int bytes);
 
         /**
-         * Called when the arriving frame is about to be skipped. It is no longer held, except for its beginning,
-         * for which {@code reserve} is not asked.
+         * Called when it is clear that the arriving frame will be skipped. What has been reserved for it is no longer
+         * needed: only the beginning of the frame is kept, for which {@code reserve} is not called.
          */
         void onSkip();
 
         /**
-         * Called when a skipped frame has ended.
+         * Called when all bytes of a skipped frame have arrived.
          *
-         * @param begin first bytes of the frame, which may be cut anywhere
+         * @param begin array with the first bytes of the frame, which may end in the middle of a field
          * @param bytes number of these bytes
-         * @param length length of the whole frame in bytes
+         * @param length length of the entire frame in bytes, without its length field
          */
         void onSkipped(byte[] begin, int bytes, int length);
     }
@@ -60,9 +67,11 @@ public final class ClassicFrames {
     private long firstBeganNanos;
 
     /**
-     * @param maxBytes largest length of a frame that is held
-     * @param maxPassedBytes largest length of a frame that is skipped; a frame that announces more ends the
-     *     connection
+     * Creates an object that cuts the input of one connection into frames.
+     *
+     * @param maxBytes largest length in bytes of a frame that is kept; a longer frame is skipped
+     * @param maxPassedBytes largest length in bytes of a frame that is skipped; a frame that announces a greater length
+     *     ends the connection
      */
     public ClassicFrames(int maxBytes, int maxPassedBytes, Reader reader) {
         this.maxBytes = maxBytes;
@@ -70,30 +79,37 @@ public final class ClassicFrames {
         this.reader = reader;
     }
 
-    /** Whether a frame has begun and not ended. */
+    /** Whether a frame has begun to arrive, and bytes of it are missing. */
     boolean isIncomplete() {
         return lengthBytes > 0;
     }
 
-    /** Time at which the incomplete frame began, by a clock that stands still while this side does not read. */
+    /**
+     * Returns the time at which the incomplete frame began to arrive, moved forward by each pause in reading since
+     * then.
+     */
     long beganNanos() {
         return beganNanos;
     }
 
     /**
-     * Time at which the incomplete frame began, by a clock that goes on while this side does not read: a peer that
-     * reads no replies causes such pauses as it likes.
+     * Returns the time at which the incomplete frame began to arrive. Pauses in reading do not move this time forward,
+     * since a peer that does not read its replies can cause as many pauses as it likes.
      */
     long firstBeganNanos() {
         return firstBeganNanos;
     }
 
-    /** Length in bytes that the incomplete frame announces; 0 until its length field has arrived whole. */
+    /** Returns the length in bytes that the incomplete frame announces; 0 until all of its length field has arrived. */
     int length() {
         return lengthBytes == LENGTH_BYTES ? length : 0;
     }
 
-    /** @throws WireFault if a length is out of range; whatever the reader throws is thrown too */
+    /**
+     * Reads all bytes of {@code in}, and hands each frame to the reader when the last of its bytes has arrived.
+     *
+     * @throws WireFault if a frame announces a length that is out of range; an exception of the reader is thrown too
+     */
     void read(ByteBuf in, long nowNanos) {
         while (in.isReadable()) {
             if (lengthBytes < LENGTH_BYTES) {
@@ -165,20 +181,24 @@ public final class ClassicFrames {
         }
     }
 
-    /** Moves {@code beganNanos} on by a time in which this side has not read, which is not the peer's time. */
+    /**
+     * Moves {@code beganNanos} forward by a time in which this side did not read, so that it does not count against the
+     * peer.
+     */
     void postpone(long nanos) {
         beganNanos += nanos;
     }
 
     /**
-     * Moves {@code firstBeganNanos} on by a time in which nothing could be read, whatever the peer did: that is not the
-     * peer's time by either clock.
+     * Moves {@code firstBeganNanos} forward by a time in which this side could not read, whatever the peer did, for
+     * example because the event loop was held up. Unlike a pause in reading, such a time must not count against the
+     * peer at all.
      */
     void postponeFirst(long nanos) {
         firstBeganNanos += nanos;
     }
 
-    /** Forgets the incomplete frame. */
+    /** Drops the incomplete frame. */
     void clear() {
         lengthBytes = 0;
         arrived = 0;

@@ -13,8 +13,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Messages of the paper, each behind its length in four bytes, high byte first. Source: zhang, figure 5; the numbers of
- * the fields are RPCX's own.
+ * Writes and reads the messages of the classic wire, which are those of the paper on which RPCX is based. In front of
+ * each message stands its length in four bytes, high byte first. Source: zhang, figure 5. The paper gives the fields no
+ * numbers: the numbers are RPCX's own.
  *
  * <pre>{@code
  * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }
@@ -24,23 +25,26 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClassicWire {
     /**
-     * A request. The type of a parameter is text for people: no class is ever named or loaded from it. The values are
-     * slices of the message.
+     * A request that has been read. The types of its parameters are not kept: they are text for people, and no class is
+     * ever named by them or loaded from them. The values are slices of the message.
      *
-     * @param numbers parameter number of each value: its position from 1 if the message does not give a number, -1 for
-     *     a number that no parameter has
+     * @param numbers for each value, the number of its parameter: the number that the message gives; the position,
+     *     counted from 1, if it gives none; -1 if it gives a number that no parameter can have
      */
     public record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 
-    /** A reply, with the bytes of the result or with an error. */
+    /**
+     * A reply that has been read: the bytes of its result, empty if there is none, and its error, null if there is
+     * none.
+     */
     public record Reply(long id, byte[] result, @Nullable RPCXException error) {}
 
     static final int MAX_PARAMETERS = 255;
 
     /**
-     * Most fields of a message, including those of its parameters or its error. A request that has every field of this
-     * wire has 1023 of them. A field of two bytes costs its reader as much as a long one, and a frame has room for
-     * millions.
+     * Maximum number of fields of a message, including the fields within its parameters or its error. A request with
+     * 255 parameters that has every field of this wire has 1023 fields. A limit is needed because a field of two bytes
+     * costs its reader as much as a long field, and a frame has room for millions of such fields.
      */
     static final int MAX_FIELDS = 4096;
 
@@ -55,25 +59,28 @@ public final class ClassicWire {
 
     private ClassicWire() {}
 
-    /** Id of the message that begins with these bytes; null if the id is not its first field. */
+    /**
+     * Reads the beginning of a message up to the end of its id, and returns the id; null if the id is not the first
+     * field.
+     */
     public static @Nullable Long id(ByteBuf begin) {
         return Varint.read(begin) == ID ? Long.valueOf(Varint.read(begin)) : null;
     }
 
     /**
-     * Whether a message has a result and nothing else behind its id. Such a message has no error, and only an error may
-     * say that the call was not executed.
+     * Whether a reply has only a result behind its id. Such a reply has no error, so its call was executed: only an
+     * error may say that a call was not.
      *
-     * @param begin beginning of the message, read up to the end of its id
-     * @param length length of the message in bytes; its first byte stands at index 0 of {@code begin}
+     * @param begin beginning of the reply, from which the id has been read already
+     * @param length length of the reply in bytes; its first byte stands at index 0 of {@code begin}
      */
     public static boolean isResult(ByteBuf begin, int length) {
         return begin.isReadable() && Varint.read(begin) == RESULT && Varint.read(begin) == length - begin.readerIndex();
     }
 
     /**
-     * Reads a request. Whatever the message contains, this allocates only names and a small object for each parameter;
-     * the values remain where they are.
+     * Reads a request. Whatever the message contains, this allocates only the two names and a small object for each
+     * parameter; the values are not copied.
      *
      * @throws WireFault if the message is malformed, or has more parameters than {@link #MAX_PARAMETERS} or more fields
      *     than {@link #MAX_FIELDS}
@@ -105,8 +112,8 @@ public final class ClassicWire {
     }
 
     /**
-     * Reads a name. A name that is longer than any published one becomes the empty text, under which nothing is
-     * published.
+     * Decodes the name of a service or a method. A name that is longer than any published one becomes the empty text,
+     * and nothing is published under that.
      */
     private static String name(ByteBuf bytes) {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);
@@ -129,12 +136,19 @@ public final class ClassicWire {
         numbers.add(number == 0 ? values.size() : number == (int) number ? (int) number : -1);
     }
 
-    /** Slice of the message with the bytes of a field: a field that comes again and again costs no memory. */
+    /**
+     * Reads the bytes of a field, as a slice of the message. Nothing is copied, so a field that a peer repeats many
+     * times costs no memory.
+     */
     private static ByteBuf bytes(ByteBuf in, int end) {
         return in.readSlice(Varint.readLength(in, end - in.readerIndex(), "a field of a classic message"));
     }
 
-    /** @throws WireFault if the message is malformed */
+    /**
+     * Reads a reply, and copies its result.
+     *
+     * @throws WireFault if the message is malformed, or has more fields than {@link #MAX_FIELDS}
+     */
     public static Reply readReply(ByteBuf in) {
         ProtoFields.Counted fields = new ProtoFields.Counted(MAX_FIELDS);
         int end = in.writerIndex();
@@ -154,9 +168,11 @@ public final class ClassicWire {
     }
 
     /**
-     * @param types names for people, one for each value
-     * @param numbers numbers of the parameters; a number that is the parameter's position from 1 is not written, nor is
-     *     0
+     * Builds a request with its length in front.
+     *
+     * @param types type of each value, as text for people
+     * @param numbers parameter number of each value; it is not written if it is 0 or the position of the value, counted
+     *     from 1
      */
     public static ByteBuf request(
             long id, String service, String method, List<String> types, List<Integer> numbers, List<byte[]> values) {
@@ -181,7 +197,7 @@ public final class ClassicWire {
         return out.setInt(0, out.readableBytes() - ClassicFrames.LENGTH_BYTES);
     }
 
-    /** Builds a whole frame. @param result bytes of the result; null for none */
+    /** Builds a reply with its length in front. {@code result} has the bytes of the result; null if there is none. */
     public static byte[] reply(long id, @Nullable ByteBuf result, @Nullable RPCXException error) {
         ByteBuf out = Unpooled.buffer();
         out.writeInt(0);

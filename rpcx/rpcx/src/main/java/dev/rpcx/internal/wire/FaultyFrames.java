@@ -10,14 +10,14 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One direction of a connection of the native wire over a simulated bad network. This class cuts incoming bytes into
- * frames, applies to each frame of a call the faults that {@link Faults} draws for it, and says which frames are passed
- * on, in which order and from what time on. {@code dev.rpcx.testing.FaultyLink} passes them on between sockets, and
- * {@code FaultyPipe} within a client's pipeline, so that a fault means the same in both. This class is public for
- * {@code FaultyLink} alone.
+ * Simulates a bad network for one direction of one connection of the native wire. This class cuts the incoming bytes
+ * into frames, and applies to each frame of a call the faults that {@link Faults} draws for it. It then says which
+ * frames are to be passed on, in which order, and each from what time on. {@code dev.rpcx.testing.FaultyLink} passes
+ * these frames on between sockets, and {@code FaultyPipe} within the pipeline of a client, so a fault means the same in
+ * both. This class is public only because {@code FaultyLink} is in another package.
  *
- * <p>Bytes that are no frame of the native wire end the connection. One thread at a time uses an object; no method
- * blocks.
+ * <p>Bytes that are not a frame of the native wire end the connection. Not thread-safe: only one thread at a time may
+ * use an object. No method blocks.
  */
 public final class FaultyFrames {
     private final Faults faults;
@@ -25,30 +25,35 @@ public final class FaultyFrames {
     private final ByteBuf arrived = Unpooled.buffer();
     private final ArrayDeque<Due> dues = new ArrayDeque<>();
 
-    /** Frame that waits for the next frame of a call, which overtakes it; null if there is none. */
+    /**
+     * Frame that is out of order: it is passed on only after the next frame of a call. Null if there is no such frame.
+     */
     private @Nullable ByteBuf held;
 
-    /** Time at which the frame that was delayed last is due; no frame behind it is due earlier. */
+    /**
+     * Time at which the frame that was delayed last is due, by {@link System#nanoTime}. No frame behind it is due
+     * earlier.
+     */
     private long openNanos = System.nanoTime();
 
     private boolean greeted;
     private boolean ended;
 
     /**
-     * A frame to be passed on, or the end of the connection.
+     * A frame that is to be passed on, or the end of the connection.
      *
-     * @param frame the preface, or a frame with its header, on the heap, so that a frame that is never passed on leaks
-     *     nothing; null if the connection ends instead, in both directions and behind everything that was passed on in
-     *     this direction before
-     * @param atNanos time of {@link System#nanoTime} before which the frame is not passed on
+     * @param frame the preface, or a frame with its length and head. It is on the heap, so that nothing leaks if it is
+     *     never passed on. Null for the end of the connection, in both directions and after everything that was passed
+     *     on in this direction before
+     * @param atNanos time of {@link System#nanoTime} before which the frame must not be passed on
      */
     public record Due(@Nullable ByteBuf frame, long atNanos) {}
 
     /**
-     * Creates one direction of a connection, whose faults are drawn from the seed of {@code badNetwork} for this
-     * connection and direction alone.
+     * Creates the simulation of one direction of a connection. Its faults are drawn from the seed of
+     * {@code badNetwork}, with random numbers that no other connection or direction uses.
      *
-     * @param connection number of the connection, counted from 0 in the order in which they were opened
+     * @param connection number of the connection, counted from 0 in the order in which the connections were opened
      * @param up whether the direction is from the client to the server
      */
     public FaultyFrames(Faults badNetwork, long connection, boolean up) {
@@ -57,9 +62,10 @@ public final class FaultyFrames {
     }
 
     /**
-     * Reads all of {@code bytes}, and keeps the beginning of an incomplete frame.
+     * Reads all of {@code bytes}, and draws the faults of each frame that they complete. Bytes of an incomplete frame
+     * are kept until the next call.
      *
-     * @return number of faults that have been drawn for the frames that are whole with {@code bytes}
+     * @return number of faults that have been drawn for the completed frames
      */
     public int add(ByteBuf bytes) {
         Given.notNull(bytes, "bytes", "what has arrived");
@@ -83,7 +89,8 @@ public final class FaultyFrames {
                 if (arrived.readableBytes() < header + length) {
                     break;
                 }
-                // behind the length stands the head, behind that the call's id
+                // a frame begins with its length, one byte of head, and the call id, which is 0 if the frame belongs to
+                // no call
                 boolean isOfCall = arrived.getInt(arrived.readerIndex() + header + 1) != 0;
                 ByteBuf frame = take(header + length);
                 if (isOfCall) {
@@ -99,12 +106,12 @@ public final class FaultyFrames {
         return added;
     }
 
-    /** Returns the first entry that has not been taken yet; null if there is none. */
+    /** Returns the first entry that has not been taken yet, without taking it; null if there is none. */
     public @Nullable Due peek() {
         return dues.peek();
     }
 
-    /** Takes the entry that {@link #peek} returns. */
+    /** Takes and returns the entry that {@link #peek} returns. */
     public @Nullable Due poll() {
         return dues.poll();
     }
@@ -123,8 +130,9 @@ public final class FaultyFrames {
     }
 
     /**
-     * Draws the faults of a frame of a call, and applies them. Other frames meet no faults: how many PING frames there
-     * are follows from the clock, and not from the seed.
+     * Draws the faults of a frame that belongs to a call, and applies them. Other frames meet no faults. The number of
+     * PING frames, for example, depends on the clock and not on the seed: with faults for them, the same seed would not
+     * always give the same faults.
      *
      * @return number of faults that have been drawn for the frame
      */

@@ -8,15 +8,16 @@ import io.netty.channel.ChannelPromise;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Simulated bad network within a client's connection, for tests, over sockets and within one process. When the channel
- * ends, delayed frames are passed on before its end, since the end is not delayed. Event loop only.
+ * Simulates a bad network within the pipeline of a client's connection, for tests. It works over sockets and within one
+ * process. When the channel ends, frames that are still delayed are passed on first, since the end itself is not
+ * delayed. Event loop only.
  */
 public final class FaultyPipe extends ChannelDuplexHandler {
     private final Way up;
     private final Way down;
     private boolean cut;
 
-    /** @param connection number of the client's connection, counted from 0 */
+    /** Creates the bad network of the client's connection with this number, counted from 0. */
     public FaultyPipe(Faults faults, long connection) {
         up = new Way(faults, connection, true);
         down = new Way(faults, connection, false);
@@ -28,7 +29,7 @@ public final class FaultyPipe extends ChannelDuplexHandler {
         if (bytes.isReadable()) {
             up.add(ctx, bytes);
         } else {
-            // this is the last write before the output ends
+            // an empty buffer, such as the last write before the output ends: delayed frames must not come after it
             up.passOn(ctx, true);
             ctx.write(message, promise);
         }
@@ -64,7 +65,10 @@ public final class FaultyPipe extends ChannelDuplexHandler {
             passOn(ctx, false);
         }
 
-        /** Passes on the frames that are due; if the channel {@code ends}, also the frames that are not due yet. */
+        /**
+         * Passes on the frames that are due. If the channel {@code ends}, also passes on the frames that are not due
+         * yet.
+         */
         void passOn(ChannelHandlerContext ctx, boolean ends) {
             for (FaultyFrames.Due due = frames.peek(); due != null && !cut; due = frames.peek()) {
                 long wait = due.atNanos() - System.nanoTime();
@@ -76,7 +80,8 @@ public final class FaultyPipe extends ChannelDuplexHandler {
                 ByteBuf frame = due.frame();
                 if (frame == null) {
                     cut = true;
-                    // the frames that were passed on just before have not been flushed
+                    // the frames that were passed on just before have not been flushed, and would be lost with the
+                    // channel
                     ctx.flush();
                     ctx.close();
                 } else if (isUp) {

@@ -6,74 +6,91 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Messages that wait for the socket of their connection, and the order in which they leave. The messages in rotation
- * leave one frame each; a message that has more goes to the end. Event loop only.
+ * Holds the messages that wait for the socket of their connection, and decides in which order their frames are sent.
+ * The first message in rotation sends one frame; if it has more frames, it then goes to the end of the rotation. Event
+ * loop only.
  *
- * <p>A message in parts that has begun takes room at its receiver, which wants it to go on at some rate and refuses it
- * otherwise. If many began at once over a slow network, each would be too slow. So of the messages of one size class
- * only one has begun, and the others wait in the order in which they came. A size class reaches up to four times its
- * smallest size: a message waits only for messages that take not much longer than itself, and of messages up to 4 MiB
- * at most four have begun. A message of one frame waits only if it has to follow a message that may not begin yet.
+ * <p>A message in parts, which has several frames, takes memory at its receiver as soon as it has begun, and the
+ * receiver refuses a message that goes on too slowly. If many such messages began at the same time over a slow network,
+ * each of them would be too slow. So only one message of each size class has begun at a time, and the others wait in
+ * the order in which they came. The largest size of a class is four times its smallest size. So a message waits only
+ * for messages that do not take much longer than itself, and of all messages of up to 4 MiB at most four have begun at
+ * a time. A message of one frame waits only if it has to follow a message that may not begin yet.
  */
 final class FrameScheduler {
     /**
-     * Binary logarithm of the largest size in the first size class of messages in parts. The second class reaches up to
-     * four times that size.
+     * Binary logarithm of the largest size, in bytes, of the first size class of messages in parts: 64 KiB. The largest
+     * size of each further class is four times that of the class before.
      */
     private static final int FIRST_SIZE_BITS = 16;
 
-    /** Size class of a message of one frame. */
+    /** Size class of a message that has one frame. */
     private static final byte WHOLE = 0;
 
-    /** Queues that have held more messages than this are not kept by a connection at rest. */
+    /**
+     * Number of messages above which queues are too large to be kept. If they have held more, {@code shrink} replaces
+     * them when they hold few messages or none.
+     */
     private static final int MAX_KEPT = 64;
 
     /**
-     * Messages in rotation; of those in parts there is at most one of each size class. It is a set in insertion order:
-     * when a peer stands still, many calls end at once, and each removes its message from somewhere within.
+     * Messages in rotation. Among them is at most one message in parts of each size class. This is a set in insertion
+     * order, from which any message can be removed quickly: when a peer stands still, many calls end at the same time,
+     * and each removes its message from somewhere in the middle.
      */
     private Set<Outbound> rotation = new LinkedHashSet<>();
 
     /**
-     * Messages in parts that may not begin yet, and messages that have to follow them. If there are any, there are
-     * others in rotation.
+     * Messages in parts that may not begin yet, and messages of one frame that have to follow one of these. While there
+     * are any, the rotation is not empty, unless {@link #next} has just returned its only message.
      */
     private Set<Outbound> waiting = new LinkedHashSet<>();
 
-    /** A bit for each size class of which a message in parts is in rotation. */
+    /**
+     * Bits of the size classes of which a message in parts is in rotation, or has been returned by {@link #next} and
+     * has not ended.
+     */
     private int taken;
 
-    /** Number of messages of one frame, including one that {@link #next} has returned. */
+    /** Number of messages of one frame in both queues, including a message that {@link #next} has returned. */
     private int wholes;
 
-    /** Number of messages of one frame that have to follow a message that may not begin yet. */
+    /** Number of messages of one frame in {@code waiting}, which have to follow a message that may not begin yet. */
     private int following;
 
-    /** Bytes of the messages here that have not left: the sum of {@link Outbound#waitingBytes}. */
+    /**
+     * Number of bytes that the messages in both queues still have to send: the sum of their
+     * {@link Outbound#waitingBytes}.
+     */
     private long bytes;
 
-    /** Largest number of messages that were here at once since the queues were made, roughly. */
+    /** Approximate largest number of messages that both queues have held at the same time since they were created. */
     private int most;
 
     /**
-     * Whether no message is in rotation. Then none waits to begin either, unless behind the message that {@link #next}
-     * has returned.
+     * Whether no message is in rotation. Then no message waits to begin either, unless it waits for the message that
+     * {@link #next} has returned.
      */
     boolean isEmpty() {
         return rotation.isEmpty();
     }
 
-    /** Whether no message is here except the one that {@link #next} has returned. */
+    /**
+     * Whether both queues are empty. Only the message that {@link #next} has returned may then have more frames to
+     * send.
+     */
     boolean isLast() {
         return rotation.isEmpty() && waiting.isEmpty();
     }
 
-    /** Number of bytes that wait here, without those of the message that {@link #next} has returned. */
+    /**
+     * Returns the number of bytes that wait to be sent, without those of the message that {@link #next} has returned.
+     */
     long bytes() {
         return bytes;
     }
 
-    /** Whether a message of one frame waits, which another message must not overtake. */
+    /** Whether a message of one frame waits here. If so, a later message has to wait behind it. */
     boolean hasWhole() {
         return wholes > 0;
     }
@@ -81,8 +98,8 @@ final class FrameScheduler {
     /**
      * Adds a message that has not begun.
      *
-     * @param isAhead whether the message would overtake another message of its id; if it has one frame, it follows that
-     *     message while that waits to begin
+     * @param isAhead whether the message would be sent before another message of the same id that has to come first. If
+     *     it has one frame, it waits as long as the other message waits to begin
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
@@ -106,7 +123,7 @@ final class FrameScheduler {
         }
     }
 
-    /** Size class of a message in parts; 1 for the first class. */
+    /** Returns the size class of a message in parts that has {@code bytes} bytes; 1 for the first class. */
     private static byte size(int bytes) {
         int bits = Integer.SIZE - Integer.numberOfLeadingZeros(bytes - 1);
         return (byte) (1 + Math.max(0, (bits - FIRST_SIZE_BITS + 1) / 2));
@@ -133,8 +150,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Takes the next message in rotation, for which the caller then calls {@link #goesOn} or {@link #ended}; null if
-     * there is none.
+     * Removes the next message from the rotation, and returns it; null if there is none. When the caller has sent a
+     * frame of it, the caller calls {@link #goesOn} if the message has more frames, and {@link #ended} if it has not.
      */
     @Nullable
     Outbound next() {
@@ -149,8 +166,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Counts the bytes that the message has now. The message keeps that number, since its body may have another use
-     * before the message is removed.
+     * Counts the bytes that the message still has to send. The message keeps that number: when it is removed, its body
+     * may already be in use for something else.
      */
     private void count(Outbound message) {
         message.waitingBytes = message.body.readableBytes();
@@ -162,7 +179,10 @@ final class FrameScheduler {
         rotation.add(message);
     }
 
-    /** Called when the last frame of a message has left, or when no more of it leaves. */
+    /**
+     * Called when the last frame of a message has been sent, or when no more of the message is to be sent. The next
+     * message of its size class may then begin.
+     */
     void ended(Outbound message) {
         if (message.size == WHOLE) {
             wholes--;
@@ -180,10 +200,10 @@ final class FrameScheduler {
         }
     }
 
-    /** Puts the messages in rotation that wait for a message of this id. */
+    /** Moves the messages of one frame that wait for the message with this id into the rotation. */
     private void letFollow(int id) {
         if (following == 0) {
-            // saves a walk over all waiting messages for each message that is taken back
+            // avoids a walk over all waiting messages for each message that is removed
             return;
         }
         for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
@@ -196,7 +216,7 @@ final class FrameScheduler {
         }
     }
 
-    /** Removes a message of which no more leaves. */
+    /** Removes a message of which no more is to be sent. Does nothing if the message is not here. */
     void remove(Outbound message) {
         if (rotation.remove(message)) {
             bytes -= message.waitingBytes;
@@ -212,7 +232,7 @@ final class FrameScheduler {
         }
     }
 
-    /** Replaces queues that have grown and hold few messages or none. */
+    /** Replaces the queues by smaller ones, if they have held many messages and now hold few or none. */
     void shrink() {
         int now = rotation.size() + waiting.size();
         if (most <= MAX_KEPT || now > MAX_KEPT / 4) {
@@ -224,14 +244,15 @@ final class FrameScheduler {
             rotation = fewer;
             most = now;
         } catch (OutOfMemoryError none) {
-            // the queues stay until the next call of this method, if there is one, or as long as their connection
+            // there is no memory for new queues: the old ones are kept until a later call of this method, or as long as
+            // the connection
         }
     }
 
     void clear() {
         rotation.clear();
         waiting.clear();
-        // a handler may hold the connection for long, and with it the queues
+        // a handler may hold the connection for a long time after its end, and with it these queues
         shrink();
         taken = 0;
         wholes = 0;

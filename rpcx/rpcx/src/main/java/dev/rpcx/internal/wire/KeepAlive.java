@@ -7,28 +7,29 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds a peer that is gone without a word, such as a host that lost power, or one that a firewall has cut off because
- * it forgot the connection. A timer looks three times in the keep-alive time: a look that finds silence sends a PING,
- * and the next look that still finds silence ends the connection. All that calls pay for this is one counter, which
- * goes up with each read.
+ * Detects a peer that is gone without having closed the connection: for example its host has lost power, or a firewall
+ * has forgotten the connection and so cut the peer off. A timer checks three times in each keep-alive time whether
+ * anything has arrived. The first check that finds silence sends a PING. If the next check finds silence again, the
+ * connection ends. All that calls pay for this is one counter, which goes up with each read.
  *
- * <p>A peer that does not read is taken for gone if not one byte of the output that waits for it has left in a whole
- * keep-alive time, whatever it sends meanwhile. A peer gets no PING while much output waits for it, or while this side
- * has stopped reading from it: the PING would stand behind the output, and its answer could not arrive.
+ * <p>A peer that does not read counts as gone if output waits for it and not one byte of that output has been sent for
+ * a keep-alive time, whatever the peer sends meanwhile. The peer gets no PING while much output waits for it, since the
+ * PING would have to wait behind that output. Nor does it get a PING while this side has paused reading, since the
+ * answer could not arrive.
  *
- * <p>What a look finds against the peer is checked again after the event loop has looked at its sockets, and only that
- * check ends the connection: an event loop that was held up runs its timers before it reads the signs of life that have
- * come meanwhile.
+ * <p>A check that finds something against the peer does not end the connection. Instead, a second check runs after the
+ * event loop has looked at its sockets, and only the second check can end the connection. The reason is that an event
+ * loop that was held up runs its timers before it reads the signs of life that have arrived meanwhile.
  *
- * <p>A frame has to be whole within the keep-alive time: otherwise a peer that sends a byte now and then would be alive
- * for ever.
+ * <p>All of a frame has to arrive within about the keep-alive time, or within about 1 s if that is longer. Otherwise a
+ * peer that sends a byte now and then would be alive forever.
  */
 public final class KeepAlive implements Runnable {
     private static final int LOOKS = 3;
 
     /**
-     * Shortest time that a frame is given, however short the keep-alive time is: the time of the largest frame at 16
-     * KiB a second.
+     * Time that a frame always has to arrive, even if the keep-alive time is shorter. It is the time that the largest
+     * frame, 16 KiB, takes at 16 KiB a second.
      */
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -50,20 +51,20 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Time in nanoseconds within which a TLS record has to be whole once more than
-     * {@code UnchargedAllowance.SMALL_BYTES} of it have come. A frame of any size has about the same time.
+     * Returns the time in nanoseconds within which a TLS record has to arrive completely, counted from when more than
+     * {@code UnchargedAllowance.SMALL_BYTES} of it have arrived. A frame of any size has about the same time.
      */
     public static long frameNanos(long keepAliveNanos) {
         return Math.max(keepAliveNanos, MIN_FRAME_NANOS);
     }
 
-    /** On the event loop. */
+    /** Starts the timer. Event loop only. */
     public void start() {
         timer = connection.loop().scheduleWithFixedDelay(this, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
         timers.add(1);
     }
 
-    /** On the event loop. */
+    /** Stops the timer, if it was started. Event loop only. */
     public void stop() {
         if (timer != null) {
             timer.cancel(false);
@@ -76,7 +77,7 @@ public final class KeepAlive implements Runnable {
         try {
             look();
         } catch (Throwable t) {
-            // a timer whose task throws never runs again, and nobody would find a peer that is gone
+            // a timer whose task throws never runs again, and then nothing would find out that the peer is gone
             connection.failInternally(t);
         }
     }
@@ -99,7 +100,7 @@ public final class KeepAlive implements Runnable {
         if (connection.isFrameOverdue(frameLooks)) {
             askBehindSockets(this::endIfFrameIsOverdue);
         } else if (!connection.channel.isWritable()) {
-            // isStalled above has checked whether the peer takes what waits for it
+            // no PING while output waits: isStalled has checked above whether the peer takes that output
             pinged = false;
         } else if (connection.hadActivity()) {
             pinged = false;
@@ -114,8 +115,8 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Runs {@code end} after the event loop has looked at its sockets. A timer that is due at once is not run before
-     * that look, while a task would be.
+     * Runs {@code end} after the event loop has looked at its sockets, by a timer without a delay: the loop looks at
+     * its sockets before it runs such a timer, while it would run a task before that look.
      */
     private void askBehindSockets(Runnable end) {
         connection

@@ -14,11 +14,11 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * Encoding of {@link Metadata} in a request: the length in bytes, then the entries, each a Protobuf map entry of field
- * 1.
+ * Writes and reads {@link Metadata} in a request. It is encoded as the length of all entries in bytes, and then the
+ * entries. Each of them is an entry of a Protobuf map with field number 1.
  */
 public final class MetadataFields {
-    /** Memory in bytes that an entry takes in addition to its characters: its node in the map and two strings. */
+    /** Memory in bytes that an entry takes in addition to its characters: its node in the map, and two strings. */
     private static final int ENTRY_BYTES = 160;
 
     private static final int KEY_TAG = 1 << 3 | 2;
@@ -27,11 +27,11 @@ public final class MetadataFields {
     private MetadataFields() {}
 
     /**
-     * Appends the length and the entries, with a new value for each computed entry. Called for each attempt of a call,
-     * and again when the request of an attempt leaves late.
+     * Appends the length and the entries to {@code out}. Values that are computed for each attempt are computed now.
+     * Called for each attempt of a call, and once more if the request of an attempt is sent late.
      *
-     * @throws RPCXException if the entries are too many or too large, or one has no UTF-8 form; nothing has been
-     *     appended then
+     * @throws RPCXException if there are too many entries, if they are too large, or if one has no UTF-8 form; in these
+     *     cases nothing has been appended
      */
     public static void write(ByteBuf out, Metadata metadata) {
         Map<String, String> entries = metadata.forAttempt().entries();
@@ -62,13 +62,14 @@ public final class MetadataFields {
         });
     }
 
-    /** Adds up the bytes of the entries, and refuses an entry that has no UTF-8 form. */
+    /** Counts the encoded bytes of the entries, and refuses an entry that has no UTF-8 form. */
     private static final class Size implements BiConsumer<String, String> {
         private int bytes;
 
         /**
-         * Number of characters, each of which takes at least one byte. Once there are too many, their bytes are not
-         * counted: these may be more than an int holds.
+         * Number of characters of the names and values so far. Each character takes at least one byte. So once there
+         * are more characters than bytes are allowed, the bytes are no longer counted: their number might not fit an
+         * {@code int}.
          */
         private long characters;
 
@@ -86,8 +87,8 @@ public final class MetadataFields {
     }
 
     /**
-     * Refuses a text with a surrogate that lacks its other half: it has no UTF-8 form, and would be sent as another
-     * character.
+     * Refuses a text with a surrogate that lacks its other half. Such a text has no UTF-8 form: another character would
+     * be sent in place of the surrogate.
      */
     private static void refuseHalfPair(String text, String name) {
         for (int i = 0; i < text.length(); i++) {
@@ -116,10 +117,10 @@ public final class MetadataFields {
     }
 
     /**
-     * Reads what {@link #write} wrote. The length is first checked against the bytes that are there and against the
-     * limit.
+     * Reads metadata that {@link #write} has written. The length is checked first: against the number of bytes that are
+     * there, and against the limit.
      *
-     * @throws WireFault if the bytes are no metadata, or are more metadata than the limits allow
+     * @throws WireFault if the bytes are not metadata, or if the metadata exceeds a limit
      */
     public static Metadata read(ByteBuf in) {
         int bytes = Varint.readLength(in, Metadata.MAX_BYTES, "metadata");
@@ -152,8 +153,8 @@ public final class MetadataFields {
     }
 
     /**
-     * Bytes of memory that metadata takes after it was read from {@code encodedBytes} bytes; a character may take two
-     * bytes.
+     * Returns the bytes of memory that metadata takes which was read from {@code encodedBytes} bytes. Each of these
+     * bytes may be a character, and a character may take two bytes of memory.
      */
     public static int cost(Metadata metadata, int encodedBytes) {
         return 2 * encodedBytes + ENTRY_BYTES * metadata.entries().size();

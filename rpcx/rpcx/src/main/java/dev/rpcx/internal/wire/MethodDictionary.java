@@ -7,8 +7,8 @@ import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The entries of a DICTIONARY frame: a method's number, its published names, a hash of its schema, and its
- * {@code MethodShape}.
+ * Writes and reads the entries of a DICTIONARY frame. Each entry has a method's number, its published names, a hash of
+ * its schema, and its {@code MethodShape}.
  */
 public final class MethodDictionary {
     private static final int ENTRY = 1 << 3 | 2;
@@ -18,18 +18,23 @@ public final class MethodDictionary {
     private static final int SCHEMA = 4;
     private static final int SHAPE = 5;
 
-    /** Stands for the {@code MethodShape} of a method for which the other side gives none. */
+    /** Value that takes the place of the {@code MethodShape} of a method for which the other side gives none. */
     public static final int UNKNOWN_SHAPE = 0;
 
-    /** Receives each entry. */
+    /** Receives the entries of a dictionary that is read. */
     public interface Reader {
-        /** @param shape {@link #UNKNOWN_SHAPE} if the server gives no shape */
+        /**
+         * Called with each entry.
+         *
+         * @param publishedName published names of the service and the method, joined as by {@code key}
+         * @param shape {@code MethodShape} of the method; {@link #UNKNOWN_SHAPE} if the server gives none
+         */
         void entry(String publishedName, int number, int shape);
     }
 
     private MethodDictionary() {}
 
-    /** Key of a method in maps. NUL separates the two names, since it is in no name. */
+    /** Returns the key of a method in maps: the two names with a NUL between them, which no name contains. */
     public static String key(String service, String method) {
         return service + '\0' + method;
     }
@@ -61,8 +66,8 @@ public final class MethodDictionary {
     }
 
     /**
-     * Reads a name. A name that is too long for a request ends the connection, since a client keeps all that a
-     * dictionary holds.
+     * Reads the name of a service or a method. A name that is too long for a request ends the connection, since a
+     * client keeps all entries of a dictionary in memory.
      */
     private static String name(ByteBuf in, int end, String what) {
         int bytes = Varint.readLength(in, Math.min(Wire.MAX_NAME_BYTES, end - in.readerIndex()), what);

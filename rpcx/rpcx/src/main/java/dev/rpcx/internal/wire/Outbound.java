@@ -10,17 +10,17 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Outgoing message, which is its own link in the {@link Outbox}, so that queueing a message allocates nothing. The body
- * lies on the heap, so a message that is dropped on any path leaks nothing; whoever writes it copies the body into a
- * buffer that goes to the socket.
+ * Message that is to be sent. The message itself is the link of the queue {@link Outbox}, so queueing it allocates
+ * nothing. The body is on the heap, so nothing leaks if a message is dropped, wherever that happens. Whoever writes the
+ * message copies the body into a buffer that goes to the socket.
  */
 public abstract class Outbound implements WriteTurn.Message {
-    /** Largest message in bytes that is not charged while its place is charged. */
+    /** Largest size in bytes of a message that is not charged as long as the place of its call is charged. */
     public static final int SMALL_BYTES = UnchargedAllowance.SMALL_BYTES;
 
     /**
-     * Largest body in bytes whose buffer is kept for the next call: a burst of large messages must not stay in memory.
-     * 100 000 characters fit.
+     * Largest capacity in bytes of a body that is kept for the next call. A larger one is given up, so that a burst of
+     * large messages does not stay in memory. 100 000 characters fit.
      */
     public static final int KEPT_BYTES = 128 * 1024;
 
@@ -38,28 +38,28 @@ public abstract class Outbound implements WriteTurn.Message {
 
     public volatile @Nullable Outbound next;
 
-    /** Type and flags, without {@link Wire#MORE}. */
+    /** Type and flags of the frame, without {@link Wire#MORE}. */
     public int head;
 
     public int id;
     public final ByteBuf body;
 
     /**
-     * Whether the message stays on the heap, whatever its size, until the socket takes more. Set in
+     * Whether the message waits on the heap, whatever its size, until the socket can take more bytes. Set in
      * {@link #beforeSend}.
      */
     public boolean holdUntilWritable;
 
-    /** True once the first fragment has left: the next fragment is a {@link Wire#PART}. */
+    /** True once the first fragment has been written. Each further fragment is a {@link Wire#PART}. */
     public boolean begun;
 
     /**
      * Size class, by which {@link FrameScheduler} decides which messages wait for each other. It is set when the
-     * message is added there.
+     * message is added to the scheduler.
      */
     byte size;
 
-    /** Bytes that have not left. {@link FrameScheduler} sets this while the message waits there. */
+    /** Number of bytes that have not been sent. {@link FrameScheduler} sets it while the message waits there. */
     int waitingBytes;
 
     public Outbound() {
@@ -70,18 +70,21 @@ public abstract class Outbound implements WriteTurn.Message {
         this.body = body;
     }
 
-    /** Called on the event loop before the first byte leaves; false drops the message. */
+    /**
+     * Called on the event loop before the first byte is sent. Returns false if the message is to be dropped; then
+     * nothing else is called.
+     */
     public abstract boolean beforeSend();
 
-    /** Called on the event loop before the first byte leaves, if the message has waited in {@code FrameScheduler}. */
+    /** Called on the event loop before the first byte is sent, if the message has waited in {@code FrameScheduler}. */
     public void begins() {}
 
-    /** Called on the event loop when the last byte stands in a buffer that goes to the socket. */
+    /** Called on the event loop when the last byte has been copied to a buffer that goes to the socket. */
     public abstract void onSent();
 
     /**
-     * Copies header and body as one frame. The length field takes at most two bytes, since a thread writes only small
-     * frames itself.
+     * Copies the header and the body as one frame. The length field takes at most two bytes, since a thread that writes
+     * to the socket itself writes only small frames.
      */
     @Override
     public final void copyTo(ByteBuffer frame) {
@@ -96,15 +99,16 @@ public abstract class Outbound implements WriteTurn.Message {
         frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
     }
 
-    /** By default a message has to go by the event loop. */
+    /** Returns false: unless a subclass says otherwise, the event loop has to send the message. */
     @Override
     public boolean beforeDirectWrite() {
         return false;
     }
 
     /**
-     * Called when the connection closed before the message began to leave. On the event loop, or on any thread after
-     * the end of the loop.
+     * Called in place of {@code beforeSend} if the connection has been closed. Called on the event loop, or on any
+     * thread if the event loop has ended. A message that waits in {@code FrameScheduler} at the end of the connection
+     * is dropped without this call.
      */
     public abstract void onDropped();
 
@@ -120,7 +124,7 @@ public abstract class Outbound implements WriteTurn.Message {
         body.capacity(FIRST_BYTES);
     }
 
-    /** A frame without an owner: settings, cancel, credit, ping. */
+    /** A message of one frame about which nobody has to be notified, such as SETTINGS, CANCEL, CREDIT or PING. */
     public static class Control extends Outbound {
         public Control(int head, int id, ByteBuf body) {
             super(body);

@@ -4,50 +4,57 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Queue with many producers and one consumer, whose links are the messages themselves. Source: Vyukov, "Intrusive MPSC
- * node-based queue". {@link #add} is one exchange and one store, never a loop.
+ * Queue of messages with many producers and one consumer. The messages themselves are the links of the queue.
+ * {@link #add} consists of one exchange and one store, and never loops. Source: Vyukov, "Intrusive MPSC node-based
+ * queue".
  */
 public final class Outbox {
     /**
-     * Accessor of {@code tail}. It is not a VarHandle, which in code that is not compiled yet calls another method
-     * after its exchange: see {@link #add}.
+     * Accessor of {@code tail}. It is not a VarHandle: in code that is not compiled yet, a VarHandle calls another
+     * method after its exchange, which {@link #add} must avoid.
      */
     private static final AtomicReferenceFieldUpdater<Outbox, Outbound> TAIL =
             AtomicReferenceFieldUpdater.newUpdater(Outbox.class, Outbound.class, "tail");
 
     private final Outbound stub = Outbound.Control.empty(0, 0);
 
-    /** The consumer's end. */
+    /** End of the queue from which the consumer takes messages. */
     private Outbound head = stub;
 
-    /** The producers' end. */
+    /** End of the queue to which producers add messages. */
     private volatile Outbound tail = stub;
 
     /**
-     * Adds a message. From any thread. A message is in the queue at most once at a time. If stack or memory is
-     * exhausted, this method throws before the exchange: no method is called between the exchange and the store of the
-     * link, without which the queue would be cut for ever.
+     * Adds a message, which must not be in the queue already. Thread-safe: any thread may call this. If stack or memory
+     * is exhausted, this method throws before the exchange. Between the exchange and the store of the link it calls no
+     * method: if that store did not happen, the consumer would never reach this message and those behind it.
      */
     public void add(Outbound message) {
         Outbound.NEXT.setRelease(message, (Outbound) null);
         Outbound before = TAIL.getAndSet(this, message);
-        // a volatile store, so that it cannot be reordered with the read of the connection's flag that follows
+        // this is a volatile store, so it cannot be reordered with the caller's next step, a read of the connection's
+        // flag "scheduled"
         before.next = message;
     }
 
-    /** Returns the message that was added last, or, if that has been taken, one that {@link #poll} never returns. */
+    /**
+     * Returns the message that was added last. If that message has been taken, returns one that {@link #poll} never
+     * returns.
+     */
     Outbound last() {
         return tail;
     }
 
-    /** Whether nothing is queued and no producer is between its two steps. Called by the consumer. */
+    /**
+     * Whether nothing is queued and no producer is between the exchange and the store of {@link #add}. Consumer only.
+     */
     boolean isEmpty() {
         return head == stub && tail == stub;
     }
 
     /**
-     * Takes the next message; null if there is none or its producer is between its two steps. The message may be added
-     * again.
+     * Takes the next message. Returns null if there is none, or if a producer is between the exchange and the store of
+     * {@link #add}. The message that is returned may be added again. Consumer only.
      */
     public @Nullable Outbound poll() {
         Outbound first = head;
@@ -72,8 +79,8 @@ public final class Outbox {
     }
 
     /**
-     * Unlinks a message that is taken. Messages of calls live long: one that kept its link would keep the messages
-     * behind it in memory.
+     * Removes the first message, and clears its link. The messages of calls live long: a message that kept its link
+     * would keep the messages behind it in memory.
      */
     private Outbound taken(Outbound first, Outbound second) {
         head = second;

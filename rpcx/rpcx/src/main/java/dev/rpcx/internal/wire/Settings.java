@@ -5,11 +5,12 @@ import dev.rpcx.internal.Varint;
 import io.netty.buffer.ByteBuf;
 
 /**
- * Settings of a side, as its SETTINGS frame gives them; a value that the frame does not give is the protocol's default.
+ * Settings of one side, as its SETTINGS frame gives them. A value that the frame does not give has the protocol's
+ * default.
  *
- * @param maxMessageBytes largest message in bytes, all its parts together
- * @param maxCalls most calls under way at once on this connection
- * @param defaultMicros time in microseconds of a request that carries none
+ * @param maxMessageBytes size in bytes of the largest message that this side takes, with all its parts; default 4 MiB
+ * @param maxCalls maximum number of calls under way at a time on the connection, up to 4096, which is also the default
+ * @param defaultMicros time in microseconds of a request that carries no time; default 10 s
  */
 public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     public static final int MAX_MESSAGE = 1;
@@ -39,8 +40,8 @@ public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     }
 
     /**
-     * Returns a value within its bounds. 0 counts as not given, as in all of Protobuf. A value that is negative here is
-     * larger than any limit.
+     * Returns a value that is within its bounds. 0 counts as not given, as everywhere in Protobuf. A negative
+     * {@code said} is an unsigned number that does not fit a {@code long}, and so is larger than any limit.
      */
     private static long bounded(long said, long initial, long most) {
         return said == 0 ? initial : said < 0 ? most : Math.min(said, most);

@@ -1,32 +1,42 @@
 package dev.rpcx.internal.wire;
 
-/** Numbers of the native wire. Source: rpcx/spec/wire.md. */
+/** Numbers that the native wire fixes. Source: rpcx/spec/wire.md. */
 public final class Wire {
     /**
-     * The bytes "RPCX". As the length of a classic frame this number would be far above any limit, which tells the two
-     * wires apart.
+     * The bytes "RPCX", with which a native connection begins. A classic connection begins with the length of a frame,
+     * and as a length this number would be far above any limit: so the first bytes distinguish the two wires.
      */
     public static final int MAGIC = 0x5250_4358;
 
     public static final int VERSION = 1;
 
     /**
-     * Highest version that there will ever be. From 9 on the byte behind "RPCX" could be a character of a text, and an
-     * HTTP request whose method begins with "RPCX" would be taken for a connection.
+     * Highest version that there will ever be. From 9 on, the version, which is the byte behind "RPCX", could be a
+     * character of a text: an HTTP request whose method begins with "RPCX" would then be taken for a connection of this
+     * wire.
      */
     static final int MAX_VERSION = 8;
 
     public static final int PREFACE_BYTES = 8;
 
-    /** Most that a frame's length field may say. Small enough that one fragment does not hold up the calls behind it. */
+    /**
+     * Largest value of a frame's length field, in bytes. It is small enough that one fragment does not hold up the
+     * calls behind it.
+     */
     public static final int MAX_FRAME_BYTES = 16 * 1024;
 
-    /** Bytes of the head and the call id, which the length field counts before the payload. */
+    /**
+     * Number of bytes of the head and the call id. They stand between the length field and the payload, and the length
+     * field counts them.
+     */
     public static final int HEAD_BYTES = 5;
 
     public static final int MAX_PAYLOAD_BYTES = MAX_FRAME_BYTES - HEAD_BYTES;
 
-    /** Most bytes of a header: the length of the longest frame takes three. */
+    /**
+     * Largest number of bytes in front of a payload: three of the length field for the longest frame, and five of the
+     * head and the call id.
+     */
     public static final int MAX_HEADER_BYTES = 3 + HEAD_BYTES;
 
     public static final int SETTINGS = 1;
@@ -46,19 +56,21 @@ public final class Wire {
 
     public static final int TYPE_MASK = 0x0F;
 
-    /** More of this message follows in PART frames. */
+    /** Flag: more of this message follows in PART frames. On a DICTIONARY frame: another DICTIONARY frame follows. */
     public static final int MORE = 0x10;
 
-    /** The method is given by name. */
+    /** Flag: the method is given by name. */
     public static final int NAMED = 0x20;
 
-    /** Metadata stands before the body. */
+    /** Flag: metadata stands before the body. */
     public static final int METADATA = 0x40;
 
-    /** The remaining time is given; without it the connection's default holds. */
+    /**
+     * Flag: the remaining time of the call is given. Without this flag the call has the default time of the connection.
+     */
     public static final int TIME = 0x80;
 
-    /** Mask of the slot, which is the low half of a call id; the high half is the slot's generation. */
+    /** Mask of the slot in a call id: its low 16 bits. The high 16 bits are the slot's generation. */
     public static final int SLOT_MASK = 0xFFFF;
 
     public static final int MAX_SLOTS = 4096;

@@ -35,50 +35,65 @@ import org.jspecify.annotations.Nullable;
  * One connection of the native wire. It cuts incoming bytes into frames, and gathers the messages of many threads so
  * that one flush sends them.
  *
- * <p>Outgoing: {@link #send} queues a message from any thread, and wakes the event loop unless another thread has done
- * so. The event loop gathers all queued messages and writes them together. A message larger than one frame waits in
- * {@link #scheduler} and leaves one fragment at a time, behind the small messages. A request, reply or stream item of
- * any size also waits there while the peer does not read.
+ * <p>Output: any thread may call {@link #send}, which queues a message and wakes the event loop, unless another thread
+ * has already woken it. The event loop gathers all queued messages and writes them together. A message larger than one
+ * frame waits in {@link #scheduler}, and is sent one fragment at a time, behind the small messages. While the peer does
+ * not read, a request, reply or stream item of any size also waits there.
  *
  * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
  * together on the event loop, and no other class may touch them.
  */
 public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
-     * Size of a full batch in bytes, which leaves in one write when the connection is busy. Source: rpcx-bench, with
-     * messages of 100 kB. One batch is held for a client that does not read.
+     * Size of a full batch in bytes, which a busy connection sends in one write. Source: measured by rpcx-bench, with
+     * messages of 100 kB. For a client that does not read, one batch is held in memory.
      */
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * Number of small frames that are read with one look at the clock, and after which the output so far is sent. They
-     * take some 0.1 ms, by estimate: no call's time has to be known more precisely, and the peer does not wait longer
-     * for their results.
+     * Number of small frames after which the clock is read again, and the output so far is sent. By estimate, such a
+     * number of frames takes about 0.1 ms. No call's time has to be known more precisely than that, and the peer does
+     * not wait longer than that for the results of these frames.
      */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
-    /** A frame counts as one more frame for each {@code FRAME_BYTES} bytes of its length. */
+    /**
+     * A frame counts as one against {@code FRAMES_AT_ONE_TIME}, and as one more for each {@code FRAME_BYTES} bytes of
+     * its length.
+     */
     private static final int FRAME_BYTES = 512;
 
-    /** Initial capacity of {@code INBOX} in bytes, into which one read of the event loop mostly fits. */
+    /** Initial capacity of {@code INBOX} in bytes. What one read of the event loop brings usually fits into it. */
     private static final int INBOX_BYTES = 64 * 1024;
 
     private static final int FIRST_BATCH_BYTES = 512;
     private static final int FIRST_CUT_BYTES = 256;
 
-    /** Most bytes that one connection writes before the other connections of its event loop are served. */
+    /** Maximum number of bytes that one connection writes before the other connections of its event loop are served. */
     private static final int AT_ONCE_BYTES = 512 * 1024;
 
-    /** Most bytes of newly queued messages that leave between two frames of the messages in {@code scheduler}. */
+    /**
+     * Maximum number of bytes of newly queued messages that are sent between two frames of the messages in
+     * {@code scheduler}.
+     */
     private static final int SHARE_BYTES = 32 * 1024;
 
-    /** Fixed cost of a message, counted in addition to its bytes against a limit such as {@code AT_ONCE_BYTES}. */
+    /**
+     * Fixed cost of a message in bytes. It is counted in addition to the message's own bytes against a limit such as
+     * {@code AT_ONCE_BYTES}.
+     */
     private static final int MESSAGE_BYTES = 256;
 
-    /** Bytes gathered, or sent during the current read, above which {@link #isBacklogged} holds. */
+    /**
+     * If the gathered bytes and those sent during the current read are together more than this, {@link #isBacklogged}
+     * holds.
+     */
     private static final int SHORT_BYTES = 16 * 1024;
 
-    /** A body larger than this is copied straight into {@code batch}; smaller ones are gathered on the heap first. */
+    /**
+     * Largest size in bytes of a body that is first gathered on the heap. A larger body is copied directly into
+     * {@code batch}.
+     */
     private static final int GATHERED_BYTES = 4 * 1024;
 
     private static final byte[] NOTHING = {};
@@ -89,7 +104,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             Unpooled.buffer(Wire.PREFACE_BYTES).writeInt(Wire.MAGIC).writeInt(Wire.VERSION << 24));
 
     /**
-     * Heap buffer into which the connections of an event loop copy what they read. Parsing the heap is several times
+     * Heap buffer into which all connections of an event loop copy what they read. Parsing the heap is several times
      * faster than parsing a direct buffer.
      */
     private static final FastThreadLocal<ByteBuf> INBOX = new FastThreadLocal<>() {
@@ -111,7 +126,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     public final Channel channel;
 
-    /** Account of the resources that this connection holds. Whoever opened the account closes it. */
+    /** Account of the resources that this connection holds. The code that opened the account also closes it. */
     public final Account account;
 
     private final EventLoop loop;
@@ -121,19 +136,22 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private volatile boolean scheduled;
 
-    /** Messages of more than one frame, and those that wait for the socket. */
+    /** Messages of more than one frame, and other messages that wait for the socket. */
     private final FrameScheduler scheduler = new FrameScheduler();
 
-    /** Small frames gathered for the next write, on the heap, where writing a byte costs nothing beyond the store. */
+    /**
+     * Small frames that are gathered for the next write. They are on the heap, where writing a byte costs no more than
+     * a store.
+     */
     private final Gathered gathered = new Gathered();
 
     /**
-     * Direct buffer of bytes that are ready for the socket and precede those in {@link #gathered}; null if there are
-     * none.
+     * Direct buffer of bytes that are ready for the socket; null if there are none. They are sent before the bytes in
+     * {@link #gathered}.
      */
     private @Nullable ByteBuf batch;
 
-    /** Beginning of a frame whose end has not arrived. */
+    /** Beginning of a frame, or of the preface, whose end has not arrived. */
     private final ByteBuf partialFrame = Unpooled.buffer(FIRST_CUT_BYTES, Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES);
 
     private final SocketQueue unsent;
@@ -143,67 +161,76 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Claim for the capacity that {@link #partialFrame} may grow to. It is held from the moment at which more than
-     * {@code Outbound.SMALL_BYTES} of an incomplete frame have come until the end of that frame has come.
+     * {@code Outbound.SMALL_BYTES} of an incomplete frame have arrived until the rest of the frame has arrived.
      */
     private final Claim frame;
 
     private long keptBytes;
 
-    /** Number of consecutive looks by {@code KeepAlive} that have found the same frame without its end. */
+    /** Number of consecutive checks by {@code KeepAlive} that have found the same frame incomplete. */
     private int cutLooks;
 
     private boolean owesPong;
     private int owedPong;
 
-    /** The number of the last PING that this side has sent. */
+    /** Number of the last PING that this side has sent. The number is the id of the PING. */
     private int pings;
 
     private final WriteTurn turn;
     private boolean greeted;
     private boolean reading;
 
-    /** True while more messages follow that leave in the same flush, as while the queue is being emptied. */
+    /**
+     * True while more messages follow that are to be sent with the same flush, for example while the queue is being
+     * emptied.
+     */
     private boolean gathering;
 
     private volatile boolean closed;
 
     /**
-     * Reason for the end of the connection if that is a lack of memory on this side; otherwise null. Such an end says
-     * nothing about the peer. The reason names what had no room, or is the text of an {@link OutOfMemoryError}: a
-     * literal would need memory then, since the JVM makes its string when it first comes to it.
+     * If the connection ends because this side lacks memory, the reason in words; otherwise null. Such an end says
+     * nothing about the peer. The reason names what had no room, or is the text of an {@link OutOfMemoryError}. After
+     * such an error it is not a literal: the JVM makes the string of a literal at its first use, and would need memory
+     * for it.
      */
     private volatile @Nullable String memoryWanted;
 
-    /** Time that the method of this name returns; valid while {@code isReadTimed} is true. */
+    /** Time that the method {@code readNanos} returns. Valid only while {@code isReadTimed} is true. */
     private long readNanos;
 
     private boolean isReadTimed;
 
-    /** Number of frames read since their output was last sent; a large frame counts as several. */
+    /**
+     * Number of frames read since the last time at which their output was sent during this read. A large frame counts
+     * as several.
+     */
     private int frames;
 
-    /** Bytes that have left since the current read began; it lasts until {@code channelReadComplete}. */
+    /**
+     * Number of bytes that have been sent since the current read began. A read lasts until {@code channelReadComplete}.
+     */
     private int sentMeanwhile;
 
-    /** Bytes of queued messages that may still leave before the current read ends. */
+    /** Number of bytes of queued messages that may still be sent before the current read ends. */
     private int roomMeanwhile = AT_ONCE_BYTES;
 
     /**
      * True if a full batch has been written and {@link SocketQueue#updateClaims} has not run since. The channel may not
-     * have been flushed behind that batch either.
+     * have been flushed since then either.
      */
     private boolean flushPending;
 
-    /** Counter that goes up each time that something has arrived, and with each {@code recordActivity}. */
+    /** Counter that goes up each time that bytes have arrived, and with each {@code recordActivity}. */
     private int reads;
 
-    /** Value of {@code reads} at the last look by {@link KeepAlive}. */
+    /** Value of {@code reads} at the last check by {@link KeepAlive}. */
     private int readsLookedAt;
 
     /**
-     * Buffer for small frames. It is an object of its own because its fields change with each frame: the threads of
-     * callers and handlers read the fields of the connection, and each change would invalidate the cache lines that
-     * hold them.
+     * Buffer for small frames. It is a separate object because its fields change with each frame: the threads of
+     * callers and handlers read the fields of the connection, and each change next to those would invalidate the cache
+     * lines that hold them.
      */
     private static final class Gathered {
         byte[] bytes = new byte[FIRST_BATCH_BYTES];
@@ -225,24 +252,27 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Called when the peer's whole preface has arrived. Event loop only.
+     * Called when all of the peer's preface has arrived. Event loop only.
      *
-     * @param version the peer's highest version; both sides speak the lower of the two
+     * @param version highest version of the peer; both sides speak the lower one of their highest versions
      */
     public abstract void onPreface(int version);
 
     /**
-     * Called with each frame, whose payload is the readable part of {@code payload}. The implementation passes over a
-     * frame of an unknown type.
+     * Called with each frame that has arrived. Its payload is the readable part of {@code payload}. The implementation
+     * ignores a frame of an unknown type.
      */
     public abstract void onFrame(int head, int id, ByteBuf payload);
 
-    /** Largest body in bytes that the peer takes, as its settings say. Any thread. */
+    /**
+     * Returns the size in bytes of the largest body that the peer takes, as its settings say. Thread-safe: any thread
+     * may call this.
+     */
     public abstract int maxBytesTaken();
 
     /**
-     * Called when bytes have arrived, before they are read. From here on the event loop sees what other threads did
-     * before they wrote the messages that these bytes answer.
+     * Called when bytes have arrived, before they are read. The implementation makes sure that the event loop from here
+     * on sees what other threads did before they wrote the messages that these bytes answer.
      */
     public abstract void beforeRead();
 
@@ -250,18 +280,22 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void beforeClose() {}
 
     /**
-     * Called once, on the event loop, when the connection has ended; {@code why} is the reason in words for a caller.
+     * Called exactly once, on the event loop, when the connection has ended. {@code why} is the reason in words for
+     * callers.
      */
     public abstract void onClosed(String why);
 
-    /** Whether a message would overtake another message that the peer has to receive first. On the event loop. */
+    /**
+     * Whether a message that is sent now would overtake another message that the peer has to receive first. Event loop
+     * only.
+     */
     public boolean isAhead(Outbound message) {
         return false;
     }
 
     // ---- outgoing
 
-    /** Queues a message, from any thread. */
+    /** Queues a message that is to be sent, and wakes the event loop. Thread-safe: any thread may call this. */
     public final void send(Outbound message) {
         outbox.add(message);
         try {
@@ -274,8 +308,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Says whether a message that stands in the queue is sent in time although the event loop could not be woken for
-     * it. From any thread.
+     * Called if the event loop could not be woken for a message that is in the queue. Returns whether the message will
+     * be sent in time all the same. Thread-safe: any thread may call this.
      */
     public boolean isSentLater() {
         return false;
@@ -288,8 +322,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             } catch (RejectedExecutionException ended) {
                 dropAfterEnd();
             } catch (Throwable e) {
-                // for example at the end of the stack, where no method can be called: the next thread that sends wakes
-                // the loop
+                // for example if the stack is exhausted, so that no method can be called: the next thread that sends
+                // wakes the loop
                 scheduled = false;
                 throw e;
             }
@@ -297,11 +331,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends the messages that have been queued until now, including those of a thread that could not wake the loop. On
-     * the event loop.
+     * Sends the messages that have been queued until now, including messages of a thread that could not wake the loop.
+     * Event loop only.
      *
-     * @return false if some of them wait for a later task of the loop, because they were too many or stand behind a
-     *     message that another thread has not linked yet
+     * @return false if some of these messages have to wait for a later task of the loop, because there are too many, or
+     *     because they stand behind a message that another thread has not linked yet
      */
     public final boolean sendQueued() {
         beginFlush();
@@ -314,26 +348,27 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // the message to stop at may have been sent by a nested flush, and a stream is queued again for as long
-                // as its peer reads
+                // this limit is needed: a nested flush may have taken the message to stop at, and a stream is queued
+                // again for as long as its peer reads
                 wakeAgain();
                 isAll = false;
                 break;
             }
         }
         if (left > 0 && !outbox.isEmpty()) {
-            // also if the queue holds only messages that have come meanwhile, which does no harm
+            // the queue may hold only messages that were queued meanwhile: then false is returned needlessly, which
+            // does no harm
             isAll = false;
         }
-        // a message that has been queued again meanwhile has woken the loop itself
+        // a message that was queued again meanwhile has already woken the loop
         flushGathered();
         return isAll;
     }
 
     /**
-     * Writes a small message on the calling thread, which is not the event loop, if nobody else is writing and nothing
-     * is queued. So the messages of one thread stay in order. The answer can have arrived, and the message be in use
-     * again, before this method returns.
+     * Writes a small message on the calling thread, which must not be the event loop. Does so only if nobody else is
+     * writing and nothing is queued, so the messages of one thread stay in order. The answer may have arrived, and the
+     * message may be in use again, before this method returns.
      *
      * @return false if the message has to be queued
      */
@@ -359,21 +394,21 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Wakes the event loop after a failure on the calling thread, which has given up its turn already: the sooner the
-     * loop sees that, the better.
+     * Wakes the event loop after a write of the calling thread has failed. The thread has given up its turn already,
+     * and the sooner the loop sees that, the better.
      */
     private void wakeIfPossible() {
         try {
             wake();
         } catch (Throwable again) {
-            // stack or memory is exhausted: the next event of the loop makes it look at the turn
+            // stack or memory is exhausted: the loop looks at the turn at its next event
         }
     }
 
     /**
-     * Takes over the rest of a frame of which another thread could write only a part. The rest goes before everything
-     * that has been gathered meanwhile, in one buffer with it, so that nothing can leave without the rest. If this
-     * throws, everything is as before. Nobody writes until it has succeeded.
+     * Takes over the rest of a frame of which another thread could write only a part. The rest is put in front of
+     * everything that has been gathered meanwhile, into one buffer with it, so that nothing can be sent without the
+     * rest. If this method throws, nothing has changed. Nobody writes to the socket until it has succeeded.
      *
      * @return false if there is no rest
      */
@@ -406,16 +441,17 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes the turn to write for the event loop, also from a thread that has left the rest of its frame to the loop
-     * and whose word of that has not come or never will.
+     * Takes the turn to write for the event loop, and returns whether the loop has it. The loop also gets the turn from
+     * a thread that has handed the rest of its frame over to the loop, even if the task by which that thread notifies
+     * the loop has not arrived or never will.
      */
     private boolean takeTurn() {
         return turn.takeForLoop() || takeRest();
     }
 
     /**
-     * Runs a task on the event loop, or on the calling thread, under the lock of this connection, if the event loop has
-     * ended.
+     * Has the event loop run a task. If the loop has ended, the calling thread runs it, under the lock of this
+     * connection.
      */
     public final void inLoopOrHere(Runnable task) {
         try {
@@ -436,16 +472,16 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Time in nanoseconds by the clock of the event loop, which this connection and its calls use. It is not comparable
-     * with {@code System.nanoTime()}. From any thread.
+     * Returns the time in nanoseconds by the clock of the event loop, which this connection and its calls use. It is
+     * not comparable with {@code System.nanoTime()}. Thread-safe: any thread may call this.
      */
     public final long nanoTime() {
         return ticker.nanoTime();
     }
 
     /**
-     * Sends a message from the event loop: it joins the gathered messages and leaves with them. If that fails, the
-     * connection ends, since nobody else may learn of the failure.
+     * Sends a message: it joins the gathered messages and is sent with them. If that fails, the connection ends, since
+     * nobody else would notice the failure. Event loop only.
      */
     public final void sendNow(Outbound message) {
         if (closed) {
@@ -453,14 +489,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         gatherSafely(message);
-        // a message that is taken from the queue may send another one, such as its own refusal: the flush comes behind
-        // all that are taken
+        // a message that is taken from the queue may send another one, such as its own refusal: one flush follows after
+        // all messages that are taken
         if (!gathering) {
             flushGathered();
         }
     }
 
-    /** Runs {@code sends}, and flushes once, behind all messages that it sends. On the event loop. */
+    /** Runs {@code sends}, and then flushes once for all messages that {@code sends} has sent. Event loop only. */
     public final void sendTogether(Runnable sends) {
         boolean outer = gathering;
         gathering = true;
@@ -475,8 +511,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Answers a PING. On the event loop. While the peer does not read, only the last of its PINGs is kept to be
-     * answered, since they cost the peer nothing.
+     * Answers a PING. While the peer does not read, only the last of its PINGs is remembered and answered later: PINGs
+     * cost the peer nothing, and answers to all of them could pile up. Event loop only.
      */
     public final void answerPing(int id) {
         if (channel.isWritable()) {
@@ -491,25 +527,29 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         sendNow(Outbound.Control.empty(head, id));
     }
 
-    /** Sends a PING, behind the small frames that were sent before it. On the event loop. @return its id, a number */
+    /**
+     * Sends a PING, behind the small frames that were sent before it. Returns the id of the PING, which is its number.
+     * Event loop only.
+     */
     public final int ping() {
         sendNow(Wire.PING, ++pings);
         return pings;
     }
 
     /**
-     * Whether a PONG shows that the peer has read this PING: the PONG of a later PING shows it too. On the event loop.
+     * Whether the PONG with the id {@code pong} shows that the peer has read the PING with the id {@code ping}: the
+     * PONG of a later PING shows this too. Event loop only.
      */
     public final boolean answers(int pong, int ping) {
         return pong - ping >= 0 && pings - pong >= 0;
     }
 
-    /** Whether every message that was queued until now has been taken from the queue. On the event loop. */
+    /** Whether every message that was queued until now has been taken from the queue. Event loop only. */
     public final boolean isQueueEmpty() {
         return outbox.isEmpty();
     }
 
-    /** Ends calls that other threads were about to end and could not. On the event loop. */
+    /** Ends calls that other threads were about to end and could not. Event loop only. */
     public void endLost() {}
 
     private void flushQueued() {
@@ -518,8 +558,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * @param room number of bytes that may leave
-     * @return how many of these bytes may still leave
+     * Begins a flush: gathers the queued messages until {@code room} is used up. If it is, the event loop is woken for
+     * the remaining messages.
+     *
+     * @param room number of bytes that may be sent
+     * @return how many of these bytes may still be sent; 0 or less if {@code room} is used up
      */
     private int gatherAll(int room) {
         beginFlush();
@@ -532,8 +575,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Sends the output of the frames read so far while more frames wait to be read, so that the peer can work on it
-     * meanwhile. If all output left together at the end of the read, each side would be idle while the other reads.
-     * Messages of more than one frame wait for the end of the read, and so does output beyond {@code AT_ONCE_BYTES}.
+     * meanwhile. If all output were sent together at the end of the read, each side would be idle while the other
+     * reads. Messages of more than one frame wait until the end of the read, and so does output beyond
+     * {@code AT_ONCE_BYTES}.
      */
     private void sendMeanwhile() {
         if (closed || roomMeanwhile <= 0 || outbox.isEmpty() && gatheredBytes() == 0) {
@@ -546,8 +590,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 boolean isAll = batch == null ? isWrittenHere() : isBatchWrittenHere();
                 sentMeanwhile += before - gatheredBytes();
                 if (!isAll) {
-                    // the peer does not read, or these bytes cannot be written straight to the socket: what has been
-                    // read is handed out first
+                    // the peer does not read, or these bytes cannot be written directly to the socket: no more is sent
+                    // until the end of this read, so that what has arrived is handed out first
                     roomMeanwhile = 0;
                 }
             }
@@ -557,20 +601,23 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void beginFlush() {
-        // The turn is taken before the flag is cleared: a thread that finds nothing scheduled and the turn free may
-        // rely on what it queued before having left.
+        // The turn is taken before the flag is cleared. So a thread that finds the flag cleared and the turn free may
+        // rely on this: the messages that it queued before have been sent.
         try {
             takeTurn();
         } catch (Throwable t) {
             failInternally(t);
         } finally {
-            // cleared before the first poll: a thread that adds a message from here on schedules flushQueued() again,
-            // and a message that was added before is found
+            // the flag is cleared before the first poll: a thread that adds a message from here on schedules
+            // flushQueued() again, and a message that was added before is found
             scheduled = false;
         }
     }
 
-    /** Schedules {@code flushQueued()} for the rest, so that the other connections of the loop are served first. */
+    /**
+     * Schedules {@code flushQueued()} for the remaining messages, so that the other connections of the loop are served
+     * first.
+     */
     private void wakeAgain() {
         try {
             wake();
@@ -590,12 +637,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes queued messages and gathers them, until {@code room} is used up. Without that limit this might not end: a
-     * stream is queued again as long as it has more items, and its peer may read as fast as the queue is filled.
+     * Takes messages from the queue and gathers them, until the queue is empty or {@code room} is used up. Without that
+     * limit this might not end: a stream is queued again as long as it has more items, and its peer may read as fast as
+     * the queue is filled.
      *
-     * @param room number of bytes that may leave
-     * @return how many of these bytes may still leave; if none, more messages may be queued, unless the connection is
-     *     closed
+     * @param room number of bytes that may be sent
+     * @return how many of these bytes may still be sent; if it is 0 or less, more messages may be queued, unless the
+     *     connection is closed
      */
     private int gatherQueued(int room) {
         int left = room;
@@ -615,7 +663,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return left;
     }
 
-    /** @return number of bytes of the message that leave */
+    /**
+     * Gathers a message, or drops it if the connection is closed. A failure ends the connection. Returns the number of
+     * bytes that have been gathered; 0 if the message waits in {@code scheduler} or has been dropped.
+     */
     private int gatherSafely(Outbound message) {
         try {
             if (!closed) {
@@ -623,15 +674,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             }
             message.onDropped();
         } catch (Throwable t) {
-            // the messages queued behind this one still have to be handled, or their owners wait for ever
+            // the messages that are queued behind this one still have to be handled, or their owners would wait forever
             failInternally(t);
         }
         return 0;
     }
 
     /**
-     * Ends the connection at once after an unexpected throwable, or when the heap is full, since the state of the
-     * connection is unknown. The event loop and its other connections go on.
+     * Ends the connection immediately after an unexpected throwable, or when the heap is full, since the state of the
+     * connection is unknown then. The event loop and its other connections go on.
      */
     public final void failInternally(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -646,7 +697,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the queued messages after the end of the event loop: a thread that comes too late so fails its own call.
+     * Drops the queued messages after the end of the event loop. It is called by a thread that has queued a message too
+     * late, so that this thread fails its own call.
      */
     private synchronized void dropAfterEnd() {
         scheduled = false;
@@ -654,7 +706,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             try {
                 message.onDropped();
             } catch (Throwable e) {
-                // the messages queued behind this one still have to be dropped
+                // the messages that are queued behind this one still have to be dropped
                 ThreadTools.report(e);
             }
         }
@@ -670,8 +722,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             scheduler.add(message, isAhead);
             return 0;
         }
-        // the size is taken here: a stream fills the body only in beforeSend(), and may have put the next item there
-        // once onSent() has run
+        // the size is read here and not later: a stream fills the body only in beforeSend(), and may have put the next
+        // item there once onSent() has run
         int bytes = message.body.readableBytes();
         writeFrame(message.head, message.id, message.body, bytes);
         message.onSent();
@@ -679,11 +731,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return bytes;
     }
 
-    /** Gathers a whole frame, or nothing of it if there is no room for all of it. */
+    /**
+     * Gathers all of a frame. If this method throws because there is no room for all of it, nothing of the frame has
+     * been gathered.
+     */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
-        // with the turn taken, gathered frames go before frames that a thread writes itself from here on: no reply may
-        // overtake the preface
+        // as long as the loop has the turn, no thread writes a frame itself, so the gathered frames are sent first: no
+        // reply may overtake the preface
         turn.takeForLoop();
         reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
         byte[] out = gathered.bytes;
@@ -699,7 +754,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             gathered.length = at + bytes;
             return;
         }
-        // the new buffer has room for the fragments behind this one and for the other messages in the scheduler: a
+        // a new buffer gets room for the fragments behind this one and for the other messages in the scheduler, since a
         // buffer that has to grow is copied
         long wanted = body.readableBytes() + scheduler.bytes();
         int room = wanted < BATCH_BYTES ? (int) wanted + GATHERED_BYTES : BATCH_BYTES + Wire.MAX_FRAME_BYTES;
@@ -707,11 +762,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes a full batch. The owners of its messages have been notified before that the messages have left: a write
-     * can end the connection, and then each call has its end and its object may serve another call. During a read the
-     * bytes are written straight to the socket where possible: a failing write through the channel would end the
-     * connection before the input that has arrived is handed out. So output for a broken socket waits for the end of
-     * the read.
+     * Writes the batch if it is full. The owners of its messages have already been notified that the messages are sent.
+     * They have to be notified before the write, because a write can end the connection: then each call has ended, and
+     * its object may serve another call.
+     *
+     * <p>During a read, the bytes are written directly to the socket if possible. If they were written through the
+     * channel and that failed, the connection would end before the input that has arrived is handed out. So output for
+     * a broken socket waits until the end of the read.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
@@ -734,7 +791,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return gathered.length + (batch == null ? 0 : batch.readableBytes());
     }
 
-    /** Writes the gathered bytes straight to the socket. @return whether all of them have left */
+    /**
+     * Writes the gathered bytes directly to the socket, unless {@code batch} has bytes before them. Returns whether all
+     * of them have been sent.
+     */
     private boolean isWrittenHere() {
         if (batch != null) {
             return false;
@@ -748,11 +808,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes {@code batch}, and the gathered bytes behind it, straight to the socket. The write that meets a reset by
-     * the peer takes a part of the bytes and reports no error, so the write is repeated until the socket takes all
-     * bytes, takes none, or fails.
+     * Writes {@code batch}, and then the gathered bytes, directly to the socket. A write that meets a reset by the peer
+     * takes a part of the bytes and reports no error. So the write is repeated until the socket takes all bytes, takes
+     * none, or fails.
      *
-     * @return whether all of them have left
+     * @return whether all of these bytes have been sent
      */
     private boolean isBatchWrittenHere() {
         ByteBuf out = spill(gathered.length, 0, 0);
@@ -765,7 +825,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (out.readerIndex() == 0) {
             return false;
         }
-        // the socket's queue is charged by readable bytes: a copy of the rest holds no more than these
+        // the socket's queue is charged only for readable bytes, so the rest is copied to a buffer of exactly its size
         batch = rest == 0 ? null : channel.alloc().directBuffer(rest).writeBytes(out, out.readerIndex(), rest);
         out.release();
         return rest == 0;
@@ -779,10 +839,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Moves the gathered bytes up to {@code end} to {@code batch}. If this throws, everything is as before.
+     * Moves the gathered bytes before the index {@code end} to the end of {@code batch}, and returns {@code batch}. If
+     * this method throws, nothing has changed.
      *
-     * @param least number of bytes for which an existing buffer has room behind them
-     * @param room number of bytes for which a new buffer has room behind them
+     * @param least number of further bytes for which a buffer that exists has to have room afterwards
+     * @param room number of further bytes for which a new buffer has room afterwards
      */
     private ByteBuf spill(int end, int least, int room) {
         ByteBuf out = batch;
@@ -805,8 +866,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the same bytes in a buffer that is not much larger than they are, since the socket's queue is charged by
-     * readable bytes. A batch has room for messages that wait, and those may be recalled.
+     * Returns the same bytes in a buffer that is not much larger than they are, since the socket's queue is charged
+     * only for readable bytes. A batch may have much free room: the room was meant for messages that waited, and such
+     * messages may have been recalled.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
@@ -819,14 +881,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the gathered bytes. The messages in {@link #scheduler} add one frame each, one after the other, as long as
-     * the socket takes them. A write can end the connection or call this method again, so {@link #scheduler} may hold
-     * other messages after each write.
+     * Writes the gathered bytes. As long as the socket takes them, the messages in {@link #scheduler} add their frames,
+     * one frame of each message after the other. A write can end the connection or call this method again, so
+     * {@link #scheduler} may hold other messages after each write.
      */
     private void flush() {
         if (gathered.length == 0 && batch == null && scheduler.isEmpty() && !flushPending) {
             if (gathered.bytes.length + partialFrame.capacity() != keptBytes) {
-                // the beginning of an incomplete frame is held also if nothing leaves
+                // the buffer for the beginning of an incomplete frame is charged even if there is nothing to send
                 keepBuffers();
             }
             turn.loopDone();
@@ -836,7 +898,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         if (flushPending) {
-            // flushes what a read has written to the channel's queue
+            // flushes what was written to the channel's queue during a read
             channel.flush();
         }
         int room = AT_ONCE_BYTES;
@@ -880,8 +942,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends a message whose last fragment has left. Its owner is notified even if the next message of its size cannot
-     * begin for want of memory: a caller that is told that its call was not executed may make it again.
+     * Ends a message whose last fragment has been written. Its owner is notified even if there is no memory to begin
+     * the next message of the same size class. Otherwise the owner would report the call as not executed, and the
+     * caller might make it a second time.
      */
     private void endTurn(Outbound message) {
         try {
@@ -891,18 +954,20 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Called when the socket's queue may have become shorter or longer. On the event loop. */
+    /** Called when the socket's queue may have become shorter or longer. Event loop only. */
     public void unsentChanged() {}
 
     /**
-     * Whether a message of one frame that leaves now would stand in the socket's queue, or overtake a message that
-     * waits for the socket. On the event loop.
+     * Whether a message of one frame that is sent now would have to wait in the socket's queue, or would overtake a
+     * message that waits for the socket. Event loop only.
      */
     public final boolean isSocketBusy() {
         return !channel.isWritable() || scheduler.hasWhole();
     }
 
-    /** Whether so much output is on its way that further messages to the peer have to be short. On the event loop. */
+    /**
+     * Whether so much output is being sent to the peer that further messages to it have to be short. Event loop only.
+     */
     public final boolean isBacklogged() {
         return batch != null || sentMeanwhile + gathered.length > SHORT_BYTES || !channel.isWritable();
     }
@@ -911,19 +976,19 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         abort("the peer does not read what it is sent");
     }
 
-    /** Bytes charged for replies that have been made for the peer and have not left. On the event loop. */
+    /** Returns the bytes charged for replies to the peer that have not been sent. Event loop only. */
     public long replyBytes() {
         return 0;
     }
 
-    /** As {@link SocketQueue#isStalled}. */
+    /** Returns what {@link SocketQueue#isStalled} returns for the queue of this connection's socket. */
     public final boolean isStalled() {
         return unsent.isStalled();
     }
 
     private void keepBuffers() {
         if (closed) {
-            // the end of the connection has released all charges, and what is read after it charges nothing more
+            // the end of the connection has released all charges, and what is read after the end must not be charged
             return;
         }
         long bytes = gathered.bytes.length + partialFrame.capacity();
@@ -936,11 +1001,11 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
         }
-        // buffers that are in use and could not be charged are looked at again
+        // 0 makes the next flush look again at buffers that are in use and could not be charged
         keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
     }
 
-    /** Gives up buffers that have grown and hold nothing. */
+    /** Gives up buffers that have grown and are empty. */
     private void shrinkBuffers() {
         if (gathered.length == 0) {
             gathered.bytes = new byte[FIRST_BATCH_BYTES];
@@ -951,21 +1016,24 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         scheduler.shrink();
     }
 
-    /** Gives up buffers that have grown. Called when the peer has been silent for a while, on the event loop. */
+    /**
+     * Gives up buffers that have grown and are empty. Called on the event loop when the peer has been silent for a
+     * while.
+     */
     public void trimIdle() {
         shrinkBuffers();
         keepBuffers();
     }
 
     /**
-     * Gives up a part of the buffers that are kept and not used. Called from time to time while the peer is active, on
-     * the event loop.
+     * Gives up some of the buffers that are kept and not used. Called on the event loop from time to time while the
+     * peer is active.
      */
     public void trimActive() {
         scheduler.shrink();
     }
 
-    /** Takes back a message that waits in {@code scheduler}, also if a part of it has left. */
+    /** Takes back a message that waits in {@code scheduler}, even if a part of it has been sent. */
     public final void recall(Outbound message) {
         if (!scheduler.isLast()) {
             scheduler.remove(message);
@@ -1014,8 +1082,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Time at which the current input was there, read from the clock once for several frames: a look at the clock for
-     * each frame would cost a part of a small call. Code that has kept the loop for longer calls {@link #readAnew}.
+     * Returns the time at which the current input was there. During a read, the clock is read once for several frames:
+     * to read it for each frame would cost a noticeable part of a small call. Code that has kept the loop busy for
+     * longer calls {@link #readAnew}.
      */
     public final long readNanos() {
         if (!reading) {
@@ -1028,7 +1097,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return readNanos;
     }
 
-    /** Makes the next {@code readNanos()} look at the clock, since something such as a handler has kept the loop. */
+    /**
+     * Makes the next {@code readNanos()} read the clock again. Called when something, such as a handler, has kept the
+     * loop busy.
+     */
     public final void readAnew() {
         isReadTimed = false;
     }
@@ -1038,7 +1110,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return arrived.readableBytes() > GATHERED_BYTES && frameLength(arrived) > GATHERED_BYTES;
     }
 
-    /** Reads the frames of {@code arrived}, which it copies once to {@code INBOX}, where parsing is fast. */
+    /**
+     * Reads the frames of {@code arrived}. All of its bytes are copied to {@code INBOX} first, where parsing is fast.
+     */
     private void readFrames(ByteBuf arrived) {
         ByteBuf in = INBOX.get();
         in.clear();
@@ -1060,9 +1134,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Keeps bytes of a frame whose end has not arrived. A frame of which more than {@code Outbound.SMALL_BYTES} have
-     * come is charged before these are kept. If there is no room, its connection ends, since nothing smaller than the
-     * connection could be refused.
+     * Keeps bytes of a frame whose end has not arrived. If more than {@code Outbound.SMALL_BYTES} of the frame have
+     * arrived with them, the frame is charged before they are kept. If there is no room for that, the connection ends,
+     * since nothing smaller than a connection can be refused here.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = partialFrame.writerIndex();
@@ -1084,19 +1158,19 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         fail(RPCXException.Code.OVERLOADED, wanted);
     }
 
-    /** Called when a frame that is charged has begun to arrive and its end is missing. On the event loop. */
+    /** Called on the event loop when a frame has been charged because much of it has arrived and its end is missing. */
     public void frameWaits(long nowNanos) {}
 
     /**
-     * Whether more than {@code looks} consecutive looks, this call among them, have found the same frame without its
-     * end. On the event loop.
+     * Counts this call as a check, and returns whether more than {@code looks} consecutive checks have found the same
+     * frame incomplete. Event loop only.
      */
     final boolean isFrameOverdue(int looks) {
         cutLooks = greeted && partialFrame.isReadable() ? cutLooks + 1 : 0;
         return cutLooks > looks;
     }
 
-    /** Whether a frame that is charged waits for its end. On the event loop. */
+    /** Whether a frame is incomplete and so large that it is charged. Event loop only. */
     public final boolean isFrameWaiting() {
         return partialFrame.readableBytes() > Outbound.SMALL_BYTES;
     }
@@ -1137,8 +1211,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers the eight bytes with which a connection begins in each direction. No feature is defined yet, so none is
-     * announced.
+     * Gathers the preface, the eight bytes with which each side of a connection begins. No feature is defined yet, so
+     * none is announced.
      */
     public final void sendPreface() {
         turn.takeForLoop();
@@ -1147,7 +1221,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         gathered.length += Wire.PREFACE_BYTES;
     }
 
-    /** Takes as many bytes as the incomplete frame still needs, and not one more. */
+    /**
+     * Takes as many bytes of {@code in} as the incomplete frame still needs, and no more. Reads the frame if it is
+     * complete then.
+     */
     private void completeCut(ByteBuf in) {
         int length = frameLength(partialFrame);
         if (length < 0) {
@@ -1163,7 +1240,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Reads one frame. @return false if a part of it is missing */
+    /** Reads one frame. Returns false, and reads nothing, if a part of it is missing. */
     private boolean readFrame(ByteBuf in) {
         int length = frameLength(in);
         if (length < 0) {
@@ -1186,8 +1263,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Whether {@code in} begins with one whole frame of this head and id. If so, the readable bytes of {@code in} are
-     * then the frame's payload.
+     * Returns whether {@code in} begins with a complete frame that has this head and id. If so, {@code in} has been
+     * changed: its readable bytes are the payload of the frame.
      */
     public static boolean enterFrame(ByteBuf in, int head, int id) {
         int length = frameLength(in);
@@ -1203,14 +1280,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return true;
     }
 
-    /** Number of bytes of the length field that holds {@code length}. */
+    /** Returns the number of bytes of a length field that has the value {@code length}. */
     static int headerOf(int length) {
         return length < 1 << 7 ? 1 : length < 1 << 14 ? 2 : 3;
     }
 
     /**
-     * Value of the length field, or -1 if the field has not arrived whole. The value is checked before anything is
-     * allocated for the frame.
+     * Returns the value of the length field at the beginning of {@code in}, or -1 if bytes of the field are missing.
+     * The value is checked here, before anything is allocated for the frame.
      */
     static int frameLength(ByteBuf in) {
         int available = in.readableBytes();
@@ -1235,7 +1312,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     // ---- the end
 
-    /** Ends the connection because of something that the peer did, and sends it the reason. */
+    /** Ends the connection because of something that the peer did, and sends the peer the reason. */
     public final void fail(String why) {
         fail(RPCXException.Code.PROTOCOL, why);
     }
@@ -1252,12 +1329,12 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Closes the connection. On the event loop. What has been written still leaves if the peer reads it soon. */
+    /** Closes the connection. What has been written is still sent, if the peer reads it soon. Event loop only. */
     public final void close(String why) {
         if (closed) {
             return;
         }
-        // each step runs also if the one before it fails, as when the memory is exhausted
+        // each step runs even if an earlier one fails, for example because memory is exhausted
         try {
             try {
                 end(why);
@@ -1271,7 +1348,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     private void end(String why) {
         closed = true;
-        // each step runs also if the one before it fails
+        // each step runs even if an earlier one fails
         try {
             try {
                 endWriting();
@@ -1288,7 +1365,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         onClosed(wanted == null ? why : wanted);
     }
 
-    /** Drops all queued messages. Nothing is kept or charged any more. */
+    /** Drops all queued messages. From then on no buffer is kept and nothing is charged. */
     private void dropAll() {
         flushQueued();
         dropGathered();
@@ -1305,7 +1382,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             beforeClose();
         } finally {
             scheduler.clear();
-            // from here on no other thread writes; a write that one has begun is finished first
+            // from here on no other thread writes. If a thread is writing now, end() waits until it has finished
             turn.end();
         }
         takeRest();
@@ -1313,8 +1390,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the gathered bytes. A handler may hold the connection long after its end, and must not so keep memory that
-     * is no longer charged.
+     * Drops the gathered bytes. A handler may hold the connection for a long time after its end, and must not keep
+     * memory with it that is no longer charged.
      */
     private void dropGathered() {
         gathered.bytes = NOTHING;
@@ -1326,14 +1403,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Size in bytes of the buffer in which small frames are gathered; for tests. */
+    /** Returns the size in bytes of the buffer in which small frames are gathered. For tests. */
     public final int bufferBytes() {
         return gathered.bytes.length;
     }
 
     /**
-     * Drops the incomplete frame. It is not kept for the seconds that the peer may have to read why its connection
-     * ended.
+     * Drops the incomplete frame and its buffer. Otherwise they would be kept for the seconds in which the peer may
+     * still read why its connection has ended.
      */
     private void dropCut() {
         partialFrame.clear().capacity(0);
@@ -1344,14 +1421,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Reason for the end of the connection if that is a lack of memory on this side; null for any other end. Any
-     * thread.
+     * Returns the reason in words if the connection ends because this side lacks memory; otherwise null. Thread-safe:
+     * any thread may call this.
      */
     public final @Nullable String memoryWanted() {
         return memoryWanted;
     }
 
-    /** Ends at once a connection whose peer would not take what is still to be written. On the event loop. */
+    /** Ends the connection immediately, since the peer would not read what is still to be written. Event loop only. */
     public final void abort(String why) {
         try {
             if (!closed) {
@@ -1363,27 +1440,28 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Whether all that has arrived has been read, up to the end of a frame. On the event loop. */
+    /** Whether all input so far has been read and ended with a complete frame. Event loop only. */
     public final boolean isBetweenFrames() {
         return greeted && !partialFrame.isReadable();
     }
 
     /**
-     * Counts a sign of life that is no read of the event loop: another thread has read something from the peer, a part
-     * of a TLS record has come, or the peer has taken something that it was sent. On the event loop.
+     * Counts a sign of life that is not a read of the event loop: another thread has read something from the peer, a
+     * part of a TLS record has arrived, or the peer has taken output. Event loop only.
      */
     public final void recordActivity() {
         reads++;
     }
 
     /**
-     * Number that changes each time that anything has arrived, and with each {@code recordActivity}. On the event loop.
+     * Returns a number that changes each time that bytes have arrived, and with each {@code recordActivity}. Event loop
+     * only.
      */
     public final int reads() {
         return reads;
     }
 
-    /** Whether there was a sign of life since this method was called last. On the event loop. */
+    /** Whether there has been a sign of life since the last call of this method. Event loop only. */
     public final boolean hadActivity() {
         boolean was = reads != readsLookedAt;
         readsLookedAt = reads;

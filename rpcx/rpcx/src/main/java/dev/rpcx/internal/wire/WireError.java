@@ -5,15 +5,15 @@ import dev.rpcx.internal.ProtoFields;
 import dev.rpcx.internal.Varint;
 import io.netty.buffer.ByteBuf;
 
-/** The error message of both wires: code, text, whether executed. */
+/** Writes and reads the error message of both wires: a code, a text, and whether the call was executed. */
 public final class WireError {
     /**
-     * Most characters of a text; a longer one is cut, since an error always has to fit one frame, and each call that it
-     * ends may hold a text made of it.
+     * Maximum number of characters of a text. A longer text is cut, since an error always has to fit into one frame,
+     * and each call that the error ends may hold a text that is made from it.
      */
     private static final int MAX_TEXT = 2000;
 
-    /** Text of an error whose server has left the text out. */
+    /** Text of an error from which the server has omitted the text. */
     private static final String NO_TEXT = "the server has given no reason";
 
     private static final char REPLACED = '\uFFFD';
@@ -31,12 +31,12 @@ public final class WireError {
         ProtoFields.writeNumber(out, EXECUTED, number(error.executed()));
     }
 
-    /** Reads an error of the native wire, where an error has one frame. */
+    /** Reads an error of the native wire, where an error always is one frame. */
     public static RPCXException read(ByteBuf in) {
         return read(in, new ProtoFields.Counted(Wire.MAX_FRAME_BYTES));
     }
 
-    /** @param fields counter of the fields of the message that the error is a part of */
+    /** Reads an error that is a part of another message. {@code fields} counts the fields of that message. */
     public static RPCXException read(ByteBuf in, ProtoFields.Counted fields) {
         int end = in.writerIndex();
         long code = 0;
@@ -63,9 +63,9 @@ public final class WireError {
     }
 
     /**
-     * Returns the code with the given number. A code that a later version added counts as {@code HANDLER_FAILED}. The
-     * codes are not kept in an array: an error may be the first that is read or written when the memory or the stack is
-     * exhausted, and a class whose initialization fails then can never be used.
+     * Returns the code with the given number. An unknown number, such as that of a code that a later version has added,
+     * counts as {@code HANDLER_FAILED}. The codes are not kept in a static array: the first error may be read or
+     * written when memory or stack is exhausted, and a class whose initialization fails then can never be used.
      */
     private static RPCXException.Code codeOf(int number) {
         return switch (number) {
@@ -100,7 +100,7 @@ public final class WireError {
 
     /**
      * Replaces line breaks and control characters. The text goes to logs: no peer may write a second line there, or
-     * control the terminal that shows it.
+     * control the terminal that shows the log.
      */
     private static String onOneLine(String text) {
         StringBuilder changed = null;
@@ -116,7 +116,10 @@ public final class WireError {
         return changed == null ? text : changed.toString();
     }
 
-    /** Returns the number, or 0 for a number that is too large to be known, which must not become a known one. */
+    /**
+     * Returns the number as an {@code int}. A number that does not fit is unknown and becomes 0: with its high bits cut
+     * off it could be taken for a known one.
+     */
     private static int known(long number) {
         return number == (int) number ? (int) number : 0;
     }
