@@ -22,9 +22,9 @@ import java.util.function.Supplier;
  */
 public interface CallContext {
     /**
-     * Runs {@code calls}, and sets one time limit for all RPCX calls that it makes, all of them together. This limit
-     * replaces the time of each method, but it cannot exceed the time that remains for the call being handled. It
-     * applies to the RPCX calls only: a computation or a sleep within {@code calls} goes on. Blocks until {@code calls}
+     * Runs {@code calls}, and sets one time limit for all RPCX calls together that it makes. This limit replaces the
+     * time of each method, but it cannot exceed the time that remains for the call being handled. It applies to the
+     * RPCX calls only: it does not end a computation or a sleep within {@code calls}. Blocks until {@code calls}
      * returns.
      *
      * @param time 1 µs to 1 h
@@ -36,8 +36,8 @@ public interface CallContext {
     }
 
     /**
-     * Returns the context of the calling thread: that of the call which the thread handles, or that of the calls to
-     * which {@link #within} has given a time. Empty if the thread is doing neither.
+     * Returns the context of the calling thread. While the thread handles a call, that is the context of the call.
+     * While the thread runs {@link #within}, it is a context with the time that was given there. Otherwise it is empty.
      */
     static Optional<CallContext> current() {
         return Optional.ofNullable(CurrentCall.get());
@@ -66,13 +66,13 @@ public interface CallContext {
     /** Returns the time that remains for the call, in nanoseconds. It is zero or negative once the time is over. */
     long remainingNanos();
 
-    /** Returns the metadata that the caller has sent beside the arguments. They may be empty, but are never null. */
+    /** Returns the metadata that the caller has sent beside the arguments. It may be empty, but is never null. */
     Metadata metadata();
 
     /**
      * Returns the identity of the caller. This is the principal that a server's interceptor has set with
      * {@link #authenticate}. If none has been set, it is the subject of the client's certificate; without a certificate
-     * it is empty. Metadata that a client sends never count as its identity.
+     * it is empty. Metadata that a client sends never counts as its identity.
      */
     Optional<Principal> principal();
 
@@ -80,9 +80,9 @@ public interface CallContext {
     void authenticate(Principal caller);
 
     /**
-     * Returns whether the call has been cancelled, so that nobody will read its result: its caller has given it up or
-     * is gone, its time is over, or the server has cut it off while stopping. At that moment a handler that blocks is
-     * also interrupted.
+     * Returns whether the call has been cancelled: its caller has given it up or is gone, its time is over, or the
+     * server has cut it off while stopping. Nobody will read its result then. A handler that blocks is also interrupted
+     * when its call is cancelled.
      */
     boolean isCancelled();
 
@@ -90,8 +90,8 @@ public interface CallContext {
      * Registers {@code task}, which runs once if the call is cancelled before it has ended: its caller gives it up or
      * is gone, its time is over, or the server cuts it off while stopping. If that has already happened, the task runs
      * immediately on the calling thread. The task never runs for a call that ends in time, with one exception: an
-     * interceptor has answered the call, and the handler is still running. The task runs on the kind of thread on which
-     * the method's handlers run, so it must not block if that is the event loop.
+     * interceptor has answered the call while the handler is still running. The task runs on the kind of thread on
+     * which the method's handlers run, so it must not block if that is the event loop.
      *
      * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself does
      * not cancel the future, since others may hold it too. The exception is the {@link RPCXFuture} of a call that was

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Interceptor that logs one line for each call, as a JSON object, which a log store can parse without a pattern. The
- * lines go to the logger {@code dev.rpcx.calls} of {@link System.Logger}, which the application's own logging handles.
+ * lines go to the {@link System.Logger} named {@code dev.rpcx.calls}, and from there to the application's own logging.
  * The level is INFO for a call that has succeeded, and WARNING for any other call.
  *
  * <pre>{@code
@@ -27,22 +27,23 @@ import org.jspecify.annotations.Nullable;
  * remained for the {@code CallContext} when the call ended; it is missing if a client makes the call outside any
  * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}; a
  * HANDLER_FAILED call that ended with another exception has only {@code error}. {@code trace} is present if the
- * metadata have a W3C {@code traceparent}. At a client it is missing if that entry is computed for each attempt.
+ * metadata has a W3C {@code traceparent}. At a client it is missing if that entry is computed for each attempt.
  *
- * <p>At a server, a cancelled call is one whose caller has given up or is gone, or whose time is over. Its outcome is
- * CANCELLED if its future has not ended within one second of the cancel, or if its handler throws anything but an
- * {@link RPCXException} after the cancel. If the handler throws such an exception before that, the outcome is
- * HANDLER_FAILED.
+ * <p>At a server, a cancelled call is one whose caller has given up or is gone, or whose time is over. The outcome of
+ * such a call is CANCELLED if its future has not ended within one second of the cancel, or if its handler throws
+ * anything but an {@link RPCXException} after the cancel. If the handler throws such an exception before that, the
+ * outcome is HANDLER_FAILED.
  *
  * <p>The line of a call that brings a stream is written at the end of the stream. At a client there is one line for
- * each subscription; its outcome is CANCELLED if the subscriber has cancelled it. At a server the line is also written
- * if the caller has gone before the stream is subscribed to. If the server itself ends a stream, for example because an
- * item is too large, the line has that failure, unless an interceptor that was added before this one returns another
- * stream.
+ * each subscription, with the outcome CANCELLED if the subscriber has cancelled the subscription. At a server the line
+ * is also written if the caller has gone before the stream is subscribed to. If the server itself ends a stream, for
+ * example because an item is too large, the line has that failure, unless an interceptor that was added before this one
+ * returns another stream.
  *
- * <p>Any other result that is refused only when it is encoded or sent, for example because of its size, is OK in a
- * server's line. A call that a server refuses before its handler (overload, an unknown method) does not reach this
- * interceptor, and has no line. A client's log has both kinds of failure. Arguments and results are never written.
+ * <p>A result without a stream may be refused only when it is encoded or sent, for example because of its size: a
+ * server's line then has the outcome OK. A call that a server refuses before its handler (overload, an unknown method)
+ * does not reach this interceptor, and has no line. A client's log has the failure in both cases. Arguments and results
+ * are never written.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -67,7 +68,10 @@ public final class CallLog implements Interceptor {
         return new CallLog("client", 0, LOGGER);
     }
 
-    /** Returns a log for {@code Server.builder(…).interceptor}. It measures the time in the handler. */
+    /**
+     * Returns a log for {@code Server.builder(…).interceptor}. It measures the time in the handler, until the handler's
+     * future or stream has ended.
+     */
     public static CallLog ofServer() {
         return new CallLog(SERVER, 0, LOGGER);
     }

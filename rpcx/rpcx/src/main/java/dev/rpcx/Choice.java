@@ -2,7 +2,7 @@ package dev.rpcx;
 
 /**
  * How a client chooses an instance for each call. It chooses among the instances that are connected and have not been
- * ejected. An instance is ejected for some seconds after too many of its calls have failed. If there is no other
+ * ejected. An instance is ejected for some seconds after too many of its calls have failed. If there is no such
  * instance, the client chooses any that is connected.
  */
 public enum Choice {

@@ -54,7 +54,7 @@ public final class Client implements AutoCloseable {
      *
      * @throws IllegalArgumentException if the type is not an interface, has no annotation or no address in it, or has a
      *     method that cannot be called remotely: its types cannot be mapped ({@link dev.rpcx.schema.SchemaException}),
-     *     or a call cannot have its times
+     *     or its times are outside the ranges that {@link Method} gives
      */
     public <T> T create(Class<T> type) {
         RPCXClient marked = ClientProxy.marked(type);
@@ -71,6 +71,8 @@ public final class Client implements AutoCloseable {
      * is not used.
      *
      * @param port 1 to 65535
+     * @throws IllegalArgumentException if host or port is not allowed, or if {@code create(type)} refuses the type for
+     *     another reason than a missing address
      */
     public <T> T create(Class<T> type, String host, int port) {
         return core.create(type, host, port);
@@ -82,15 +84,15 @@ public final class Client implements AutoCloseable {
      * {@code endpoints} share their connections, which stay until the client closes. The client begins to connect
      * immediately, in the background.
      *
-     * <p>If an instance refuses a call with {@link RPCXException.Code#NOT_FOUND} or
-     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, the call is retried once at another instance, unless it
-     * takes or brings a stream. Each method has a budget for these retries, separate from the budget for all other
-     * retries. It holds at most 100 retries, and gets ten more a second. A retry that the other instance takes costs
-     * nothing.
+     * <p>If an instance refuses a call as not executed, with {@link RPCXException.Code#NOT_FOUND} or
+     * {@link RPCXException.Code#UNAUTHENTICATED}, the call is retried once at another instance, unless it takes or
+     * brings a stream. Each method has a budget for these retries, separate from the budget for all other retries. It
+     * holds at most 100 retries, and gets ten more a second. A retry that the other instance takes is given back to the
+     * budget.
      *
-     * @throws IllegalArgumentException for the reasons that {@code create(type)} has; also if the client uses the
-     *     classic wire, which cannot tell when an instance leaves; or if it uses TLS without an expected name (see
-     *     {@link Tls#expecting}), unless the endpoints are made by {@link Endpoints#of}
+     * @throws IllegalArgumentException if {@code create(type)} refuses the type for another reason than a missing
+     *     address; if the client uses the classic wire, which cannot tell when an instance leaves; or if it uses TLS
+     *     without an expected name (see {@link Tls#expecting}), unless the endpoints are made by {@link Endpoints#of}
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
@@ -108,7 +110,8 @@ public final class Client implements AutoCloseable {
 
     /**
      * Returns the methods that the server at this address publishes, as {@code service/method}, in alphabetical order.
-     * For tools, and to check that the server answers. Blocks no longer than the call timeout.
+     * This method is meant for tools, and for checks whether the server answers. Blocks no longer than the call
+     * timeout.
      *
      * @return the same list object as long as the client has the same connection to this server
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the server cannot be reached or does not answer
@@ -175,9 +178,9 @@ public final class Client implements AutoCloseable {
 
         /**
          * Sets the maximum time until the client notices that a server has vanished. Calls in flight to that server
-         * then end as unavailable. 100 ms to 1 h; default 10 s. Within this time, a server that is silent is asked at
-         * most three times for a sign of life. The classic wire has no such request: there it takes up to four times
-         * this time until the client notices that a host has vanished.
+         * then end as unavailable. 100 ms to 1 h; default 10 s. A server that sends nothing is asked for a sign of
+         * life, at most three times within this time. The classic wire has no such request: there it takes up to four
+         * times this time until the client notices that a host has vanished.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.micros(
@@ -192,12 +195,13 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the share of failed calls from which a circuit breaker opens. Each address, and each set of instances,
-         * has one breaker, which looks at the calls of the last 10 s if there are at least 20. A call has failed if it
-         * could not be made, was refused as unavailable or overloaded, ended with a protocol error, or was not answered
-         * in time. While the breaker is open, calls fail immediately as {@link RPCXException.Code#UNAVAILABLE}, not
-         * executed. After 1 s one call goes through as a trial, and then one each second until one is answered, which
-         * closes the breaker. Any answer of a handler that has run counts as an answer, whatever its code.
+         * Adds a circuit breaker, which opens when this share of the calls has failed. Each address, and each set of
+         * instances, has a separate breaker. It looks at the calls of the last 10 s, and opens only if there were at
+         * least 20. A call has failed if it could not be made, was refused as unavailable or overloaded, ended with a
+         * protocol error, or was not answered in time. While the breaker is open, calls fail immediately as
+         * {@link RPCXException.Code#UNAVAILABLE}, not executed. After 1 s one call goes through as a trial, and then
+         * one each second until one is answered, which closes the breaker. Any answer of a handler that has run counts
+         * as an answer, whatever its code.
          *
          * <p>A call without an answer counts as failed only if it had enough time: at least nine tenths of its method's
          * time, or at least twice the time that answers of this method took lately.
@@ -234,11 +238,11 @@ public final class Client implements AutoCloseable {
 
         /**
          * Sets the number of connections to each address. The client keeps {@code kept} connections at all times, even
-         * if they are idle. It adds connections, up to {@code most}, while each connection is crowded: it has 1024
-         * calls in flight, or three quarters of the calls that the server takes on one connection, if that is less. A
-         * call that finds all connections full waits, within its own time, as long as one more connection can be made.
-         * A connection beyond {@code kept} is closed if it has had no call for 10 to 20 s and another connection has
-         * room. Default 1 to 4: one connection is fastest up to some hundred callers.
+         * if they are idle. While all connections are crowded, it adds connections, up to {@code most}. A connection is
+         * crowded if it has 1024 calls in flight, or three quarters of the calls that the server takes on one
+         * connection if that is less. A call that finds all connections full waits, within its own time, as long as one
+         * more connection can be made. A connection beyond {@code kept} is closed if it has had no call for 10 to 20 s
+         * and another connection has room. Default 1 to 4: one connection is fastest up to some hundred callers.
          *
          * @param kept 1 to 64
          * @param most {@code kept} to 64
@@ -257,7 +261,7 @@ public final class Client implements AutoCloseable {
          * Sets the number of event loop threads, which then serve only this client's connections: 1 to 1024. Without
          * this setting, the client borrows event loops from a pool that it shares with the other clients of the process
          * that have no such setting. The pool has one event loop for each processor, at most four. They end one second
-         * after the last of these clients has closed. Clients in process have a separate pool.
+         * after the last of these clients has closed. Clients that use {@code inProcess} share a separate pool.
          */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {
@@ -270,7 +274,7 @@ public final class Client implements AutoCloseable {
         /**
          * Calls servers of the same process that are {@linkplain Server.Builder#inProcess in process} too. The client
          * finds a server by its port, whatever the name of the host is. No sockets are used; everything else is as with
-         * sockets. For tests.
+         * sockets. This setting is for tests.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -287,8 +291,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Runs the client on this platform, with event loops that it does not share: one, unless {@code eventLoops} has
-         * set a number before.
+         * Runs the client on this platform. The client does not share its event loops: it has one, unless
+         * {@code eventLoops} has set a number before.
          */
         Builder platform(Platform given) {
             platform = given;
@@ -297,8 +301,8 @@ public final class Client implements AutoCloseable {
 
         /**
          * Inserts these faults into the frames of every connection, in both directions, whether the connection is in
-         * process or uses sockets. The same seed gives the same faults to the same frames in the same order. Native
-         * wire only. For tests.
+         * process or uses sockets. The same seed gives the same faults to the same frames in the same order. The faults
+         * work on the native wire only. This setting is for tests.
          */
         public Builder faults(Faults badNetwork) {
             faults = Given.notNull(badNetwork, "faults", "Faults.seeded(…)");

@@ -51,8 +51,8 @@ public record Endpoint(String host, int port, int weight) {
     }
 
     /**
-     * Returns whether {@code text} can be the host of an endpoint. For text from a registry, which may contain
-     * anything.
+     * Returns whether {@code text} can be the host of an endpoint. It is meant for text from a registry, which may
+     * contain anything.
      */
     public static boolean isHost(String text) {
         return !Given.notNull(text, "text", "a name or an address").isEmpty()

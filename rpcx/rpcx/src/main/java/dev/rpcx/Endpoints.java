@@ -12,8 +12,8 @@ import java.util.List;
  * Source of the instances of a service: a fixed list, DNS or a registry. It is passed to
  * {@link Client#create(Class, Endpoints)}. An implementation only passes on what its registry says: if a registry
  * returns an empty list, or fails, the client itself keeps the list that it has. An implementation should override
- * {@code equals} and {@code hashCode} if it can, as all do that are made here: all clients of a process share one watch
- * for endpoints that are equal.
+ * {@code equals} and {@code hashCode} if it can: all clients of a process share one watch for endpoints that are equal.
+ * The endpoints that the methods of this interface return do so.
  */
 @FunctionalInterface
 public interface Endpoints {
@@ -29,13 +29,13 @@ public interface Endpoints {
 
     /**
      * Receives the instances. Any thread may call {@code found} and {@code failed}, but their calls must not overlap.
-     * Both return without blocking.
+     * Both methods return without blocking.
      */
     interface Listener {
         /**
          * Takes the list of all instances that are there now. An empty list changes nothing. An instance whose weight
-         * has changed keeps its connections. An instance that is in the list twice counts once, with the weight that
-         * comes first. Of a list of more than 4096 instances only 4096 are used. The client applies a list at most
+         * has changed keeps its connections. An instance that is in the list twice counts once, with the weight in its
+         * first entry. Of a list of more than 4096 instances only 4096 are used. The client applies a list at most
          * every 200 ms; of the lists that come in between, only the last one counts.
          */
         void found(List<Endpoint> all);
@@ -45,8 +45,9 @@ public interface Endpoints {
     }
 
     /**
-     * Handle of what {@link #watch} has started: {@code close} ends it. {@code Client.close} waits for this
-     * {@code close} too, within its own maximum time of 10 s.
+     * Running watch that {@link #watch} has started. Its {@code close} ends the reports to the listener.
+     * {@code Client.close} waits until this {@code close} has returned, but no longer than its own maximum time of 10
+     * s.
      */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
@@ -67,10 +68,10 @@ public interface Endpoints {
     }
 
     /**
-     * Returns the addresses of a host name, all with the same port, and queries DNS again every 2 s. For a Kubernetes
-     * headless service, or a round-robin record. RPCX itself reads the hosts file, and queries the name servers of
-     * {@code /etc/resolv.conf} with its search list, since the JDK would keep an answer for 30 s. It does not ask other
-     * sources of {@code /etc/nsswitch.conf}.
+     * Returns the addresses of a host name, all with the same port, and queries DNS again every 2 s. Use it for a
+     * Kubernetes headless service or a round-robin record. RPCX itself reads the hosts file, and queries the name
+     * servers of {@code /etc/resolv.conf} with its search list, since the JDK would keep an answer for 30 s. It does
+     * not ask other sources of {@code /etc/nsswitch.conf}.
      *
      * <p>Only addresses of one family are used: IPv4 addresses, or IPv6 addresses if the name has no IPv4 address. On a
      * host that has no IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}, IPv6 addresses are

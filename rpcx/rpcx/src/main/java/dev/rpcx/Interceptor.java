@@ -13,26 +13,28 @@ import org.jspecify.annotations.Nullable;
  * <p>At a client, an interceptor surrounds a call with all its retries and hedges. A value that has to differ from
  * attempt to attempt is set by {@link Invocation#withEachAttempt}. If an interceptor throws an exception, a blocking
  * method throws it to its caller, and an asynchronous method returns a future that fails with it. A checked exception
- * that the method does not declare becomes the cause of an {@link RPCXException} there.
+ * that the method does not declare becomes the cause of an {@link RPCXException}.
  *
  * <p>A server's interceptor may refuse a call before it proceeds. In three cases the error tells the caller that the
  * handler was not executed: the interceptor throws {@link RPCXException#refused}, it throws anything but an
- * {@link RPCXException}, or it returns a stage that fails with one of these.
+ * {@link RPCXException}, or it returns a stage that fails with one of these exceptions.
  *
  * <p>A server's interceptor may also proceed later and on another thread, as in
  * {@code check().thenCompose(ok -> next.proceed(call))}. While {@link Next#proceed} runs there,
  * {@link CallContext#current} returns the context of the call. Once the call has ended, in whatever way,
- * {@link Next#proceed} throws, and the handler does not start. On an event loop where the method's handlers do not run,
- * {@link Next#proceed} returns a stage of the result, even if the handler returns the result itself: the rest of the
- * chain and the handler run where the method's handlers run. That is so, for example, if the check is an asynchronous
- * call of RPCX.
+ * {@link Next#proceed} throws, and the handler does not start. If it is called on an event loop where the method's
+ * handlers do not run, {@link Next#proceed} returns a stage of the result, even if the handler returns the result
+ * itself. The rest of the chain and the handler then run where the method's handlers run. This happens, for example, if
+ * the check is an asynchronous call of RPCX.
  *
  * <p>If an interceptor starts the handler on another thread, the handler counts as running until it has ended, even if
  * the call has been answered before. While the handler runs, a cancel of the call interrupts that thread. If an
- * interceptor has answered the call before, that thread is also interrupted when the call's time is over, or when its
- * connection or its server ends; the classic wire does not do that. There is one exception: an interceptor may return a
- * publisher that starts the handler of a method that brings a stream when it is subscribed to. Such a handler does not
- * count as running, since the call no longer counts towards the limits once it has brought its stream.
+ * interceptor has answered the call before, that thread is also interrupted when the call's time is over, or when the
+ * call's connection or server ends, but not on the classic wire.
+ *
+ * <p>One kind of handler on another thread does not count as running. For a method that brings a stream, an interceptor
+ * may return a publisher that starts the handler only when somebody subscribes to it. By then the call no longer counts
+ * towards the limits: it stopped counting when it brought its stream.
  *
  * <p>If a handler returns a stage that has not ended, the interceptors of a server see another stage in its place. That
  * stage belongs to the call, and ends as the handler's stage does. The same happens if an interceptor returns a stage
@@ -65,9 +67,9 @@ public interface Interceptor {
         /**
          * Continues the call. Returns its result, or throws the exception with which it ends.
          *
-         * <p>At a server, an {@link IllegalStateException} reports that a handler has returned null although its type
-         * has no null, or has returned no stream although its method brings one. The exception is thrown, or the stage
-         * of the result fails with it.
+         * <p>At a server, an {@link IllegalStateException} reports that a handler has returned null although its result
+         * type does not allow null, or has returned no stream although its method brings one. The exception is thrown,
+         * or the stage of the result fails with it.
          *
          * @throws NullPointerException if {@code call} is null
          */
@@ -76,9 +78,10 @@ public interface Interceptor {
     }
 
     /**
-     * Call on its way through the interceptors. Changed invocations are made from it, so that a server knows to which
-     * call each belongs, on whatever thread and however late an interceptor proceeds. You can implement this interface
-     * for tests of an interceptor, but {@link Next#proceed} of RPCX refuses your implementation with an
+     * Call on its way through the interceptors. An interceptor changes it by {@code with}, {@code withArguments} and
+     * {@code withEachAttempt}, which return changed copies. So a server knows to which call each copy belongs, on
+     * whatever thread and however late the interceptor proceeds. You can implement this interface for tests of an
+     * interceptor, but {@link Next#proceed} of RPCX refuses your implementation with an
      * {@link IllegalArgumentException}.
      */
     interface Invocation {
@@ -119,9 +122,9 @@ public interface Interceptor {
     }
 
     /**
-     * Runs code with which an interceptor only observes calls, for example to write a log line about the end of a call.
-     * If {@code watching} throws, that is logged by the logger {@code dev.rpcx.callbacks}, at most once a minute. It
-     * changes nothing for the call, which has its result already.
+     * Runs code of an interceptor that only observes calls, for example to write a log line about the end of a call. If
+     * {@code watching} throws an exception, the logger {@code dev.rpcx.callbacks} logs it, at most once a minute. The
+     * exception changes nothing for the call, which has its result already.
      */
     static void aside(Runnable watching) {
         Given.notNull(watching, "watching", "what runs");

@@ -8,18 +8,19 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks handlers that wait for news. It stands on a service's class or method. Such a handler ends when there is news,
- * or when its caller's time is nearly over. The time that it takes does not depend on the load, so the server learns no
- * limit from it. Such handlers are bounded only together with all other handlers: at most
+ * Marks handlers that wait for news. The annotation stands on a service's class or method. Such a handler ends when
+ * there is news, or when its caller's time is nearly over. The time that it takes does not depend on the load, so the
+ * server learns no limit from it. Such handlers are bounded only together with all other handlers: at most
  * {@link Server.Builder#maxRunning} run at a time, and one connection can run at most half of those that the other
  * connections do not use. Several connections of one address may run nearly all of them. So if strangers can call such
  * methods, serve these methods from a separate server: that protects the other methods.
  *
- * <p>Such a method works without the annotation too, as long as most of its calls end in time. But its limit can sink
- * if many of its calls end too late, or if callers give other calls of the same method less time than long polls take.
+ * <p>A method whose handlers wait for news works without the annotation too, as long as most of its calls end in time.
+ * But its limit can sink if many of its calls end too late, or if callers give other calls of the same method less time
+ * than long polls take.
  *
- * <p>Methods that take a stream are treated in this way even without the annotation, since their callers decide how
- * long a call lasts. Handlers on the event loop have no limit in any case; see {@link RunOn}.
+ * <p>Methods that take a stream are treated as if they had the annotation, since their callers decide how long a call
+ * lasts. Handlers on the event loop have no limit in any case; see {@link RunOn}.
  */
 @Documented
 @Inherited

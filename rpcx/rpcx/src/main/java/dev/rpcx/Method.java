@@ -7,8 +7,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * On a service's method, publishes the method. On a client's method, says which published method it calls. On a
- * service's method only the name counts: the client decides how long a call may take, and whether it is retried.
+ * Publishes a method of a service. On a client's method, it says which published method is called. On a service's
+ * method only the name counts: the client decides how long a call may take, and whether it is retried.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
@@ -28,7 +28,7 @@ public @interface Method {
     long timeoutMillis() default 0;
 
     /**
-     * On a client's method: whether executing a call twice does no harm.
+     * On a client's method: whether a call may be executed twice without harm.
      *
      * <p>A call is retried if its instance was unavailable ({@link RPCXException.Code#UNAVAILABLE}). It is also retried
      * if its instance was overloaded and there is another instance. A call that may have been executed is retried only

@@ -25,8 +25,8 @@ public class RPCXException extends RuntimeException {
      */
     public enum Code {
         /**
-         * The caller gave the call up. At a client also: an interceptor returned a result of a wrong type, or threw a
-         * checked exception that the method does not declare.
+         * The caller gave up the call. A client also uses this code if one of its interceptors has returned a result of
+         * a wrong type, or has thrown a checked exception that the method does not declare.
          */
         CANCELLED,
         /** No result came within the time of the call. */
@@ -38,7 +38,8 @@ public class RPCXException extends RuntimeException {
         /** The request cannot be understood, or breaks a rule of the service. */
         INVALID,
         /**
-         * The handler threw an exception that is not an {@link RPCXException}. The message is that of the exception.
+         * The handler, or an interceptor of the server, threw an exception that is not an {@link RPCXException}. The
+         * message is that of the exception.
          */
         HANDLER_FAILED,
         /** The request, the result or the metadata exceed a limit. */

@@ -16,24 +16,24 @@ import java.util.concurrent.CompletableFuture;
  * for a connection is not made. A call that is under way goes on at its server, unless its method has
  * {@link Method#hedgeMillis}: then it is cancelled.
  *
- * <p>The arguments are read while the method is called. They are read once more if the call is sent again before this
+ * <p>The arguments are read before the method returns. They are read once more if the call is sent again before this
  * future has ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} describe. So if an argument is changed
  * in the meantime, the second attempt sends the changed argument. A change after the end of this future is never sent.
  *
  * <p>A dependent of this future, or of a future that its methods return, runs in the {@link CallContext} that was
- * current when the dependent was attached: calls that the dependent makes have the time of that context's call, and
- * {@link Tokens#forwarding} signs them for the caller of that call. This does not hold for dependents of
+ * current when the dependent was attached: calls that the dependent makes have no more time than the call of that
+ * context, and {@link Tokens#forwarding} signs them for the caller of that call. This does not hold for dependents of
  * {@link #minimalCompletionStage}, which the JDK makes. The futures that the methods of this class return are of this
  * type too, but stand for no call: cancelling such a future does not cancel the call.
  *
- * <p>A handler may return such a future. If the handler's own caller gives up, RPCX cancels the future if its call was
- * made for that caller and nobody else waits for the future: no other call, no dependent, no thread. To keep a future
- * for later callers, make its call outside any call's context, or return a {@link #copy} of it.
+ * <p>A handler may return such a future. When the handler's own caller gives up, RPCX cancels the future if its call
+ * was made for that caller and nobody else waits for it: no other call, no dependent, no thread. To keep a future for
+ * later callers, make its call outside any call's context, or return a {@link #copy} of it.
  *
  * <p>All of this holds for the futures that RPCX makes. Your own subclass, such as one that stands in for a call in a
  * test, is a plain {@code CompletableFuture}, and behaves as you have written it.
  */
 public abstract class RPCXFuture<T> extends CompletableFuture<T> {
-    /** Creates a future of your own subclass, which stands for no call of RPCX. */
+    /** Creates a future of a subclass that you have written. It stands for no call of RPCX. */
     protected RPCXFuture() {}
 }

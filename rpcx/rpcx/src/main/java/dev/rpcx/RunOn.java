@@ -8,8 +8,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Sets the kind of thread on which handlers run. It stands on a service's class or method. The annotation of a method
- * takes precedence over that of its class.
+ * Sets the kind of thread on which handlers run. The annotation stands on a service's class or method. The annotation
+ * of a method takes precedence over that of its class.
  */
 @Documented
 @Inherited
@@ -23,21 +23,21 @@ public @interface RunOn {
     enum Place {
         /**
          * A virtual thread, which serves other calls afterwards. On a JDK without virtual threads, handlers run on the
-         * pool instead. This is the default. A handler may block. It has to clear its thread-locals, since handlers of
-         * other callers would find their values. After each handler, RPCX resets the interrupt flag, the context class
+         * pool instead. This is the default. A handler may block. It has to clear its thread-locals: otherwise handlers
+         * of other callers find the values. After each handler, RPCX resets the interrupt flag, the context class
          * loader, the name and the priority of the thread. The context class loader is that of the thread that has
          * built the server. No values are inherited from a thread that serves other callers (see
          * {@link InheritableThreadLocal}).
          */
         VIRTUAL_THREAD,
         /**
-         * The connection's event loop. Only for handlers that are quick and never block, since all calls of the event
-         * loop wait for them.
+         * The connection's event loop. It is only for handlers that are quick and never block, since all calls of the
+         * event loop wait for them.
          */
         EVENT_LOOP,
         /**
-         * The server's pool of platform threads. For handlers that keep a processor busy. A handler may block. A call
-         * waits for a thread while all threads are busy, or while its connection holds its share of them (see
+         * The server's pool of platform threads. It is for handlers that keep a processor busy. A handler may block. A
+         * call waits for a thread while all threads are busy, or while its connection holds its share of them (see
          * {@link Server.Builder#poolSize}). A connection that holds few threads gets one as soon as one is free.
          *
          * <p>The signals of a stream, and the tasks that a handler has given to {@link CallContext#onCancel}, never

@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves the methods that a {@link RegistryServer} publishes, on one port. It speaks the native wire, and also the
- * classic wire if its builder says so. A server can be started only once, and not again after it has stopped.
+ * Serves the methods that a {@link RegistryServer} publishes, on one port. The server speaks the native wire, and also
+ * the classic wire if its builder says so. It can be started only once, and not again after it has stopped.
  *
  * <pre>{@code
  * try (Server server = new Server(9000, RegistryServer.registry(new Greetings())).start()) {
@@ -51,8 +51,8 @@ public final class Server implements AutoCloseable {
 
     /**
      * Starts to listen, and returns when clients can reach the server. If this method fails, nothing of the server
-     * remains, and the server counts as stopped. Any thread may call it. If that thread is an event loop, it is blocked
-     * until the name of the host has been looked up and the port is bound.
+     * remains, and the server counts as stopped. Any thread may call this method. If that thread is an event loop, it
+     * is blocked until the name of the host has been looked up and the port is bound.
      *
      * @throws RPCXException {@link RPCXException.Code#UNAVAILABLE} if the port cannot be bound, the host does not
      *     resolve, or no event loops can be made
@@ -114,8 +114,8 @@ public final class Server implements AutoCloseable {
     }
 
     /**
-     * Blocks until the server has stopped. For a {@code main} method that has nothing else to do: the threads of a
-     * server do not keep its process alive.
+     * Blocks until the server has stopped. It is meant for a {@code main} method that has nothing else to do: the
+     * threads of a server do not keep its process alive.
      *
      * @throws IllegalStateException if the server has been neither started nor stopped, so that there is nothing to
      *     wait for
@@ -135,7 +135,7 @@ public final class Server implements AutoCloseable {
 
         /**
          * Bytes of heap for each connection, from which the default maximum number of connections is calculated. A
-         * connection with TLS holds up to 13 KiB while its handshake waits for the client, and is not charged for them.
+         * connection with TLS holds up to 13 KiB while its handshake waits for the client, and no charge counts them.
          * So all these connections together hold at most a fifth of the heap.
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
@@ -192,8 +192,8 @@ public final class Server implements AutoCloseable {
         /**
          * Makes the server reachable only for clients of this process that are
          * {@linkplain Client.Builder#inProcess in process} too. No socket is opened, and the port is only a number
-         * within this process. Everything else is as with sockets, except the limits of the sockets' buffers. For
-         * tests.
+         * within this process. Everything else is as with sockets, except the limits of the sockets' buffers. This
+         * setting is for tests.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -243,18 +243,19 @@ public final class Server implements AutoCloseable {
 
         /**
          * Sets the maximum number of handlers that run at a time, not counting those on event loops: 4 to 1 000 000.
-         * Default 10 000. A call beyond the limit is refused as overload, not executed. A connection gets one more
-         * handler only while it runs no more handlers than are still free. So it can run about half of all handlers
-         * while it is alone, and fewer beside connections that run many.
+         * Default 10 000. A call beyond the limit is refused as overload, and is not executed. A connection gets one
+         * more handler only while it runs no more handlers than are still free. So a connection can run about half of
+         * the maximum while it is the only one, and fewer beside connections that run many.
          *
          * <p>The server itself finds a lower limit for a method whose calls wait for each other longer than their
          * callers' time allows. That limit is the number of handlers that end in about half of this time, at least 4.
          * Connections share that limit by the same rule, once there is a second connection.
          *
-         * <p>Any number is safe for the heap, except for what handlers allocate themselves. A handler may hold some
-         * memory without a charge. The more handlers may run, the less that is: at most 24 KiB for each handler, and at
-         * most a 16th of the heap for all. Each call needs a place too. There is one place for each 64 KiB of heap, and
-         * there are at least 2 048. So on a heap of 256 MiB no more than 4 096 handlers run, whatever is set here.
+         * <p>Any number is safe for the heap, except for what handlers allocate themselves. Each handler may hold some
+         * memory that is not charged: at most 24 KiB, and at most a 16th of the heap for all handlers together. So the
+         * more handlers may run, the less of this memory each one has. Each call needs a place too. There is one place
+         * for each 64 KiB of heap, and there are at least 2 048. So on a heap of 256 MiB no more than 4 096 handlers
+         * run, whatever is set here.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.MIN, 1_000_000);
@@ -269,7 +270,7 @@ public final class Server implements AutoCloseable {
 
         /**
          * Sets whether the server also serves clients of the classic wire. Default: no. A classic client has no tokens,
-         * cannot cancel a call, and cannot give it a deadline, so a server serves it only if this is set. Otherwise the
+         * and cannot cancel a call or give it a deadline, so a server serves it only if this is set. Otherwise the
          * server sends the client the reason, and closes the connection. A server that requires tokens cannot serve
          * classic clients: {@link #build} throws then.
          */
@@ -289,9 +290,9 @@ public final class Server implements AutoCloseable {
 
         /**
          * Sets the maximum time of a call: 1 ms to 365 days. Default 1 h, which is the most that a Java client of RPCX
-         * asks for. A request that asks for more gets this time, and its client does not learn that. The limit bounds
-         * how long the handler of a one-way call goes on when its caller is gone. A call that takes or brings a stream
-         * gets the time that it asks for, since its handler learns when the connection ends. A classic call has 60 s,
+         * asks for. A request that asks for more gets this time, and its client is not informed. The limit bounds how
+         * long the handler of a one-way call goes on when its caller is gone. A call that takes or brings a stream gets
+         * the time that it asks for, since its handler is notified when the connection ends. A classic call has 60 s,
          * or this time if it is less.
          */
         public Builder maxCallTime(Duration time) {
@@ -314,8 +315,8 @@ public final class Server implements AutoCloseable {
          * Sets the maximum size of a request in bytes: 1 byte to 4 MiB, which is the largest message of the wire.
          * Default 4 MiB, or a 64th of the heap if that is less. Each pool of the server, such as that of requests or
          * that of replies, has room for at least four messages of this size, even if its share of the heap would be
-         * less. So if this setting is more than a 64th of the heap, the heap may be too small for what peers send.
-         * Larger data are sent as a stream.
+         * less. So if this setting is more than a 64th of the heap, the heap may be too small for what peers send. Send
+         * larger data as a stream.
          */
         public Builder maxMessageBytes(int bytes) {
             maxMessageBytes = checked("maxMessageBytes", bytes, 1, Wire.MAX_MESSAGE_BYTES);
@@ -333,9 +334,9 @@ public final class Server implements AutoCloseable {
 
         /**
          * Sets the number of threads of the pool: 1 to 10 000. Default: eight for each processor, at least 64. A
-         * connection gets one more thread only while it holds no more threads than are still free. So it can hold about
-         * half of all threads while it is alone. Its other calls wait, and connections with waiting calls are served in
-         * rotation. See {@link RunOn.Place#POOL}.
+         * connection gets one more thread only while it holds no more threads than are still free. So a connection can
+         * hold about half of all threads while it is the only one. Its other calls wait, and connections with waiting
+         * calls are served in rotation. See {@link RunOn.Place#POOL}.
          */
         public Builder poolSize(int threads) {
             poolSize = checked("poolSize", threads, 1, 10_000);

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * TLS 1.3 settings of a server or a client, from PEM files: certificates, and keys as unencrypted PKCS#8. The files are
  * read when this object is created, and at each {@link #reload}. New connections use what was read last; open
- * connections go on unchanged. Thread-safe: any thread may call this.
+ * connections go on unchanged. Thread-safe: any thread may call the methods.
  *
  * <pre>{@code
  * Server.builder(registry).tls(Tls.server(chain, key).requiringClientsOf(authority));
@@ -68,9 +68,9 @@ public final class Tls {
     }
 
     /**
-     * Creates settings of a server that presents this certificate, and has its key.
+     * Creates settings of a server that presents the certificate in {@code chain}, and has the key in {@code key}.
      *
-     * @param chain PEM file of the server's certificate, which the certificates of its authorities follow
+     * @param chain PEM file with the server's certificate, followed by the certificates of its authorities
      * @param key PEM file of the certificate's private key, as unencrypted PKCS#8
      * @throws IllegalArgumentException if a file cannot be read, or holds something else, or the key does not belong to
      *     the certificate
@@ -85,10 +85,9 @@ public final class Tls {
     }
 
     /**
-     * For a server: returns a copy of these settings that requires a certificate of each client. A client has to
-     * present a certificate of one of these authorities, otherwise its connection ends before its first frame. If the
-     * file also has a client's own certificate, that client is trusted too. The certificates in this file are trusted
-     * even after they have expired.
+     * For a server: returns a copy of these settings with which each client has to present a certificate of one of
+     * these authorities. Otherwise its connection ends before its first frame. If the file also has a client's own
+     * certificate, that client is trusted too. The certificates in this file are trusted even after they have expired.
      *
      * @param authorities PEM file of certificates
      * @throws NullPointerException if {@code authorities} is null; for a server that asks for no certificates, do not
@@ -102,9 +101,9 @@ public final class Tls {
     }
 
     /**
-     * For a client: returns a copy of these settings that trusts only servers with a certificate of one of these
-     * authorities. If the file also has a server's own certificate, that server is trusted too. The certificates in
-     * this file, of authorities as well as of servers, are trusted even after they have expired.
+     * For a client: returns a copy of these settings with which the client trusts only servers that have a certificate
+     * of one of these authorities. If the file also has a server's own certificate, that server is trusted too. The
+     * certificates in this file, of authorities as well as of servers, are trusted even after they have expired.
      *
      * @param authorities PEM file of certificates
      * @throws IllegalStateException if these are settings of a server
@@ -115,9 +114,10 @@ public final class Tls {
     }
 
     /**
-     * For a client: returns a copy of these settings that presents this certificate to servers that ask for one.
+     * For a client: returns a copy of these settings with which the client presents this certificate to servers that
+     * ask for one.
      *
-     * @param ownChain PEM file of the client's certificate, which the certificates of its authorities follow
+     * @param ownChain PEM file with the client's certificate, followed by the certificates of its authorities
      * @param ownKey PEM file of the certificate's private key, as unencrypted PKCS#8
      * @throws IllegalStateException if these are settings of a server
      */
@@ -128,9 +128,9 @@ public final class Tls {
 
     /**
      * For a client: returns a copy of these settings with the name that the server's certificate has to have. Without
-     * this setting, it has to have the name of the host to which the client connects. The setting is needed if a
-     * registry or DNS names the hosts: an attacker who forges their answer can name a host for which he has a
-     * certificate.
+     * this setting, the certificate has to have the name of the host to which the client connects. The setting is
+     * needed if a registry or DNS names the hosts: an attacker who forges their answer can name a host for which he has
+     * a certificate.
      *
      * @param serverName 1 to 255 characters, without spaces and control characters
      * @throws IllegalStateException if these are settings of a server

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Interceptors that sign calls with tokens, and that check tokens. Each attempt of a call carries a new token, which is
  * valid for one service and method, for 30 s and for one use. Each caller has a different secret, so it can sign under
- * its own name only. Arguments are not signed: use {@link Tls} beneath.
+ * its own name only. Arguments are not signed, so use {@link Tls} for the connections.
  *
  * <p>A service between two others names the caller that it serves with {@link #forwarding}: the calls that it makes
  * carry the caller's name under the service's own signature. The name counts only if the next server lets that service
@@ -197,7 +197,8 @@ public final class Tokens {
 
     /**
      * Returns an interceptor that does the same as that of {@link #requiring(Function)}, but trusts some services to
-     * name the caller that they serve. {@link CallContext#principal} is then that {@link Caller}.
+     * name the caller that they serve. For a call of such a service, {@link CallContext#principal} is the
+     * {@link Caller} that the service names.
      *
      * @param mayForward returns whether a principal may speak for others. It is called only for a principal whose
      *     signature is valid. If it throws, the call is refused, and the log says so, at most once a minute.
@@ -208,7 +209,7 @@ public final class Tokens {
 
     /**
      * Returns an interceptor that does the same as that of {@link #requiring(Function, Predicate)}, but remembers used
-     * tokens in {@code used}. For several processes that accept the same secrets and share one such memory.
+     * tokens in {@code used}. Use it if several processes accept the same secrets and share one memory of used tokens.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
@@ -279,8 +280,8 @@ public final class Tokens {
 
     /**
      * Remembers the tokens that have been used. It is asked only about tokens whose signature and time are valid, so
-     * only holders of a secret can add to it. It must be thread-safe. It is called on the handler's thread, and may
-     * block if the method's handler may.
+     * only holders of a secret can add to it. An implementation must be thread-safe. It is called on the handler's
+     * thread, and may block if the method's handler may.
      *
      * <p>A store that several processes share answers with one atomic step, such as {@code SET key "" NX PXAT until} of
      * Redis. The store's clock may differ by 10 s from the clock of each process that asks. If a token expires while
@@ -306,8 +307,9 @@ public final class Tokens {
         /**
          * Returns the memory of used tokens that all servers of this process share. It takes at most an eighth of the
          * heap, and one signer may take half of that. It holds 130 bytes for each token, and about 160 bytes and the
-         * name for each signer. A token is held for 40 s, or for up to 50 s if the clock of its signer is ahead. So
-         * there is room for about 26,000 calls a second for each GiB of heap, and for at most 100,000.
+         * name (2 bytes for each character) for each signer. A token is held for 40 s, or for up to 50 s if the clock
+         * of its signer is ahead. So there is room for about 26,000 calls a second for each GiB of heap, and for at
+         * most 100,000.
          *
          * <p>If there is no room, further tokens are refused as {@link RPCXException.Code#OVERLOADED} until others have
          * expired; no token is forgotten early. A process that is restarted has forgotten all tokens: a token that was
@@ -336,8 +338,8 @@ public final class Tokens {
         private final OneUse used;
 
         /**
-         * Time for which a token is remembered after its expiry. It is longer for a store that processes share, since
-         * the clock of the store may be ahead.
+         * Time for which a token is remembered after its expiry. It is 10 s in the memory of this process. In any other
+         * {@code OneUse} it is 20 s, since the clock of a store may be ahead.
          */
         private final Duration keptBeyond;
 

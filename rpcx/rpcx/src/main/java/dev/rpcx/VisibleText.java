@@ -68,10 +68,10 @@ public final class VisibleText {
     }
 
     /**
-     * Returns whether an exception, whose text may be untrusted, can be the cause of an error as it is: {@link #line}
-     * would alter nothing in its text or in the texts of its causes. Suppressed exceptions count as causes. Returns
-     * false if these are more than 50 exceptions together, if one of their texts has more than 10,000 characters, or if
-     * a text cannot be read because the exception's own code throws.
+     * Returns whether an exception, whose text may be untrusted, can be the cause of an error without any change:
+     * {@link #line} would alter nothing in its text or in the texts of its causes. Suppressed exceptions count as
+     * causes. The method returns false if the exception and its causes are more than 50 together, if one of their texts
+     * has more than 10,000 characters, or if a text cannot be read because the exception's own code throws.
      */
     public static boolean isOf(Throwable thrown) {
         Given.notNull(thrown, "thrown", "an error");
@@ -124,8 +124,8 @@ public final class VisibleText {
 
     private static boolean isIgnorable(int c) {
         int at = Arrays.binarySearch(IGNORABLE, c);
-        // the character is an end of a range, or lies within one: the first code point of a range has an even index,
-        // the last one an odd index, so the index at which the character would be inserted is odd within a range
+        // a character that is found is an end of a range. One that is not found lies within a range if its insertion
+        // point is odd, since the first code point of a range has an even index, and the last one an odd index
         return at >= 0 || (-at - 1) % 2 == 1;
     }
 }

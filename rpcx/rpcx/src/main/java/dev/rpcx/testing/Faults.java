@@ -16,7 +16,7 @@ import java.util.Random;
  * @param duplicate fraction of frames that arrive twice
  * @param reorder fraction of frames that arrive after the next frame of a call
  * @param cut fraction of frames at which the connection ends in both directions. Such a frame does not arrive; the
- *     frames that have been passed on before it still do.
+ *     frames that have been passed on before it still arrive.
  */
 public record Faults(
         long seed, double delay, Duration delayedBy, double loss, double duplicate, double reorder, double cut) {
@@ -48,8 +48,8 @@ public record Faults(
      */
     public Fate fate(Random random) {
         Objects.requireNonNull(random, "random: null (expected: one of random(connection, up))");
-        // all five numbers are drawn for every frame of a call, so that adding one kind of fault does not change when
-        // the others occur
+        // all five numbers are drawn for every frame of a call, so that adding one kind of fault does not change which
+        // frames get the others
         return new Fate(
                 random.nextDouble() < delay,
                 random.nextDouble() < loss,
@@ -62,7 +62,7 @@ public record Faults(
      * Returns a generator of random numbers for one direction of a connection. With the same seed it gives the same
      * numbers.
      *
-     * @param connection number of the connection
+     * @param connection number of the connection, from 0, in the order in which connections are opened
      * @param up whether the direction is from the client to the server
      */
     public Random random(long connection, boolean up) {
@@ -84,7 +84,7 @@ public record Faults(
     }
 
     /**
-     * Returns a copy in which this fraction of frames is delayed. It replaces an earlier fraction and time.
+     * Returns a copy in which this fraction of frames is delayed. Fraction and time replace earlier ones.
      *
      * @param fraction 0 to 1
      * @param by time by which a frame is delayed, 0 to 1 min
@@ -94,13 +94,13 @@ public record Faults(
         return new Faults(seed, fraction, by, loss, duplicate, reorder, cut);
     }
 
-    /** Returns a copy in which this fraction of frames, 0 to 1, is lost. It replaces an earlier fraction. */
+    /** Returns a copy in which this fraction of frames, 0 to 1, is lost. This fraction replaces an earlier one. */
     public Faults losing(double fraction) {
         return new Faults(seed, delay, delayedBy, fraction, duplicate, reorder, cut);
     }
 
     /**
-     * Returns a copy in which this fraction of frames, 0 to 1, arrives twice. It replaces an earlier fraction. A
+     * Returns a copy in which this fraction of frames, 0 to 1, arrives twice. This fraction replaces an earlier one. A
      * request that arrives twice breaks the rules of the wire, so its connection ends.
      */
     public Faults duplicating(double fraction) {
@@ -108,15 +108,16 @@ public record Faults(
     }
 
     /**
-     * Returns a copy in which this fraction of frames, 0 to 1, is swapped with the next one. It replaces an earlier
-     * fraction.
+     * Returns a copy in which this fraction of frames, 0 to 1, is swapped with the next one. This fraction replaces an
+     * earlier one.
      */
     public Faults reordering(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, fraction, cut);
     }
 
     /**
-     * Returns a copy in which the connection ends at this fraction of frames, 0 to 1. It replaces an earlier fraction.
+     * Returns a copy in which the connection ends at this fraction of frames, 0 to 1. This fraction replaces an earlier
+     * one.
      */
     public Faults cutting(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, fraction);

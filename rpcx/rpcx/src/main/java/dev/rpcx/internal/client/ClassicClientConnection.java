@@ -39,10 +39,7 @@ public final class ClassicClientConnection extends ClassicConnection {
      */
     private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(4);
 
-    /**
-     * Maximum size of a reply that is too large and is skipped. If the length of a reply is larger than this, the
-     * connection ends.
-     */
+    /** A reply that is too large is skipped if its length is at most this. A longer reply ends the connection. */
     private static final int MAX_PASSED_BYTES = 1 << 30;
 
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
@@ -59,7 +56,7 @@ public final class ClassicClientConnection extends ClassicConnection {
      */
     private final Account account;
 
-    /** Charge for the reply that is arriving, if that is larger than {@link #UNCHARGED_BYTES}. Event loop only. */
+    /** Charge for the reply that is arriving, if that is larger than {@code UNCHARGED_BYTES}. Event loop only. */
     private final Charge arriving;
 
     private long arrivingBytes;

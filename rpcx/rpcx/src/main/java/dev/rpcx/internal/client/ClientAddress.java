@@ -14,35 +14,35 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Address of one instance and the connections to it. A connection is made when it is first needed, and made again when
- * it is gone. More connections are made while the existing ones are crowded, and are closed again when they have had no
- * call for a while. Callers that find no connection wait for one connection attempt together. After consecutive
- * connection attempts that failed, or connections that ended as soon as they were established, the address makes longer
- * and longer pauses, with jitter, before it connects again. A call in a short pause waits for the end of the pause; a
- * call in a long pause fails at once.
+ * Address of one instance, and the connections to it. A connection is made when it is first needed, and again when it
+ * has ended. More connections are made while the existing ones are crowded. They are closed when they have had no call
+ * for a while. Callers that find no connection wait together for one connection attempt. A failure is a connection
+ * attempt that failed, or a connection that ended as soon as it was established. After consecutive failures, the
+ * address makes longer and longer pauses before it connects again. The pauses have jitter. In a short pause, of up to
+ * 100 ms, a call waits for the end of the pause. In a long pause, a call fails immediately.
  *
- * <p>As a member of a {@link ClientCluster} the address keeps its connections by itself, and tells the cluster at the
- * end of each connection attempt whether it has a connection.
+ * <p>As a member of a {@link ClientCluster}, the address keeps its connections even if no call needs them. At the end
+ * of each connection attempt, it notifies the cluster whether it has a connection.
  */
 public final class ClientAddress extends Route {
-    /** Time for which a server has to keep a connection before its earlier failures are forgotten. */
+    /** Time for which a server has to keep a connection. Only then are its earlier failures forgotten. */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of consecutive failures of an instance that still counts as known. The pauses after them take 14
-     * to 27 s together; an instance that restarts is back sooner.
+     * Maximum number of consecutive failures after which an instance still counts as known. The pauses between these
+     * failures take 14 to 27 s together. An instance that restarts is back sooner.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
     /**
-     * On the native wire as many connections may drain as may be in use, and this many more; on the classic wire this
-     * many in all.
+     * Limit of draining connections. On the native wire as many connections may drain as may be in use, and in addition
+     * this number of connections. On the classic wire this is the number of all draining connections.
      */
     private static final int MORE_LEFT = 4;
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Interval at which existing connections are checked for room while calls wait for one more connection. */
+    /** Interval at which existing connections are checked for free slots, while calls wait for one more connection. */
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private final ClientCore client;
@@ -60,44 +60,47 @@ public final class ClientAddress extends Route {
     private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
 
     /**
-     * Number of connections that are kept also when they are idle. The other entries of {@link #connections} are filled
-     * when these are crowded, and cleared when idle.
+     * Number of connections that are kept even when they are idle. The other entries of {@link #connections} get a
+     * connection when the kept ones are crowded, and are cleared when they are idle.
      */
     private final int kept;
 
     /**
-     * Number of this instance's latest failure to connect, in the cluster's count of failures from 1; below 1 before
-     * the instance's first failure. Guarded by the cluster.
+     * Number of this instance's latest failure to connect. The cluster numbers the failures of all its instances, from
+     * 1. The number is below 1 before the instance's first failure. Guarded by the cluster.
      */
     long failureNumber;
 
     private final Health health;
 
-    /** Whether a timer is set that serves waiting calls from existing connections. */
+    /** Whether a timer is set that gives existing connections to waiting calls. */
     private final AtomicBoolean isLooking = new AtomicBoolean();
 
     private volatile boolean retired;
     private volatile int weight;
 
     // guarded by this, except draining, which is thread-safe
-    /** Draining connections of this instance, however often a registry has removed it and named it anew. */
+    /**
+     * Draining connections of this instance. They stay in this list if a registry removes the instance and names it
+     * again.
+     */
     private final DrainingConnections draining;
 
     /**
-     * Consecutive failures to connect. A connection that ends, or begins to drain, within {@code KEPT_NANOS} counts as
-     * one.
+     * Number of consecutive failures to connect. A connection that ends, or begins to drain, less than
+     * {@code KEPT_NANOS} after it was established counts as a failure.
      */
     private int failures;
 
     /**
-     * Whether a connection has ended that the server had kept for {@code KEPT_NANOS}, and the server has not failed
+     * Whether the server has kept a connection for {@code KEPT_NANOS} before that connection ended, and has not failed
      * more than {@code MAX_KNOWN_FAILURES} times in a row since.
      */
     private boolean hasKept;
 
     /**
-     * Whether the latest connection attempt brought a connection, at {@link #upNanos}. False once a failure or the end
-     * of a connection has been recorded.
+     * Whether the latest connection attempt has succeeded, at the time {@link #upNanos}. False again when a failure or
+     * the end of a connection has been recorded.
      */
     private boolean isUp;
 
@@ -108,7 +111,7 @@ public final class ClientAddress extends Route {
 
     private @Nullable Throwable lastFailure;
 
-    /** See {@link ClientCore#calls}. */
+    /** Whether a proxy of the client has this method: see {@link ClientCore#calls}. */
     boolean calls(String publishedName) {
         return client.calls(publishedName);
     }
@@ -117,7 +120,11 @@ public final class ClientAddress extends Route {
         this(client, endpoint, kept, most, null, new DrainingConnections());
     }
 
-    /** Creates a member of a cluster. {@code draining} is the cluster's list of the instance's draining connections. */
+    /**
+     * Creates a member of a cluster.
+     *
+     * @param draining the cluster's list of the instance's draining connections
+     */
     public ClientAddress(
             ClientCore client,
             Endpoint endpoint,
@@ -142,15 +149,16 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Share of the calls relative to the other instances, as the registry reported it last: 1 to
-     * {@link Endpoint#MAX_WEIGHT}.
+     * Returns the weight of this instance, as the registry last reported it: 1 to {@link Endpoint#MAX_WEIGHT}. It
+     * decides about the instance's share of the calls, relative to the weights of the other instances.
      */
     public int weight() {
         return weight;
     }
 
     /**
-     * Sets the weight that the registry reports. Connections and health belong to the instance, and stay.
+     * Sets the weight that the registry reports. Connections and health stay as they are, since they belong to the
+     * instance.
      *
      * @return whether the weight has changed
      */
@@ -161,9 +169,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that an attempt of a call at this instance has ended.
+     * Records that an attempt of a call at this instance has ended. May eject the instance from the choice of the
+     * cluster.
      *
-     * @param begunNanos when the attempt was sent
+     * @param begunNanos time at which the attempt was sent
      */
     public void ended(Health.Outcome outcome, long begunNanos) {
         boolean isTooMuch = health.ended(outcome, begunNanos);
@@ -173,8 +182,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records a failure of this instance, since another one takes a call that this one does not take. The end of the
-     * call itself is counted at the other one.
+     * Records a failure of this instance, because another instance takes a call that this instance does not take. How
+     * the call itself ends is recorded at the other instance.
      */
     public void refused() {
         if (health.ended(Health.Outcome.FAILED) && cluster != null) {
@@ -217,10 +226,11 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * The least loaded connection, for a thread whose own connection is missing; null if there is none. Outside a
-     * cluster the thread's own connection begins to connect here, if there is another one; a member of a cluster
-     * connects by itself, and is asked here when instances are compared. Returns null too if all connections are full
-     * while the thread's own connection is being attempted: the call then waits for that one.
+     * Returns the least loaded connection, for a thread whose own connection is missing; null if there is none. Outside
+     * a cluster this method begins to connect the thread's own connection if there is another one. Inside a cluster it
+     * does not, since members connect without calls, and this method also runs when instances are compared. Returns
+     * null too if all connections are full while the thread's own connection is being attempted: the call then waits
+     * for that connection.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
@@ -234,7 +244,10 @@ public final class ClientAddress extends Route {
         return leastLoaded() != null;
     }
 
-    /** Whether the least loaded connection is not crowded, so that no call needs one more connection now. */
+    /**
+     * Whether there is a connection and the least loaded one is not crowded, so that no call needs one more connection
+     * now.
+     */
     boolean hasRoom() {
         ClientConnection least = leastLoaded();
         return least != null && !least.isCrowded();
@@ -252,21 +265,24 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Begins to connect, for the calls to come. If the best existing connection is full, calls wait for the new one,
-     * and a short pause is waited out; otherwise nothing begins in a pause.
+     * Begins to connect, for later calls. Calls wait for the new connection if the best existing one is full. In that
+     * case a short pause is waited out; otherwise nothing begins during a pause.
+     *
+     * @param best the best existing connection
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
-        // a connection attempt of a closed client fails at once, and whoever is told of the failure comes here again
+        // A connection attempt of a closed client fails immediately, and whoever is notified of the failure comes here
+        // again.
         if (pauseNanos() <= patience && !client.isClosed()) {
             connect(index, patience);
         }
     }
 
     /**
-     * The least loaded connection. If that is crowded too, one more connection begins to connect, for the calls to
-     * come. Returns null if all connections are full while one more is being attempted: the call then waits for that
-     * one, unless a long pause is on.
+     * Returns the least loaded connection. If that is crowded too, begins one more connection, for later calls. Returns
+     * null if all connections are full while one more is being attempted: the call then waits for that one. During a
+     * long pause, returns a full connection instead of null.
      */
     private @Nullable ClientConnection lessCrowded(ClientConnection own) {
         ClientConnection least = own;
@@ -290,8 +306,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Prefers a connection that is not full to a full one, and of two alike the one with the smaller load, which leaves
-     * out calls that its event loop has not sent yet.
+     * Whether {@code one} is the better connection. A connection that is not full is better than a full one. If both
+     * are full, or neither is, the one with the smaller load is better. The load leaves out calls that the event loop
+     * has not sent yet.
      */
     private static boolean isBetter(ClientConnection one, ClientConnection than) {
         boolean isFull = one.isFull();
@@ -303,7 +320,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Index of the calling thread's own connection. A thread keeps to one: its calls stay in order and its path warm.
+     * Returns the index of the calling thread's own connection. A thread always uses the same one, so that its calls
+     * stay in order and its path through the code and the caches stays warm.
      */
     private int index() {
         return kept == 1 ? 0 : (int) (Thread.currentThread().getId() % kept);
@@ -317,7 +335,7 @@ public final class ClientAddress extends Route {
         return other == null ? connect(index, WAITED_OUT_NANOS) : other;
     }
 
-    /** A connection that is not full, or else one that is being attempted; null if there is neither. */
+    /** Returns a connection that is not full, or else one that is being attempted; null if there is neither. */
     private @Nullable PendingConnection<ClientConnection> withRoom() {
         PendingConnection<ClientConnection> pending = null;
         for (int i = 0; i < connections.length(); i++) {
@@ -334,9 +352,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Sets a timer that checks existing connections for room, since a call waits for a connection that is being
-     * attempted. A connection does not announce that it has room again, since that would cost every call something; so
-     * the timer checks as long as such calls wait.
+     * Sets a timer that checks existing connections for free slots, since a call waits for a connection that is being
+     * attempted. A connection does not announce that it has a free slot again, since that would cost every call
+     * something. So the timer is set again as long as such calls wait.
      */
     private void lookSoon() {
         if (!isConnected() || !isLooking.compareAndSet(false, true)) {
@@ -357,7 +375,10 @@ public final class ClientAddress extends Route {
         look();
     }
 
-    /** Gives existing connections, as far as they have room, to calls that wait for a connection being attempted. */
+    /**
+     * Gives existing connections, as far as they have free slots, to calls that wait for a connection that is being
+     * attempted.
+     */
     private void look() {
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
@@ -377,7 +398,7 @@ public final class ClientAddress extends Route {
         if (least == null) {
             return;
         }
-        // room is counted down here, since a blocked caller takes its slot only when its thread runs
+        // The free slots are counted here: a blocked caller takes its slot only when its thread runs.
         for (int room = least.room(); room > 0 && !least.isFull(); room--) {
             if (!pending.tellFirst(least)) {
                 return;
@@ -385,7 +406,12 @@ public final class ClientAddress extends Route {
         }
     }
 
-    /** @param patienceNanos longest pause that is waited out */
+    /**
+     * Returns the connection with this index, or its attempt. Begins an attempt if there is neither. If the pause is
+     * longer than {@code patienceNanos}, returns an attempt that has failed.
+     *
+     * @param patienceNanos longest pause that is waited out
+     */
     private PendingConnection<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
             Attempt<ClientConnection> found = connections.get(index);
@@ -415,17 +441,18 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Connection attempt, which stands for its connection until that is established. It begins on an event loop, at the
-     * base of the stack. If the stack of a caller is exhausted before the caller has asked the loop, the attempt stays,
-     * and the next caller that finds it asks the loop. So every attempt that a call waits for begins, and every attempt
-     * that has begun ends.
+     * Connection attempt. It represents its connection until that is established. It begins on an event loop, at the
+     * base of the loop's stack. If the stack of a caller is exhausted before the caller has asked the loop to run the
+     * attempt, the attempt stays in its place. The next caller that finds it there asks the loop. So every attempt that
+     * a call waits for begins, and every attempt that has begun ends.
      */
     private abstract class Attempt<C> extends PendingConnection<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
-         * Whether the event loop has taken the task, or the client was closed. No method is called between the loop's
-         * taking it and the store, so that an exhausted stack cannot part the two.
+         * Whether the event loop has accepted the task, or the client was closed. Between the moment when the loop
+         * accepts the task and the store of this field no method is called, so that an exhausted stack cannot prevent
+         * the store.
          */
         private volatile boolean isScheduled;
 
@@ -450,14 +477,17 @@ public final class ClientAddress extends Route {
                 try {
                     lookSoon();
                 } catch (Throwable e) {
-                    // the call waits for this attempt alone, unless another call sets the timer
+                    // the call waits only for this attempt, unless another call sets the timer
                     ThreadTools.report(e);
                 }
             }
             return isAdded;
         }
 
-        /** Event loop only. The loop may have been asked twice for the same attempt. */
+        /**
+         * Runs the attempt. Does nothing when it is called again, since the loop may have been asked twice to run the
+         * same attempt. Event loop only.
+         */
         @Override
         public void run() {
             if (!hasBegun.compareAndSet(false, true)) {
@@ -476,10 +506,10 @@ public final class ClientAddress extends Route {
             }
         }
 
-        /** Runs once the pause is over. */
+        /** Begins the attempt when the pause is over. */
         private void begin() {
             if (retired) {
-                // retire() may have looked at the connections before this attempt was among them
+                // retire() may have looked at the connections before this attempt was one of them
                 completeExceptionally(noLongerThere());
                 return;
             }
@@ -492,14 +522,15 @@ public final class ClientAddress extends Route {
         }
 
         /**
-         * Starts the attempt, unless it has ended before. In a cluster {@code ConnectThrottle} decides when this runs.
+         * Starts the attempt, unless it has ended already. In a cluster, {@code ConnectThrottle} decides when this
+         * runs.
          */
         private void start() {
             if (isDone()) {
                 return;
             }
             try {
-                // the timer ends the attempt whatever happens on the way, so that nobody waits for ever
+                // This timer ends the attempt whatever else happens, so that nobody waits forever.
                 Future<?> end = client.timer(
                         () -> completeExceptionally(new IllegalStateException("no connection in time")),
                         2 * client.patienceNanos());
@@ -530,12 +561,19 @@ public final class ClientAddress extends Route {
         return pauseEndNanos - ticker().nanoTime();
     }
 
-    /** Whether the server has kept a connection for {@code KEPT_NANOS}, and is not only named by a registry. */
+    /**
+     * Whether the server has kept a connection for {@code KEPT_NANOS}. Otherwise all that is known of it may be that a
+     * registry names it.
+     */
     private synchronized boolean isKnown() {
         return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;
     }
 
-    /** Returns a connection attempt that has failed already, since the address is in a pause. */
+    /**
+     * Returns a connection attempt that has failed already, since the address is in a pause.
+     *
+     * @param nanos remaining time of the pause
+     */
     private synchronized <C> PendingConnection<C> inPause(long nanos) {
         PendingConnection<C> failed = new PendingConnection<>();
         String why = failures + " attempts to connect failed, the next is in " + TimeUnit.NANOSECONDS.toMillis(nanos)
@@ -554,7 +592,7 @@ public final class ClientAddress extends Route {
     private void attempted(int index, @Nullable Throwable failure) {
         synchronized (this) {
             if (failure == null) {
-                // the number of failures stays, until the server has kept the connection for a while
+                // the number of failures stays until the server has kept the connection for KEPT_NANOS
                 lastFailure = null;
                 isUp = true;
                 upNanos = ticker().nanoTime();
@@ -577,7 +615,7 @@ public final class ClientAddress extends Route {
         if (leastLoaded() == null) {
             told.failed(this, failure);
         } else {
-            // calls that have waited for one more connection take an existing one
+            // calls that have waited for one more connection get an existing one
             told.connected(this);
         }
         keepConnected(index);
@@ -587,8 +625,8 @@ public final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // this attempt or connection began before the pause, beside the one that failed first: connections that end
-            // together count as one failure
+            // This attempt or connection began before the pause, beside the one that failed first. Connections that end
+            // together count as one failure.
             return;
         }
         if (isUp && now - upNanos >= KEPT_NANOS) {
@@ -602,11 +640,11 @@ public final class ClientAddress extends Route {
 
     /**
      * Records that an established connection has ended or begun to drain. If a server ends each connection as soon as
-     * it is established, the pauses before the next one grow, however the server ends them.
+     * it is established, in whatever way, the pauses before the next connection grow.
      *
      * @param upNanos how long the connection was established
-     * @param memoryWanted what this side had no memory for, if that has ended the connection, which brings a pause too;
-     *     null otherwise
+     * @param memoryWanted what this side had no memory for, if that has ended the connection, which is followed by a
+     *     pause too; null otherwise
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
@@ -624,19 +662,20 @@ public final class ClientAddress extends Route {
         isUp = false;
         pauseEndNanos = ticker().nanoTime();
         if (cluster != null) {
-            // a pause all the same: no call waits for this instance alone, and all clients of a server that stops lose
-            // their connections together
+            // There is a pause in this case too: no call waits only for this instance, and when a server stops, all its
+            // clients lose their connections at the same time.
             pauseEndNanos += Backoff.nanos(1, client.platform().random());
         }
     }
 
     /**
-     * Called when a connection takes no more calls, since it is over or draining: at most once for each connection, on
-     * its event loop, before its calls are told, since these may connect again.
+     * Called when a connection takes no more calls, since it has ended or is draining. It is called at most once for
+     * each connection, on the connection's event loop. It is called before the calls of the connection end, since their
+     * callers may connect again.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
-            // a connection that has not begun has no calls, and its attempt has failed or is about to
+            // a connection that has not begun has no calls, and its attempt has failed or is about to fail
             if (!connection.isDropped) {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
@@ -652,7 +691,10 @@ public final class ClientAddress extends Route {
         }
     }
 
-    /** Adds a draining connection with calls in flight. Only a limited number of these stay: the oldest one ends. */
+    /**
+     * Adds a draining connection with calls in flight. If there are too many draining connections now, the oldest one
+     * ends, and its calls with it.
+     */
     private void addDraining(ClientConnection connection) {
         ClientConnection oldest = draining.add(connection, connections.length() + MORE_LEFT);
         if (oldest != null) {
@@ -660,7 +702,7 @@ public final class ClientAddress extends Route {
         }
     }
 
-    /** Drops every reference to a connection that is over. */
+    /** Drops every reference to a connection that has ended. */
     void forget(ClientConnection connection) {
         draining.remove(connection);
         for (int index = 0; index < connections.length(); index++) {
@@ -672,7 +714,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Keeps each of the {@code kept} connections, or a connection attempt in its place, until the address is retired.
+     * Makes sure that each of the {@code kept} connections is established or being attempted. Does nothing if the
+     * address is retired.
      */
     void keepConnected() {
         for (int index = 0; index < kept; index++) {
@@ -687,8 +730,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Called when the instance no longer belongs to its service. Its calls are finished, then its connections end. A
-     * connection attempt in progress ends at once.
+     * Called when the instance no longer belongs to its service. Its connections finish their calls, and then end. A
+     * connection attempt in progress ends immediately.
      */
     void retire() {
         retired = true;
@@ -704,14 +747,18 @@ public final class ClientAddress extends Route {
         return new IllegalStateException("the registry no longer names " + this);
     }
 
-    /** Load of the connection that {@code ready()} returns; {@code Integer.MAX_VALUE} for none and for a full one. */
+    /**
+     * Returns the load of the connection that {@code ready()} returns; {@code Integer.MAX_VALUE} if there is no
+     * connection or it is full.
+     */
     public int load() {
         ClientConnection connection = ready();
         return connection == null || connection.isFull() ? Integer.MAX_VALUE : connection.load();
     }
 
     /**
-     * The one connection on the classic wire. Failed connection attempts bring the same pauses as on the native wire.
+     * Returns the only connection on the classic wire, or its attempt. Failed connection attempts are followed by the
+     * same pauses as on the native wire.
      */
     @Override
     public synchronized PendingConnection<ClassicClientConnection> connectClassic() {
@@ -739,10 +786,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the connection is replaced.
+     * Whether a connection that is not usable is replaced by another one.
      *
-     * @return false if the connection stays in use: enough connections have been replaced already, and the server's
-     *     refusal that made it unusable may concern single calls only
+     * @return false if the connection stays in use: {@code MORE_LEFT} connections have been replaced and have not ended
+     *     yet, and the server's refusal that made this one unusable may concern single calls only
      */
     private boolean isLeftClassic(ClassicClientConnection connection) {
         leftClassic.removeIf(ClassicClientConnection::isOver);
@@ -765,9 +812,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records the end of the connection of an attempt, before its calls are told. The connection was established unless
-     * the attempt has failed. A connection that was replaced, and finished its calls beside the next one, says nothing
-     * of the next one.
+     * Records that the connection of an attempt has ended, before the callers of its calls get their errors. If the
+     * attempt has failed, the connection was never established, and nothing is recorded. A connection that was
+     * replaced, and has finished its calls beside the next one, says nothing about the next one.
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {
@@ -790,12 +837,15 @@ public final class ClientAddress extends Route {
         return known;
     }
 
-    /** Key that identifies an instance: the same host and port with another weight is the same instance. */
+    /**
+     * Returns the key that identifies an instance. Endpoints with the same host and port are the same instance, even if
+     * their weights differ.
+     */
     public static String keyOf(Endpoint endpoint) {
         return endpoint.host() + ":" + endpoint.port();
     }
 
-    /** An endpoint's key as visible text for errors and logs, since its host is whatever a registry says. */
+    /** Returns an endpoint's key as visible text for errors and logs. The host is whatever a registry says. */
     static String visible(String key) {
         return VisibleText.line(key, Endpoint.MAX_HOST_LENGTH + 6);
     }

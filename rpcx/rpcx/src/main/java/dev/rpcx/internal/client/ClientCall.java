@@ -29,32 +29,32 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One slot of a connection, with the call that has it: the request that goes out and the reply that comes in. A slot is
+ * One slot of a connection, and the call that has it: the request that is sent and the reply that arrives. A slot is
  * used again and again, so that a call in steady state allocates nothing here.
  *
- * <p>Two parties have to be done with a call before its slot is free: the wire, which owes every request exactly one
- * final frame, and the caller. A caller that gives up leaves the slot taken until the final frame, so no late reply can
- * meet the next call. Whichever party is done last frees the slot. Only the event loop completes a call, or the caller
- * while the loop has lent it the socket, so outcomes never race each other.
+ * <p>A slot is free when two parties have finished with its call: the caller, and the wire, on which every request gets
+ * exactly one final frame. If the caller gives up, the slot stays taken until the final frame has come, so that a late
+ * reply cannot be taken for the reply to the next call. The party that finishes last frees the slot. Only the event
+ * loop completes a call, or the caller while the loop has lent it the socket. So two outcomes never compete for a call.
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
-     * A buffer of up to this many bytes is not charged while its slot is free: there can be only as many as there are
-     * slots.
+     * A buffer of up to this number of bytes is not charged while its slot is free: there are only as many such buffers
+     * as slots.
      */
     private static final int COUNTED_BYTES = 512;
 
     /**
-     * Time after a call's deadline for which a caller's thread waits for the event loop to end the call, before it ends
-     * the call itself.
+     * Time after a call's deadline for which the caller's thread waits for the event loop to end the call. After that
+     * the caller ends the call itself.
      */
     static final long MARGIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private static final long MAX_PARK_NANOS = TimeUnit.DAYS.toNanos(1);
 
     /**
-     * Computed metadata are computed again if the request has waited for longer than this before it leaves: a token is
-     * good for 30 s, of which the request's way takes a part too.
+     * If a request has waited longer than this before it is sent, its computed metadata are computed again. A token is
+     * valid for 30 s, and the way of the request takes a part of that too.
      */
     private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -66,8 +66,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * An updater and not a VarHandle, as in {@link Outbox}: if the exchange in {@link #done} throws, the state has not
-     * changed.
+     * This is an updater, and not a VarHandle, as in {@link Outbox}. If its compare-and-set in {@link #done} throws,
+     * the state has not changed.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
@@ -75,62 +75,72 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public final ClientConnection connection;
     public final int slot;
 
-    /** Link of the stack of free slots in {@code CallSlots}: number of the next slot plus one, 0 for none. */
+    /**
+     * Link of the stack of free slots in {@code CallSlots}: number of the next slot plus one, or 0 if there is no next
+     * one.
+     */
     int nextFree;
 
-    /** Link of the slots that {@link CallSlots#trim} has taken off the stack of free slots. */
+    /** Link of the list of slots that {@link CallSlots#trim} has taken off the stack of free slots. */
     @Nullable
     ClientCall nextTrimmed;
 
     /**
-     * Capacity of {@link #body} that is charged to the account: from when the slot was last freed, and while the next
-     * call uses the buffer. Owned by whoever has taken the slot.
+     * Capacity of {@link #body} that is charged to the account. It is charged when the slot becomes free, and stays
+     * charged while the next call uses the buffer. Only whoever has taken the slot accesses this field.
      */
     private int keptBytes;
 
     /**
-     * Bytes charged to the account for the buffer of a request that is not small: until the request has left and the
-     * buffer is small again, or nobody waits for the call, or the slot is free.
+     * Bytes charged to the account for the buffer of a request that is not small. The charge ends when the request has
+     * been sent and the buffer is small again, when nobody waits for the call any more, or when the slot is free.
      */
     private long requestBytes;
 
     /**
-     * Bytes charged to the account for the growth of buffers that hold what arrives in parts: for a reply from its
-     * first part until the slot is free, for an item until it is whole or nobody waits for it.
+     * Bytes charged to the account for buffers that grow because a message arrives in parts. The charge for a reply
+     * begins with its first part, and ends when the slot is free. The charge for an item ends when the item is
+     * complete, or when nobody waits for it any more.
      */
     private long replyBytes;
 
-    /** Time at which the call was given up; it means something only while the call's final frame is owed. */
+    /** Time at which the call was given up. It means something only while the call's final frame is owed. */
     private long givenUpNanos;
 
     private volatile int state = BOTH_DONE;
 
     /**
-     * The {@link #serial} of a use of this slot whose caller has gone without releasing it, because its stack or memory
-     * was exhausted. The last acts of such a caller are to store this field and then {@link CallSlots#hasOrphans}. The
-     * value means nothing once that use is over, so storing it without need does no harm.
+     * {@link #serial} of a use of this slot whose caller is gone without having released it, because its stack or
+     * memory was exhausted. Such a caller stores this field, and then {@link CallSlots#hasOrphans}, as the last things
+     * that it does. When that use of the slot has ended, the value means nothing. So it does no harm if a caller stores
+     * it without need.
      */
     public volatile long orphan;
 
     /**
-     * The only owner of the slot could not give it back. Stored before {@link CallSlots#hasOrphans}, as {@link #orphan}
-     * is.
+     * Whether the only owner of the slot could not give it back. Like {@link #orphan}, it is stored before
+     * {@link CallSlots#hasOrphans}.
      */
     public volatile boolean unreleased;
 
-    // set by the caller before the call is queued
+    /** Thread that blocks for the call; null if none does. Set by the caller before the call is queued. */
     private @Nullable Thread waiter;
+    /**
+     * The call that has this slot, if no thread blocks for it. Set by the caller before the call is queued. Null if a
+     * thread blocks for the call, and when the call has ended.
+     */
     private @Nullable AsyncCall async;
 
     /**
-     * Number of uses of this slot so far. Unlike the 16 bits of a generation it never comes back, so whoever has kept a
-     * finished call can do nothing to the call that has its slot now. Written by the caller before the call is queued.
+     * Number of uses of this slot so far. Unlike the generation, which has 16 bits, it never repeats. So whoever has
+     * kept a finished call can do nothing to the call that has its slot now. Written by the caller before the call is
+     * queued.
      */
     public long serial;
 
     /**
-     * Credit of the call that waits behind its request for the socket, and means nothing without that request; null if
-     * none waits. Event loop only.
+     * Credit of the call that waits for the socket behind the call's request; null if none waits. Without that request
+     * the credit means nothing. Event loop only.
      */
     @Nullable
     Outbound waitingCredit;
@@ -140,62 +150,66 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     long deadlineNanos;
 
-    /** Time left until {@code deadlineNanos} when the request was written. */
+    /** Remaining time until {@code deadlineNanos} when the request was written. */
     long givenNanos;
 
-    /** Index in the request at which TIME stands, or would be inserted where {@code timeBytes}, its length, is 0. */
+    /** Index in the request at which TIME begins, or at which it would be inserted if the request has none. */
     private int timeAt;
 
+    /** Length of TIME in bytes; 0 if the request has none. */
     private int timeBytes;
 
-    /**
-     * Metadata of the request, of {@code metadataBytes} from index {@code metadataAt} on, if some of their values are
-     * computed; null otherwise.
-     */
+    /** Metadata of the request if some of their values are computed; null otherwise. */
     private @Nullable Metadata computed;
 
+    /** Index in the request at which {@link #computed} begins. */
     private int metadataAt;
+    /** Length of {@link #computed} in the request, in bytes. */
     private int metadataBytes;
 
-    /** Index in the request at which the arguments begin; they end before {@code argumentsEnd}. */
+    /** Index in the request at which the arguments begin. */
     int argumentsAt;
 
+    /** Index in the request after the last byte of the arguments. */
     int argumentsEnd;
 
     /**
-     * The thread that waits for this call may read the reply itself. A virtual thread may not: it would hold up the
-     * others of its carrier.
+     * Whether the thread that waits for this call may read the reply itself. A virtual thread may not, since it would
+     * hold up the other virtual threads of its carrier.
      */
     boolean mayRead;
 
-    // The fields from here to hasHandlerBegun are accessed by whoever has the ReadTurn, which is mostly the event loop.
-    // Before that they are accessed by the thread that has taken the slot, which may send the call itself.
+    // The fields from onWire to hasHandlerBegun are accessed by whoever has the ReadTurn, which is mostly the event
+    // loop. Before the call is sent they are accessed by the thread that has taken the slot, which may send the call
+    // itself.
     private boolean onWire;
 
     /**
-     * Call id of this slot that was the last to leave for the server. As many calls as there are generations may end
-     * before they leave, and the server takes one id twice in a row for a fault of the connection.
+     * Call id of this slot that was last sent to the server. The next call that is sent must not have this id, since a
+     * server that gets an id twice in a row takes that for a fault of the connection. Without this field it could have
+     * the id: as many calls as there are generations may end before they are sent.
      */
     private int idOnWire;
 
     private boolean sentByCaller;
     private boolean completed;
 
-    /** The whole request stands in the socket's buffer: only from then on can the server have executed it. */
+    /** Whether the whole request is in the socket's buffer. Only then can the server have executed it. */
     private boolean sent;
 
     /**
-     * Type of the message that the server has begun and continues in PART frames, REPLY or ITEM; 0 for none. The
-     * message is followed to its end, even if nobody waits for it any more.
+     * Type of the message that the server has begun and continues in PART frames: REPLY or ITEM; 0 if there is none.
+     * The message is followed to its end even if nobody waits for it any more.
      */
     private int arriving;
 
     /**
-     * The server has sent what only a handler that has begun sends, so an error that says NOT_EXECUTED is not believed.
+     * Whether the server has sent something that only a handler that has begun sends. If so, an error that says
+     * NOT_EXECUTED is not believed.
      */
     private boolean hasHandlerBegun;
 
-    // set by the event loop before it completes the call
+    /** Error with which the call has ended; null for success. Set by the event loop before it completes the call. */
     private @Nullable RPCXException error;
 
     public ClientCall(ClientConnection connection, int slot) {
@@ -204,12 +218,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         this.id = slot;
     }
 
-    /** Takes the slot for a new call: a new generation, an empty body. */
+    /** Begins a new call in this slot, with a new generation and an empty body. */
     void begin(long deadline) {
         serial++;
         do {
             id += Wire.SLOT_MASK + 1;
-            // generation 0 is never used: call id 0 is the connection's own
+            // generation 0 is never used: call id 0 stands for the connection itself
         } while (id == slot || id == idOnWire);
         deadlineNanos = deadline;
         clearBody();
@@ -224,23 +238,24 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         hasHandlerBegun = false;
         timeBytes = 0;
         computed = null;
-        // No fence is needed: another thread learns of this use of the slot only by what is published after this store.
+        // No fence is needed: another thread learns of this use of the slot only from something that is published after
+        // this store.
         STATE.lazySet(this, 0);
     }
 
-    /** Gives the slot back without the call having been queued. */
+    /** Gives the slot back if the call has not been queued. */
     public void dropUnsent() {
         done(BOTH_DONE);
     }
 
     /**
-     * Frees the slot, which nobody uses any more. The capacity that its buffer has grown to for one call is kept for
-     * the next one as far as the account allows. If this method throws, the slot has not been given back.
+     * Frees the slot, which nobody uses any more. If its buffer has grown for this call, the next call gets the larger
+     * buffer, as far as the account allows. If this method throws, the slot has not been given back.
      *
      * @return whether the slot keeps a large buffer
      */
     private boolean free() {
-        // references are dropped now, since the slot may have no other call for a long time
+        // references are dropped now, since it may take long until the slot has another call
         waiter = null;
         error = null;
         upload = null;
@@ -254,7 +269,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         int bytes = body.capacity();
         boolean keeps = bytes > COUNTED_BYTES && keep(bytes);
         if (bytes <= COUNTED_BYTES && keptBytes > 0) {
-            // the buffer that was kept has been replaced by a small one during the call
+            // the kept buffer was replaced by a small one during the call
             forgetKept();
         }
         connection.slots.release(this);
@@ -270,7 +285,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return true;
     }
 
-    /** Changes the charge for the kept buffer, if the account allows, to the buffer's present capacity. */
+    /**
+     * Changes the charge for the kept buffer to the present capacity of the buffer, if the account allows that.
+     *
+     * @return whether the account allows it
+     */
     private boolean holdKept(int bytes) {
         if (bytes != keptBytes && !connection.account.tryCharge(Resource.KEPT_BYTES, bytes - keptBytes)) {
             return false;
@@ -280,7 +299,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Charges a request that is not small. Called by the caller, before the call is queued.
+     * Charges the account for a request that is not small. Called by the caller, before the call is queued.
      *
      * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if this client holds too many bytes of requests
      */
@@ -303,7 +322,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         replyBytes = 0;
     }
 
-    /** Drops the parts of a reply that have arrived: nobody waits for it any more. */
+    /** Drops the parts of a reply that have arrived, since nobody waits for the reply any more. */
     private void forgetParts() {
         trim();
         shrinkBody();
@@ -321,8 +340,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     void trim() {
         if (keptBytes > 0) {
-            // The charge is released first: where there is no memory for a smaller buffer, the present one is charged
-            // again when its next use is over.
+            // The charge is released first. If there is no memory for a smaller buffer, the present buffer is charged
+            // again when its next use has ended.
             forgetKept();
             shrinkBody();
         }
@@ -333,20 +352,20 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     void sendBlocking() {
         Thread caller = Thread.currentThread();
         waiter = caller;
-        // with a stream to send the thread has more to do than to wait for the reply
+        // a thread that sends a stream has more to do than to wait for the reply
         mayRead = upload == null && !ThreadTools.isVirtual(caller);
         connection.sendCall(this);
     }
 
-    /** Called after {@link AsyncCall#copyFromSlot}. */
+    /** Sends a call that no thread blocks for. Called after {@link AsyncCall#copyFromSlot}. */
     void sendAsync(AsyncCall call) {
         async = call;
         connection.sendCall(this);
     }
 
     /**
-     * Future of the one-way call that has this slot, or has had it last; null if that call is not one-way or has ended.
-     * Any thread.
+     * Returns the future of the one-way call that has this slot, or had it last. Returns null if that call is not
+     * one-way or has ended. Thread-safe: any thread may call this.
      */
     @Nullable
     CompletableFuture<?> oneWay() {
@@ -354,8 +373,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Parks until the call is complete. Afterwards the caller reads {@link #body} or {@link #error}, and then calls
-     * {@link #callerDone}.
+     * Parks until the call is complete. Also returns if the thread is interrupted, or if the event loop has not ended
+     * the call some time after its deadline; the call is then cancelled. Afterwards the caller reads {@link #body} or
+     * the returned error, and then calls {@link #callerDone}.
+     *
+     * @return error with which the call has ended; null for success
      */
     public @Nullable RPCXException await() {
         if (sentByCaller && mayRead && !isCompleted()) {
@@ -389,14 +411,17 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return (state & COMPLETED) != 0;
     }
 
-    /** Whether a caller waits for the call, or has its reply and is not done with it. Any thread. */
+    /**
+     * Whether a caller waits for the call, or has its reply and has not finished with it. Thread-safe: any thread may
+     * call this.
+     */
     boolean hasCaller() {
         return (state & CALLER_DONE) == 0;
     }
 
     /**
-     * Wakes the caller if the call's deadline is before {@code latestNanos}. Any thread: a caller that is woken without
-     * need parks again.
+     * Wakes the caller if the call's deadline is before {@code latestNanos}. Thread-safe: any thread may call this. A
+     * caller that is woken without need parks again.
      */
     void wakeIfOverdue(long latestNanos) {
         if (deadlineNanos - latestNanos < 0) {
@@ -404,20 +429,23 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Wakes the caller, whatever the call's deadline is. Any thread, as {@link #wakeIfOverdue}. */
+    /**
+     * Wakes the caller, whatever the call's deadline is. Thread-safe: any thread may call this. A caller that is woken
+     * without need parks again.
+     */
     void wake() {
         LockSupport.unpark(waiter);
     }
 
     /**
-     * Error of a call that the event loop has not ended in its time: the loop is held up, and the caller waits no
-     * longer.
+     * Returns the error of a call that the event loop has not ended in time: the loop is held up, and the caller waits
+     * no longer.
      */
     static RPCXException unheardError() {
         return LocalFailure.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
     }
 
-    /** Error of a call whose caller was interrupted and waits no longer. */
+    /** Returns the error of a call whose caller was interrupted and waits no longer. */
     static RPCXException interrupted() {
         return new RPCXException(
                 RPCXException.Code.CANCELLED, "the caller was interrupted", RPCXException.Executed.MAYBE, null);
@@ -451,8 +479,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Has the connection note that the slot keeps a large buffer. The slot may have another call already, which a
-     * failure here must not end.
+     * Has the connection note that the slot keeps a large buffer. The slot may have another call by now, which must not
+     * end because of a failure here.
      */
     private void kept() {
         try {
@@ -462,21 +490,25 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Number that distinguishes this use of the slot from all others; it has to be read before the call is sent. */
+    /**
+     * Returns the number that distinguishes this use of the slot from all others. It has to be read before the call is
+     * sent.
+     */
     public long serial() {
         return serial;
     }
 
     /**
-     * Ends the call at the caller's wish. Any thread; nothing happens if the call is over or its slot has another call.
+     * Ends the call because its caller gives it up. Does nothing if the call has ended or its slot has another call.
+     * Thread-safe: any thread may call this.
      */
     public void cancel(long callSerial) {
         cancel(callSerial, RPCXException.Code.CANCELLED, GIVEN_UP, null);
     }
 
     /**
-     * Ends the call of {@code of} at the caller's wish, whichever use of the slot it has: whoever gives the call up
-     * cannot know which, since the event loop may be making another attempt. Any thread.
+     * Ends the call of {@code of} because its caller gives it up, whichever use of the slot the call has. The caller
+     * cannot know the use, since the event loop may be making another attempt. Thread-safe: any thread may call this.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
@@ -487,7 +519,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         });
     }
 
-    /** Ends the call for another reason of this side. */
+    /**
+     * Ends the call because this side cannot or will not finish it, with this error. Does nothing if the call has ended
+     * or its slot has another call. Thread-safe: any thread may call this.
+     */
     public void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
         connection.send(new Cancel(this, code, why, cause) {
             @Override
@@ -507,8 +542,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
         onWire = true;
         sentByCaller = false;
-        // While the peer does not read, the request waits here, where it can be taken back, and not in the socket's
-        // queue.
+        // While the peer does not read, the request is held back from the socket's queue, so that it can be taken back.
         holdUntilWritable = connection.isSocketBusy();
         connection.watch(deadlineNanos);
         return true;
@@ -522,28 +556,31 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         clearBody();
         if (requestBytes > 0) {
             if (connection.keepsMuch() && (head & Wire.TYPE_MASK) != Wire.NOTICE) {
-                // Only the arguments of a notice may be needed again, for another attempt.
+                // The buffer is given up: only the arguments of a notice may be needed again, for another attempt.
                 trim();
                 shrinkBody();
             }
             if (body.capacity() <= SMALL_BYTES) {
-                // a larger buffer, kept for the next call, stays charged as a request as long as this call has it
+                // a larger buffer is kept for the next call, and stays charged as a request as long as this call has it
                 forgetRequest();
             }
         }
     }
 
     /**
-     * Sets where TIME stands in the request, and its length: 0 if the call has the full time that the server knows. If
-     * the request has to wait for the socket, TIME is written anew when it begins to leave, or inserted if the call has
-     * no longer the full time. Called before the call is queued.
+     * Sets where TIME is in the request, and its length in bytes. The length is 0 if the call has the full default
+     * time, which the server knows. If the request has to wait for the socket, TIME is written again when sending
+     * begins. It is inserted then if the call no longer has the full time. Called before the call is queued.
      */
     void timeAt(int index, int bytes) {
         timeAt = index;
         timeBytes = bytes;
     }
 
-    /** As {@link #timeAt}, for metadata with computed values. */
+    /**
+     * Sets where the metadata are in the request, and their length in bytes, if some of their values are computed.
+     * Called before the call is queued.
+     */
     void metadataAt(Metadata metadata, int index, int bytes) {
         computed = metadata;
         metadataAt = index;
@@ -571,8 +608,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Computes the metadata again. Where the request has no room for the new ones, or the user's code throws, the old
-     * ones leave, and the server judges them.
+     * Computes the metadata again. If the request has no space for the new metadata, or the user's code throws, the old
+     * metadata are sent, and the server decides whether it accepts them.
      */
     private void computeAgain(Metadata given) {
         ByteBuf anew = Unpooled.buffer();
@@ -612,7 +649,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         // pairs with the acquire fence in seesOnWire()
         VarHandle.releaseFence();
         onWire = true;
-        // the stores have to be visible before the first byte leaves: the event loop learns of this call from the reply
+        // The stores have to be visible before the first byte is sent, since the event loop learns of this call from
+        // the reply.
         VarHandle.fullFence();
         return true;
     }
@@ -624,7 +662,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Whether the call is on the wire. A thread that sends its call itself stores the other fields before
-     * {@code onWire}: after a read here that sees {@code onWire} set, all reads see those stores.
+     * {@code onWire}. If a read here sees that {@code onWire} is set, all later reads see those stores.
      */
     private boolean seesOnWire() {
         if (!onWire) {
@@ -651,11 +689,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Releases the slot for a caller that has gone and could not, or gives it back for an owner that could not.
-     * Whatever such a caller has queued, it has queued before it went: a call that is neither on the wire nor in the
-     * queue by now has never been sent, and the wire owes it no final frame.
+     * Frees the slot if its caller is gone and could not release it, or if its owner could not give it back. Whatever
+     * such a caller has queued, it queued before it was gone. So if the call is neither on the wire nor in the queue by
+     * now, it was never sent, and no final frame will come for it.
      *
-     * @return false if it cannot be known yet whether the call has been sent
+     * @return false if it is not known yet whether the call has been sent
      */
     boolean freeIfOrphan() {
         if (unreleased) {
@@ -665,7 +703,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             return true;
         }
         long gone = orphan;
-        // read before the serial: if this state is that of a later use, so is the serial
+        // read before the serial: if this is the state of a later use, the serial is that of a later use too
         int now = state;
         if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
             return true;
@@ -681,14 +719,14 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return true;
     }
 
-    /** Whether a call that ends without the server's word may have been executed, for its caller to know. */
+    /** Returns whether a call that the server has not ended may have been executed, which its caller has to know. */
     RPCXException.Executed executed() {
         return sent || hasHandlerBegun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED;
     }
 
     /**
-     * Throws if a message of the call is still in parts. Messages of one call do not mix, since a part does not say to
-     * which of them it belongs.
+     * Throws if a message of the call has begun and is not complete. While it arrives, no other message of the call may
+     * begin: a part does not say to which message it belongs.
      */
     private void refuseWithin(String what) {
         if (arriving != 0) {
@@ -696,7 +734,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Takes a reply, or its first part. */
+    /** Handles a reply, or the first part of a reply. */
     void onReply(ByteBuf payload, boolean more) {
         refuseWithin("a reply");
         if (completed) {
@@ -710,11 +748,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             arriving = Wire.REPLY;
             hasHandlerBegun = true;
             if (!sent) {
-                // the server wants no more of the request, and its reply needs the buffer
+                // the server wants no more of the request, and the reply needs the buffer
                 recall();
                 sent = true;
             }
-            // The server wants no more of the stream either: behind this frame no item and no END is sent for the call.
+            // The server wants no more of the stream either: after this frame no item and no END is sent for the call.
             endUpload();
             body.clear();
             if (hold(HeapArray.growth(body, payload.readableBytes()), false)) {
@@ -747,9 +785,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Takes the reply, read by the caller while it has the {@link ReadTurn}.
+     * Takes the reply that the caller has read itself, while it has the {@link ReadTurn}.
      *
-     * @return false if the reply is not the caller's to take any more
+     * @return false if the caller may not take the reply
      */
     private boolean onOwnReply(ByteBuf payload) {
         if (completed || !onWire || upload != null || arriving != 0) {
@@ -765,8 +803,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Takes a further part of a reply or an item. Only the last part of a reply is a final frame, even if nobody waits
-     * for the call any more.
+     * Handles a further part of a reply or an item. The last part of a reply is a final frame, even if nobody waits for
+     * the call any more. The last part of an item is not.
      */
     void onPart(ByteBuf payload, boolean more, int maxBytes) {
         if (arriving == 0) {
@@ -790,7 +828,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 return;
             }
         } else {
-            // the item is whole: the memory that it takes from here on is its subscriber's
+            // the item is complete: from here on its memory belongs to its subscriber
             arriving = 0;
             if (replyBytes > 0) {
                 forgetReply();
@@ -823,7 +861,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
      * Charges the bytes by which a buffer is about to grow for a part of a reply or an item.
      *
-     * @return false if this client holds too much; the call has ended then
+     * @return false if this client holds too many bytes; the call has ended in this case
      */
     private boolean hold(long bytes, boolean isFinal) {
         if (bytes == 0) {
@@ -859,7 +897,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return waiting == null ? null : waiting.receiver();
     }
 
-    /** Takes an item of the stream that the call brings, or the first part of one. */
+    /** Handles an item of the stream that the call brings, or the first part of an item. */
     void onItem(ByteBuf payload, boolean more) {
         refuseWithin("an item");
         if (completed) {
@@ -886,7 +924,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return seesOnWire() && completed;
     }
 
-    /** Time at which the call was given up; only for a call whose final frame is owed. Event loop only. */
+    /** Returns the time at which the call was given up. Only for a call whose final frame is owed. Event loop only. */
     long givenUpNanos() {
         return givenUpNanos;
     }
@@ -907,7 +945,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         complete(hasHandlerBegun && !completed ? ofHandler(outcome) : outcome, true);
     }
 
-    /** The same error, but never NOT_EXECUTED: the call's handler has begun, whatever the server says of that. */
+    /**
+     * Returns the same error, but with EXECUTED instead of NOT_EXECUTED: the call's handler has begun, whatever the
+     * server says.
+     */
     private static RPCXException ofHandler(RPCXException outcome) {
         return outcome.executed() == RPCXException.Executed.NOT_EXECUTED
                 ? new RPCXException(outcome.code(), outcome.getMessage(), RPCXException.Executed.EXECUTED, outcome)
@@ -915,8 +956,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends this call, and no other, since a frame of it could not be taken because of the codec, the user's own code or
-     * the memory.
+     * Ends only this call, since a frame of it could not be handled. The reason is the codec, the user's own code, or a
+     * lack of memory.
      */
     void onFailure(int type, boolean more, Throwable failure) {
         end(
@@ -944,12 +985,14 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Ends the call, whose time is over. */
+    /** Ends the call because its time is over. */
     void expire(String why) {
         expire(new RPCXException(RPCXException.Code.DEADLINE_EXCEEDED, why, executed(), null));
     }
 
-    /** Ends the call, whose time has passed while the event loop was held up, which says nothing of the server. */
+    /**
+     * Ends the call because its time has passed while the event loop was held up. That says nothing about the server.
+     */
     void expireUnheard(String why) {
         expire(LocalFailure.unheard(why, executed()));
     }
@@ -962,10 +1005,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call that the server has not ended. A request of which no byte has left is taken back, and the call is
-     * then over for the wire too: the server has never heard of it, and will not answer a CANCEL.
+     * Ends a call that the server has not ended. If no byte of its request has been sent, the request is taken back,
+     * and the call is over for the wire too: the server does not know the call, and would not answer a CANCEL.
      *
-     * @return whether the server has to be sent CANCEL
+     * @return whether CANCEL has to be sent to the server
      */
     private boolean giveUp(RPCXException outcome) {
         boolean seen = begun;
@@ -977,8 +1020,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call whose request waits for the socket, if no byte of it has left. The call goes to another connection,
-     * since this one takes no more calls.
+     * Ends a call whose request waits for the socket, if no byte of the request has been sent. The call goes to another
+     * connection, since this one takes no more calls.
      */
     void leaveUnsent() {
         if (seesOnWire() && !begun && !completed) {
@@ -986,7 +1029,11 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Ends the call for its caller; with {@code isFinal} for the wire too. */
+    /**
+     * Ends the call for its caller.
+     *
+     * @param isFinal whether the call ends for the wire too
+     */
     void complete(@Nullable RPCXException outcome, boolean isFinal) {
         if (completed) {
             done(COMPLETED | (isFinal ? finalFrame() : 0));
@@ -1001,7 +1048,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
             async = null;
         }
-        // read before the state changes: from then on the slot may have another caller
+        // read before the state changes: after that the slot may have another caller
         Thread caller = waiter;
         int bits = call == null ? COMPLETED : COMPLETED | CALLER_DONE;
         try {
@@ -1012,7 +1059,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 givenUpNanos = connection.nanoTime();
                 connection.onGivenUp();
                 if (arriving == Wire.REPLY) {
-                    // the last part of the reply may never come, and nobody reads it
+                    // the last part of the reply may never come, and nobody would read it
                     forgetParts();
                 }
                 if (requestBytes > 0) {
@@ -1028,17 +1075,17 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 forgetReply();
             }
         } finally {
-            // Also if a step above has thrown, as for want of memory: nobody else will end the call.
+            // Runs even if a step above has thrown, for example for lack of memory: nobody else will end the call.
             end(call, caller, bits, outcome);
         }
     }
 
     /**
-     * The encoded arguments as they were when the call was made. The buffer still has them after {@link #onSent}, which
-     * shrinks it or resets its indices, until something else is written there. Event loop only, for a call that no
-     * thread blocks for, until the slot is free.
+     * Returns the encoded arguments as they were when the call was made. {@link #onSent} shrinks the buffer or resets
+     * its indices. If it does not shrink it too far, the arguments stay in the buffer until something else is written
+     * there. Event loop only, for a call that no thread blocks for, until the slot is free.
      *
-     * @return null if the buffer does not have them any more
+     * @return null if the buffer does not contain the arguments any more
      */
     @Nullable
     ByteBuf arguments() {
@@ -1048,8 +1095,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether {@link #arguments} still finds the arguments when the request has left, for as long as nothing comes
-     * back.
+     * Whether {@link #arguments} will still find the arguments after the request has been sent, as long as nothing
+     * comes back.
      */
     boolean keepsArguments() {
         return body.capacity() <= KEPT_BYTES;
@@ -1059,7 +1106,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         try {
             call.beforeSlotRelease(this, outcome);
         } catch (Throwable noMemory) {
-            // the call ends all the same
+            // the call ends in any case
             ThreadTools.report(noMemory);
         }
     }
@@ -1120,7 +1167,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
     }
 
-    /** Takes back what has not left of the request, and the credit that waits behind it. */
+    /** Takes back what has not been sent of the request, and the credit that waits behind the request. */
     private void recall() {
         connection.recall(this);
         recallCredit();
@@ -1146,7 +1193,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return WIRE_DONE;
     }
 
-    /** Message by which this side ends a call, in the queue behind the call's request. */
+    /** Message by which this side ends a call. It is queued behind the call's request. */
     private abstract static class Cancel extends Outbound {
         private final ClientCall call;
         private final RPCXException.Code code;
@@ -1162,7 +1209,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             this.head = Wire.CANCEL;
         }
 
-        /** Whether the slot still has the call that is meant. */
+        /** Whether the slot still has the call that is to be ended. */
         abstract boolean isThere();
 
         @Override

@@ -19,19 +19,19 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instances of a service, each with its connections, and the choice among them. A call that finds no instance
- * connected waits until one is, or until each has been tried once.
+ * The instances of a service, each with its connections, and the choice among them. A call that finds no connected
+ * instance waits until one is connected, or until all instances have failed to connect since the call came.
  */
 public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
-     * Maximum number of instances taken from a registry's list: each has connections of its own, and a registry may
-     * lie.
+     * Maximum number of instances that are taken from a registry's list. It is limited because each instance has its
+     * own connections, and a registry may lie.
      */
     public static final int MAX_INSTANCES = 4096;
 
     /**
-     * Minimum time between two lists that are taken from a registry; of those that come in between only the last one
-     * counts. A registry that says something else all the time is no reason to connect all the time.
+     * Minimum time between two lists of a registry that are applied. Of the lists that come in between, only the last
+     * one is applied. So a registry that changes its list all the time does not make the client connect all the time.
      */
     private static final long APART_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
@@ -39,12 +39,15 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * Longest time for which a connected instance serves only its share of the waiting calls, while other instances are
-     * about to connect: connections that begin together are established together, but for a few milliseconds. Also the
-     * interval at which connected instances are checked for room.
+     * about to connect. Connections that begin together are established within a few milliseconds of each other. This
+     * is also the interval at which connected instances are checked for free slots.
      */
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** Number of looks at instances, for waiting calls, before the event loop runs its other tasks: some 1 ms. */
+    /**
+     * Number of instances that are looked at for waiting calls before the event loop runs its other tasks. This takes
+     * some 1 ms.
+     */
     public static final int LOOKS_AT_ONCE = 1 << 16;
 
     /** Maximum number of instances that the error of a call names. */
@@ -55,81 +58,95 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private final int most;
     private final Choice choice;
 
-    /** Connection attempts to instances that a registry has named, and that have not kept a connection. */
+    /**
+     * Limits the attempts to connect to instances that a registry has named and that have not kept a connection yet.
+     */
     private final ConnectThrottle named;
 
     /**
-     * Connection attempts to instances that have kept a connection; they do not wait behind whatever a registry names.
+     * Limits the attempts to connect to instances that have kept a connection. These do not wait behind the instances
+     * that a registry merely names.
      */
     private final ConnectThrottle known;
 
     private volatile Chooser chooser;
     private volatile String name = "no instance";
-    /** Lock that is held while the watch begins, which runs the registry's code. */
+    /** Lock that is held while the watch begins. Beginning the watch runs the registry's code. */
     private final Object beginning = new Object();
 
     private volatile @Nullable Future<?> looks;
     private volatile Endpoints.@Nullable Watch watch;
     private volatile @Nullable Throwable registryFailure;
 
-    // guarded by this
+    // The fields from members to waiting are guarded by this.
     private Map<String, ClientAddress> members = new LinkedHashMap<>();
 
-    /** Latest list of the registry, if it has not been applied yet; null otherwise. */
+    /** Latest list of the registry that has not been applied; null if there is none. */
     private @Nullable List<Endpoint> pendingList;
 
     /** Whether a timer is set that applies {@link #pendingList}. */
     private boolean isTimed;
 
-    /** Whether a member has another weight than the one that {@link #chooser} was made with. */
+    /** Whether the weight of a member differs from the weight with which {@link #chooser} was created. */
     private boolean isWeighedAnew;
 
-    /** Former members that are still to be retired; each leaves this set once it has been. */
+    /** Former members that have not been retired yet. A member is removed from this set when it has been retired. */
     private Set<ClientAddress> ended = new LinkedHashSet<>();
 
-    /** Draining connections of each member, and of former members until they have none, by the key of the endpoint. */
+    /**
+     * Draining connections, by the key of the endpoint. There is an entry for each member, and for each former member
+     * until it has no draining connections.
+     */
     private final Map<String, DrainingConnections> left = new HashMap<>();
 
-    /** When a list of the registry was taken last; null before the first time. */
+    /** Time at which a list of the registry was last applied; null if none has been applied. */
     private @Nullable Long takenNanos;
 
-    /** Number of failures to reach an instance so far. */
+    /** Number of failures to connect so far, of all instances together. */
     private long failures;
 
     /**
-     * Members by {@link ClientAddress#failureNumber}, so the one whose latest failure is oldest stands first. All
-     * instances have failed since a call came if the first one has failed since. So a waiting call keeps one number,
-     * however many instances there are.
+     * Members by {@link ClientAddress#failureNumber}. The first entry is the member whose latest failure is the oldest.
+     * If that one has failed since a call came, all members have failed since the call came. So a waiting call needs
+     * only one number, however many instances there are.
      */
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
     /**
-     * Ejected members, the first to come back first; those that are back are removed when the next one is ejected. Each
-     * call that fails may ask for their number, and need not look at all members for that.
+     * Ejected members, in the order in which their ejections end. A member whose ejection has ended is removed when the
+     * next member is ejected. Each call that fails may ask how many members are ejected, and need not look at all
+     * members to find that out.
      */
     private PriorityQueue<ClientAddress> ejected = noneEjected();
 
     /**
-     * Latest number given to an instance that has not failed yet; these go down from -1, so they sort before failures.
+     * Latest number that was given to an instance that has not failed yet. These numbers go down from -1, so that they
+     * sort before the numbers of failures.
      */
     private long untried;
 
     /** Whether a timer is set that serves all waiting calls. */
     private boolean isSpreading;
 
-    /** Whether a timer is set that checks whether an instance has room again. */
+    /** Whether a timer is set that checks whether an instance has a free slot again. */
     private boolean isLooking;
 
     /** Number of threads that are creating a proxy of this cluster. */
     private int creators;
 
-    /** Whether the last creator has left before any had begun the watch: nobody uses this cluster, and nobody will. */
+    /**
+     * Whether the last creator has finished before any creator had begun the watch. Then nobody uses this cluster, and
+     * nobody will.
+     */
     private boolean isGivenUp;
 
-    /** Calls that wait for a connection, in the order in which they came; each leaves when it ends, whoever ends it. */
+    /**
+     * Calls that wait for a connection, in the order in which they came. A call is removed when its wait ends, whoever
+     * ends it.
+     */
     private final Set<Waiting> waiting = new LinkedHashSet<>();
 
-    /** Connection that one waiting call gets. */
+    /** The connection that one waiting call will get. */
     private final class Waiting extends PendingConnection<ClientConnection> {
         private final int key;
 
@@ -184,7 +201,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /**
      * Notes that a proxy of this cluster is about to be created.
      *
-     * @return false if this cluster has been given up, and another one has to be created
+     * @return false if this cluster has been given up: another one has to be created
      */
     synchronized boolean enter() {
         if (isGivenUp) {
@@ -195,7 +212,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Notes that the proxy has been created, or could not be.
+     * Notes that a proxy has been created, or could not be created.
      *
      * @return whether this cluster has been given up: its watch has not begun, and no other creator is about to begin
      *     it
@@ -207,7 +224,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return false;
             }
             isGivenUp = true;
-            // a watch may have named instances before it failed to begin
+            // a watch that failed to begin may have named instances before
             pendingList = null;
             Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
             nowEnded.addAll(members.values());
@@ -222,7 +239,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Begins the watch for instances, once, however often this method is called.
+     * Begins the watch for instances. It begins only once, however often this method is called.
      *
      * @throws IllegalStateException if the client is closed
      */
@@ -231,13 +248,13 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
             }
-            // after the watch has begun: without a watch nobody would cancel the repeating task
+            // This comes after the begin of the watch: if there were no watch, nobody would cancel the repeating task.
             if (looks == null) {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
         }
-        // the client is marked as closed before its end reads the watch: so that end sees the watch, or this thread
-        // sees that the client is closed
+        // The client is marked as closed before its end reads the watch. So either that end sees the watch, or this
+        // thread sees that the client is closed.
         if (client.isClosed()) {
             endWatch();
             throw new IllegalStateException("the client is closed");
@@ -257,7 +274,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** Ends the calls that wait for a connection, and so runs their callbacks. */
+    /** Fails the calls that wait for a connection. This runs their callbacks. */
     void endCalls() {
         failAll(new IllegalStateException("the client is closed"));
     }
@@ -271,7 +288,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
-    /** For tests: ends a cluster that belongs to no client. */
+    /** Ends a cluster that belongs to no client. For tests. */
     public void close() {
         endWatch();
         endCalls();
@@ -315,7 +332,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
         try {
             call.startTimer();
-            // an instance may have connected between the caller's look and now
+            // an instance may have connected since the caller looked for a connection
             ClientConnection ready = ready(key);
             if (ready != null) {
                 call.complete(ready);
@@ -323,7 +340,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 lookSoon();
             }
         } catch (Throwable e) {
-            // catches an Error too, since a call without a timer might wait for ever
+            // catches an Error too, since a call without a timer might wait forever
             call.completeExceptionally(e);
         }
         return call;
@@ -336,8 +353,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Serves calls that wait although an instance is connected: the instance is full, and does not announce that it has
-     * room again. If no instance is connected, the first one that connects serves the calls.
+     * Serves calls that wait although an instance is connected. Such an instance was full, and does not announce that
+     * it has a free slot again. If no instance is connected, this does nothing: the first instance that connects serves
+     * the calls.
      */
     private void look() {
         boolean isSpread;
@@ -367,12 +385,12 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         waiting.remove(call);
     }
 
-    /** For tests. */
+    /** Returns the chooser of the present members. For tests. */
     public Chooser chooser() {
         return chooser;
     }
 
-    /** Number of calls that wait for a connection: for tests. */
+    /** Returns the number of calls that wait for a connection. For tests. */
     public synchronized int waiting() {
         return waiting.size();
     }
@@ -383,9 +401,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance has a connection. The instance serves its share of the waiting calls at once. The rest is
-     * left for a moment to instances that are still connecting for the first time, since otherwise the first instance
-     * connected would get all calls.
+     * Called when an instance has a connection. The instance immediately serves its share of the waiting calls. The
+     * other calls wait for a moment, for instances that are still connecting for the first time. Otherwise the first
+     * connected instance would get all calls.
      */
     void connected(ClientAddress address) {
         List<Waiting> served;
@@ -404,8 +422,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * One instance's share of so many calls, rounded up, beside all instances that may be connected soon. The caller
-     * holds the lock of {@code this}.
+     * Returns the share of one instance, rounded up, if the calls are divided among this instance and all instances
+     * that may be connected soon. The caller holds the lock of {@code this}.
+     *
+     * @param calls number of calls that are divided
      */
     private int share(int calls) {
         int coming = 0;
@@ -425,10 +445,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Gives connections to waiting calls. The choice for one call may look at all instances, so the calls are served in
-     * batches, between which the event loop runs other tasks.
+     * Gives connections to waiting calls. The choice for one call may look at all instances. So the calls are served in
+     * batches, and the event loop runs other tasks between the batches.
      *
-     * @param address instance that has a connection, perhaps not this thread's; null for any instance
+     * @param address instance that has a connection, perhaps not this thread's own; null for any instance
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int most = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -438,24 +458,27 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
             ClientConnection ready = ready(call.key);
             if (ready == null && address != null) {
-                // another connection of the same instance takes the call, unless it is full too
+                // another connection of the same instance gets the call, unless it is full too
                 ClientConnection other = address.ready();
                 ready = other == null || other.isFull() ? null : other;
             }
             if (ready == null) {
-                // the choice has looked at all instances, and would find the same for the next call
+                // the choice has looked at all instances, and would not find a connection for the next call either
                 lookSoon();
                 return;
             }
             call.complete(ready);
         }
         if (most < served.size()) {
-            // if the client is closed, its end tells these calls
+            // if the client is closed, its end fails these calls
             client.execute(() -> serve(served.subList(most, served.size()), address));
         }
     }
 
-    /** Called when an instance could not be reached. */
+    /**
+     * Called when an instance could not be reached. Fails the waiting calls that came before all instances had their
+     * latest failure.
+     */
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();
         synchronized (this) {
@@ -463,7 +486,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 // the instance is no longer a member
                 return;
             }
-            // the new entry comes first, since only this step may fail: the instance then stays in the map
+            // The new entry is added first, since only this step may fail: in that case the instance is still in the
+            // map.
             byFailure.put(failures + 1, address);
             byFailure.remove(address.failureNumber);
             failures++;
@@ -471,7 +495,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             long all = byFailure.firstKey();
             for (Waiting call : waiting) {
                 if (call.came >= all) {
-                    // not all instances have failed since this call came, nor since those behind it
+                    // not all instances have failed since this call came, nor since the calls after it
                     break;
                 }
                 given.add(call);
@@ -481,7 +505,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         given.forEach(call -> call.completeExceptionally(why));
     }
 
-    /** Ejects an instance that has failed too many calls, unless more than half of all would then be ejected. */
+    /**
+     * Ejects an instance that has failed too many calls, unless more than half of all instances would then be ejected.
+     */
     synchronized void eject(ClientAddress address) {
         for (ClientAddress first = ejected.peek();
                 first != null && !first.health().isEjected();
@@ -520,8 +546,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Time until the instances may change again; not positive if they may now. The caller holds the lock of
-     * {@code this}.
+     * Returns the time until the next list may be applied; 0 or less if it may be applied now. The caller holds the
+     * lock of {@code this}.
      */
     private long untilNextNanos() {
         Long last = takenNanos;
@@ -531,8 +557,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Runs once a second, and resumes whatever an Error has cut off in the handling of an instance, a list or a call.
-     * Without such an Error there is nothing to do.
+     * Runs once a second. If an Error has interrupted the handling of an instance, a list or a call, this method
+     * continues it. Otherwise it has nothing to do.
      */
     private void lookAfter() {
         if (client.isClosed()) {
@@ -557,17 +583,17 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** Logs what {@code lookAfter} or {@code connectAndRetire} could not do; the next look is in a second. */
+    /** Logs what {@code lookAfter} or {@code connectAndRetire} could not do. It is tried again in a second. */
     private static void failedHere(Throwable thrown) {
         try {
             System.getLogger("dev.rpcx.discovery")
                     .log(System.Logger.Level.WARNING, "instances are looked after again in a second", thrown);
         } catch (Throwable unspeakable) {
-            // the log fails too, which is the lesser evil
+            // the log has failed too, and a lost log line is the lesser evil
         }
     }
 
-    /** Applies the latest list of the registry. */
+    /** Applies the latest list of the registry, if there is one that has not been applied. */
     private void applyPending() {
         if (client.isClosed()) {
             return;
@@ -585,7 +611,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             long nowUntried = untried;
             for (Endpoint endpoint : taken(all)) {
                 if (now.containsKey(ClientAddress.keyOf(endpoint))) {
-                    // of an instance that is named twice the first entry counts
+                    // if a list names an instance twice, the first entry counts
                     continue;
                 }
                 ClientAddress held = members.get(ClientAddress.keyOf(endpoint));
@@ -610,20 +636,20 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
             if (nowUntried == untried && nowEnded.size() == ended.size() && !isWeighedAnew) {
                 pendingList = null;
-                // a list that changes nothing counts as taken all the same
+                // a list that changes nothing counts as applied too
                 takenNanos = client.platform().ticker().nanoTime();
                 return;
             }
             Chooser nowChooser = Chooser.of(choice, now.values().toArray(new ClientAddress[0]), client.platform());
             String nowName = named(now.keySet());
             takenNanos = client.platform().ticker().nanoTime();
-            // members that end now keep their entries, since their connections begin to drain in a moment
+            // members that end now keep their entries, since their connections are about to drain
             left.entrySet()
                     .removeIf(of -> of.getValue().isEmpty()
                             && !now.containsKey(of.getKey())
                             && !members.containsKey(of.getKey()));
-            // all that may fail has been done: the list is taken as a whole, or it is still in pendingList, to be taken
-            // later
+            // All that may fail has been done. Either the list is applied completely, or it is still in pendingList and
+            // is applied later.
             members = now;
             byFailure = nowByFailure;
             ejected = nowEjected;
@@ -637,17 +663,18 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         connectAndRetire();
     }
 
-    /** Connects to new members, and retires former ones. */
+    /** Connects to the members, as far as they are not connected, and retires former members. */
     private void connectAndRetire() {
         ClientAddress[] all = chooser.all;
-        // each client begins at a random member: connection attempts queue, and every client has the same list
+        // Each client begins at a random member: connection attempts wait in a queue, and every client has the same
+        // list.
         int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
         for (int i = 0; i < all.length; i++) {
             ClientAddress member = all[(first + i) % all.length];
             try {
                 member.keepConnected();
             } catch (Throwable e) {
-                // the other members connect all the same
+                // the other members connect in any case
                 failedHere(e);
             }
         }
@@ -672,8 +699,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * The instances to take from a list: all of them, or of a list that is too long first those that are members
-     * already, then the others, each in the order of the list. So no more members change than have to.
+     * Returns the instances to take from a list. If the list is too long, instances that are members already come
+     * first, then the others, each in the order of the list. So no more members change than necessary.
      */
     private List<Endpoint> taken(List<Endpoint> all) {
         if (all.size() <= MAX_INSTANCES) {
@@ -698,7 +725,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return;
             }
         }
-        // not on the registry's thread, which has other listeners to notify: the end of a call runs its caller's code
+        // not on the registry's thread: the end of a call runs its caller's code, and the registry has other listeners
+        // to notify
         client.execute(() -> failWithoutInstances(why));
     }
 

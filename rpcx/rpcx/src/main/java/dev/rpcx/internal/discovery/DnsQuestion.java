@@ -96,7 +96,7 @@ public sealed interface DnsQuestion {
     /**
      * Question for the targets of the SRV records of a name. Of the targets that can be called, only the preferred ones
      * count: those with the lowest priority number. Their weights are scaled together if one is above
-     * {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another is not. A weight of 0 then becomes the smallest share
+     * {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another is not. A weight of 0 then becomes 1, the smallest share
      * there is. Source: RFC 2782.
      */
     record Services(String name) implements DnsQuestion {

@@ -16,7 +16,7 @@ public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSock
         implements Endpoints {
     /**
      * Default time from one question to the next. It is chosen so that a new instance has traffic within 5 s: half of
-     * that time is for the way of its record into DNS.
+     * that time is for its record to reach DNS.
      */
     public static final Duration STANDARD_REFRESH = Duration.ofSeconds(2);
 

@@ -114,8 +114,8 @@ public final class SharedWatch implements Endpoints.Listener {
     }
 
     /**
-     * Begins to watch, as {@link Endpoints#watch} does. A listener that comes later immediately gets the latest news
-     * that the others have got.
+     * Begins to watch, as {@link Endpoints#watch} does, but all clients whose endpoints are equal share one watch. A
+     * listener that comes later immediately gets the latest news that the others have got.
      */
     public static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
         if (endpoints instanceof EndpointsFixed) {
@@ -140,7 +140,7 @@ public final class SharedWatch implements Endpoints.Listener {
         }
     }
 
-    /** Returns the watch of equal endpoints, or a new watch, after counting one more user of it. */
+    /** Returns the watch of equal endpoints, which then has one more user, or a new watch with one user. */
     private static SharedWatch join(Endpoints endpoints) {
         int hash = endpoints.hashCode();
         while (true) {
@@ -224,7 +224,7 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (this) {
             listeners.remove(entry);
         }
-        // if this was the last user, the watch is not about to begin, since whoever begins a watch is a user
+        // if this was the last user, no thread is about to begin the watch, since only users begin it
         Endpoints.Watch over = watch;
         if (isLast && over != null) {
             over.close();

@@ -130,11 +130,11 @@ final class CloseWatch implements IoHandler {
         private final EpollIoHandle channel;
         private @Nullable IoRegistration inEpoll;
 
-        /** What lets other threads write to the socket, called before it is closed; null if no other thread writes. */
+        /** The {@link WriteTurn} of the socket, called before the socket is closed; null if no other thread writes. */
         @Nullable
         SocketUser writing;
 
-        /** What lets other threads read from the socket, called before it is closed; null if no other thread reads. */
+        /** The {@link ReadTurn} of the socket, called before the socket is closed; null if no other thread reads. */
         @Nullable
         SocketUser reading;
 
@@ -178,8 +178,8 @@ final class CloseWatch implements IoHandler {
         @Override
         public void handle(IoRegistration registration, IoEvent event) {
             ReadTurn turn = lentTo;
-            // epoll reports an error even while the socket is lent: the channel hears of it again when the socket is
-            // back
+            // epoll reports an error even while the socket is lent: if the turn does not give the socket back now, the
+            // channel gets the error when the socket is back
             if (turn == null || turn.takeForLoop()) {
                 channel.handle(this, event);
             }

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> {
     private static final int MAX_TTL_SECONDS = 30;
 
-    /** Longest time for all questions about one host together: the time that a client has by default to connect. */
+    /** Longest time for all questions about one host together. A client has the same time by default to connect. */
     private static final long MAX_MILLIS = 3_000;
 
     /** Name servers to ask; if empty, the system's name servers are asked. */

@@ -46,8 +46,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Asks name servers, on one event loop. The addresses of a host are taken from one family only, IPv4 or IPv6, for two
- * reasons. A machine with addresses of both families is one instance. And if there were two questions and only one of
- * them were answered, the list would be incomplete.
+ * reasons. A machine with addresses of both families is one instance, and would otherwise count as several. And if
+ * there were two questions and only one of them were answered, the list would be incomplete.
  */
 public final class DnsNames {
     /** Longest wait for the answer to one datagram. After it the next name server is asked. */
@@ -66,7 +66,7 @@ public final class DnsNames {
      */
     private static final int MAX_LONG_ANSWER_BYTES = 24 * 1024;
 
-    /** Largest number of addresses of a host that are cached if one is wanted. */
+    /** Largest number of addresses of a host that are cached if any one is wanted. */
     private static final int MAX_KEPT = 16;
 
     /** Address families in the order in which they are asked for. */
@@ -238,7 +238,7 @@ public final class DnsNames {
 
     /**
      * Ends the TCP connection of one question if the answer is too long: Netty compares each address with all before
-     * it, on the event loop. Then the truncated answer that came in the datagram counts.
+     * it, on the event loop. Then the truncated answer counts that came in the datagram before.
      */
     private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
         private final int maxBytes;
@@ -266,8 +266,8 @@ public final class DnsNames {
     }
 
     /**
-     * Cache that keeps only the first addresses of a host, since Netty copies all cached ones each time it adds another
-     * one.
+     * Cache that keeps only the first addresses of a host, since Netty copies all cached addresses of the host each
+     * time it adds another one.
      */
     private static final class FewAddresses extends DefaultDnsCache {
         FewAddresses(int maxTtlSeconds) {

@@ -45,9 +45,9 @@ public final class HalfClose {
     private static final int FIRST_LOOKS = 4;
 
     /**
-     * Number of looks, 10 s in all, within which a peer that has taken some bytes has to take more. The peer's kernel
-     * takes up to 64 KiB of what is sent before the peer reads it, and a peer that reads 16 KiB a second needs 4 s for
-     * them. Source: the longest silence that the classic wire allows within a frame.
+     * Number of looks, 10 s in all, within which a peer that has taken some bytes has to take more. A kernel takes up
+     * to 64 KiB of these bytes in one step, and a peer that reads 16 KiB a second needs 4 s for them. Source: the
+     * longest silence that the classic wire allows within a frame.
      */
     private static final int MORE_LOOKS = 20;
 

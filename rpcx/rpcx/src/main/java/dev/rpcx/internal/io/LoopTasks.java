@@ -26,7 +26,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
 
     /**
      * Number of stack frames that a thread must have free to give a loop its first task. That thread then starts the
-     * loop's thread, for which it takes fewer frames than these, though larger ones.
+     * loop's thread, which needs fewer frames than this number, though larger ones.
      */
     private static final int START_FRAMES = 500;
 
@@ -88,7 +88,10 @@ final class LoopTasks extends AbstractQueue<Runnable> {
         return null;
     }
 
-    /** Keeps the tasks of a loop that polls no more. The caller holds the lock {@code this}. */
+    /**
+     * Keeps the remaining tasks of a loop that does not poll any more in {@code unrunTasks}. The caller holds the lock
+     * {@code this}.
+     */
     private void keepUnrun() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
             unrunTasks.add(task);

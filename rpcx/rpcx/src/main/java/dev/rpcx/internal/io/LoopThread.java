@@ -29,7 +29,7 @@ public final class LoopThread extends FastThreadLocalThread {
      */
     public @Nullable Object workers;
 
-    /** The server's {@code Threads}, which own {@link #workers}. */
+    /** The {@code Threads} of the server to which {@link #workers} belong. */
     public @Nullable Object workersOf;
 
     /** First in the list of calls that are over, but whose callers could not be told for want of memory. */

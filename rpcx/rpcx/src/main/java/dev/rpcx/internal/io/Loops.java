@@ -63,8 +63,8 @@ public class Loops {
     /**
      * Allocates a first chunk on the thread that builds a client or a server. Netty reports each chunk to the JDK's
      * Flight Recorder. The first report initializes the recorder, which takes some 300 ms, and a second on a busy
-     * machine. Meanwhile an event loop would check no deadline. The chunk is a small one on the heap, and garbage
-     * afterwards.
+     * machine. An event loop that did this would check no deadline meanwhile. The chunk is a small one on the heap, and
+     * garbage afterwards.
      */
     private static void tellOfFirstChunk() {
         new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
@@ -128,8 +128,8 @@ public class Loops {
 
         /**
          * Keeps the loop running until it is shut down, whatever is thrown. If memory has run out, Netty fails while it
-         * logs what a task or a connection has thrown. Then the loop would end silently: its connections would be
-         * neither read nor closed, and none of their deadlines would be checked.
+         * logs what a task or a connection has thrown. Without this method, the loop would then end silently: its
+         * connections would be neither read nor closed, and none of their deadlines would be checked.
          */
         @Override
         protected void run() {

@@ -7,7 +7,7 @@ import java.util.random.RandomGenerator;
 /**
  * Sources of nondeterminism that a client or a server takes from its machine: event loops, time and random numbers. A
  * server also takes threads from its machine, through {@code ServerPlatform}. Connections and calls use no other such
- * source. So a simulation that replaces these four decides every interleaving.
+ * source. So a simulation that replaces these four sources decides every interleaving.
  */
 public interface Platform {
     /** Platform of the real machine. */

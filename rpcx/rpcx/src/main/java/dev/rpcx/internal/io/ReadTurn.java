@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  * socket back for whatever a lone caller does not do: a second call, a deadline, the end of the connection. A caller
  * takes nothing but its own reply, if that is complete. Everything else that the caller reads goes to the event loop,
  * together with the turn. So one thread at a time still decides how calls end: the thread that has the turn. While the
- * socket is lent and no call is in flight, nobody reads. So every {@link #TICK_MILLIS} the event loop takes the socket
- * back if no caller has read since the last time.
+ * socket is lent and no call is in flight, nobody reads. So the event loop checks every {@link #TICK_MILLIS}, 5 ms,
+ * whether a caller has had the turn, and takes the socket back if none has.
  */
 public final class ReadTurn implements CloseWatch.SocketUser {
     /** The connection whose socket is lent. It is the first handler of its channel. */
@@ -67,7 +67,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
         /**
          * Completes the call if {@code arrived} begins with the complete reply to it. Then it reads that reply to its
-         * end and no further. Called by the caller, which has the turn.
+         * end and no further. Called by the caller's thread, which has the turn.
          *
          * @param arrived buffer that begins at the beginning of a message of the peer
          * @return false if all bytes are for the event loop; then the indices of {@code arrived} mean nothing
@@ -399,8 +399,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Takes the socket over from a caller that does not go on, or that failed before it could say so. Has the event
-     * loop's handlers read the bytes that the caller has left to them.
+     * Takes the socket over from a caller that does not go on, or that failed before it could say so. Passes on what
+     * the caller has read that is not for it, to the handlers of the channel.
      */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {

@@ -27,7 +27,7 @@ public final class SharedLoops {
     private int users;
     private long unusedSinceNanos;
 
-    /** True while a task is scheduled on one of the loops that ends {@link #held} if nobody uses it then. */
+    /** True while a task is scheduled, on one of the loops, which ends {@link #held} if nobody uses the loops then. */
     private boolean watched;
 
     public SharedLoops(boolean inProcess) {

@@ -140,8 +140,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Charges the replies that wait. If the peer takes nothing, every reply waits that has been made for it, no matter
-     * when.
+     * Charges the replies that wait. If the peer takes nothing, all replies that have been made for it wait, no matter
+     * when they were made.
      */
     private void lookAtReplies() {
         if (isEvictionDue) {
@@ -153,7 +153,7 @@ public final class SocketQueue {
         }
     }
 
-    /** Called when the queue has become shorter. Releases what is charged beyond its present size. */
+    /** Called when the queue has become shorter. Reduces both claims to what still waits. */
     public void shortened() {
         long bytes = bytes();
         if (bytes <= UnchargedAllowance.SMALL_BYTES) {

@@ -60,8 +60,8 @@ public final class ThreadFactories {
 
     /**
      * Makes a thread of an event loop. The constructor of Netty's thread class always inherits the values of the thread
-     * that calls it. So a platform thread without such values calls it. The context class loader is that of
-     * {@code ThreadFactories}.
+     * that calls it. So it is called by a new platform thread, which has no such values. The context class loader is
+     * that of {@code ThreadFactories}.
      */
     static LoopThread loop(Runnable task, String name) {
         FutureTask<LoopThread> made = new FutureTask<>(() -> new LoopThread(task, name));

@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * has kept nothing. All records of a handshake count as records without data.
  *
  * <p>Records without data cost their sender next to nothing, but they cost the receiver. If a message has several
- * records, the engine copies the part of the message that it has for each further record. For a KeyUpdate of 27 bytes
- * the engine makes new keys. So records without data are counted, and too many of them end the connection.
+ * records, the engine copies what it has of the message each time that a further record comes. For a KeyUpdate of 27
+ * bytes the engine makes new keys. So records without data are counted, and too many of them end the connection.
  *
  * <p>A header with a length that no record can have ends the connection as soon as the header is there. Event loop
  * only.
@@ -38,8 +38,8 @@ import org.jspecify.annotations.Nullable;
 public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
      * Limit on the records without data that a client may send in an hour after its handshake: the largest sum of their
-     * weights. The weight of a record is the number of KeyUpdates that it has room for, including one that only the
-     * next record ends. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
+     * weights. The weight of a record is the number of KeyUpdates that it has room for, including one that ends only in
+     * the next record. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
      *
      * <p>An honest client needs one KeyUpdate for each 2^24 records. But once the JDK's engine has received 2^37 bytes,
      * it sends a KeyUpdate for each record that comes while its own KeyUpdate is not answered (JDK-8329548). So the
@@ -120,7 +120,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** True if the record that was last handed to the engine has brought data. */
     private boolean hasOpened;
 
-    /** Time at which the record began to come of which a part is kept, by {@link #readingClock}. */
+    /** Time at which the incomplete record began to come, by {@link #readingClock}. */
     private long sinceNanos;
 
     /** True if a part of a record has come since the last {@code tellPart}. */
@@ -132,8 +132,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
      * Creates the handler that stands before the engine.
      *
-     * @param recordNanos longest time until a record is complete of which more than
-     *     {@code UnchargedAllowance.SMALL_BYTES} have come; time in which this side does not read is not counted
+     * @param recordNanos longest time in which a record has to become complete, once more than
+     *     {@code UnchargedAllowance.SMALL_BYTES} of it have come; time in which this side does not read is not counted
      * @param maxSilent the limit for the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
      */
     public TlsRecords(Channel channel, Account account, long recordNanos, int maxSilent) {
@@ -295,8 +295,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the length of a record, including its header, which begins at {@code at}; -1 if it is not the header of a
-     * record. The version is checked too, since otherwise the TLS engine would write all bytes that have come into the
+     * Returns the length of the record that begins at {@code at}, including its header; -1 if no record has such a
+     * header. The version is checked too, since otherwise the TLS engine would write all bytes that have come into the
      * text of an exception.
      */
     private static int length(ByteBuf in, int at) {

@@ -32,20 +32,21 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     public interface Message {
         /**
          * Copies the message, in the form in which it goes to the socket, to {@code frame}. That is an empty buffer of
-         * {@link #MAX_BYTES}, for which the message is not too large. If this throws, the message is as before.
+         * {@link #MAX_BYTES}, for which the message is not too large. If this throws, the message is unchanged.
          */
         void copyTo(ByteBuffer frame);
 
         /**
          * Called after the message has been copied, on the thread that is about to write the message itself. Whatever
-         * the reply to the message will need has to be done here. After this call the object may have another use.
+         * the reply to the message will need has to be done here. From this call on, the object may be used for
+         * something else.
          *
          * @return false if the message has to be sent by the event loop after all, and is unchanged
          */
         boolean beforeDirectWrite();
     }
 
-    /** Largest frame in bytes that a thread writes itself. The event loop writes a larger one. */
+    /** Largest size in bytes of a frame that a thread writes itself. The event loop writes a larger one. */
     public static final int MAX_BYTES = 2 * 1024;
 
     /**
@@ -68,8 +69,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int BROKEN = 5;
 
     /**
-     * Number of looks after which the event loop takes a thread that still writes to have lost its processor. From then
-     * on the event loop parks between looks, so that its own processor serves others.
+     * Number of looks of the event loop after which a thread that still writes has probably lost its processor. From
+     * then on the event loop parks between looks, so that its own processor serves others.
      */
     private static final int YIELDS = 1_000;
 
@@ -278,7 +279,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
 
     /**
      * Writes bytes straight to the socket if nothing waits before them. Most batches are sent immediately, and then
-     * need neither a separate buffer nor an entry in the channel's queue. The event loop has the turn.
+     * need neither a separate buffer nor an entry in the channel's queue. The event loop must have the turn.
      *
      * @return number of bytes that have been sent. The remaining bytes have to be given to the channel, which then gets
      *     any error of the socket
@@ -297,7 +298,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
 
     /**
      * Writes a direct buffer straight to the socket if nothing waits before it. The buffer's reader index advances by
-     * the bytes that have been sent. The remaining bytes have to be given to the channel. The event loop has the turn.
+     * the bytes that have been sent. The remaining bytes have to be given to the channel. The event loop must have the
+     * turn.
      */
     public void writeHere(ByteBuf batch) {
         if (isNothingBefore()) {

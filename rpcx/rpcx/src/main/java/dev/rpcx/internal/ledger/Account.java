@@ -5,9 +5,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts what one connection holds. The same amounts count for the address of its peer, and for its server or client.
- * What has been charged stays charged after the connection has ended, until the {@link Charge} is released: a handler
- * that still runs still holds its request. Thread-safe.
+ * Counts what one connection holds. What it counts is also part of what the peer's address holds, and of what the
+ * server or client holds in all. What has been charged stays charged after the connection has ended, until the
+ * {@link Charge} is released: a handler that still runs still holds its request. Thread-safe.
  */
 public final class Account {
     private static final LongSupplier NOTHING = () -> 0;
@@ -79,7 +79,8 @@ public final class Account {
 
     /**
      * Says whether this connection holds more than an eighth of the most that one connection can hold of {@code kind}.
-     * A client above that has requests give up their buffers once they are sent, so that other requests find room.
+     * Above that, a request of a client gives up its buffer as soon as it has been sent, so that other requests find
+     * room.
      */
     public boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.mostOfConnection(kind) / 8;

@@ -3,13 +3,14 @@ package dev.rpcx.internal.ledger;
 import java.util.BitSet;
 
 /**
- * Puts the connections of a server into groups of peers, by the addresses of the peers. From these groups the limit of
- * a method learns: see {@code AdmissionLimit.Group}. Thread-safe.
+ * Puts the connections of a server into groups of peers, by the addresses of the peers. The limit of a method learns
+ * from what these groups report: see {@code AdmissionLimit.Group}. Thread-safe.
  *
  * <p>Each address gets the lowest place that is free, and each place has a range of groups. All ranges have the same
- * size, which is as large as the highest place that is taken leaves room for. The connections of an address are spread
- * evenly over the groups of its range. So a single address has all groups, and each of two addresses has half of them.
- * If the number of addresses is more than half of {@link #COUNT}, each address has one group.
+ * size: the largest power of two with which every place up to the highest one that is taken has its range. The
+ * connections of an address are spread evenly over the groups of its range. So a single address has all groups, and
+ * each of two addresses has half of them. If the number of addresses is more than half of {@link #COUNT}, each address
+ * has one group.
  *
  * <p>Two ranges are either the same or have no group in common, whatever addresses come and go. An address that goes
  * and returns gets one of the free places, like any other address.

@@ -13,15 +13,15 @@ import dev.rpcx.internal.ThreadTools;
  * threads use guards its charge with its own lock.
  *
  * <p>For bytes of messages, of their objects, of stream items and of queues, the account is charged in steps of
- * {@link #STEP_BYTES}. Until the next {@link #release()}, less than two steps more than what is held stay charged. So a
- * small amount mostly costs no more than an addition.
+ * {@link #STEP_BYTES}. Until the next {@link #release()}, what is charged may exceed what is held, by less than two
+ * steps. So a small amount mostly costs no more than an addition.
  */
 public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
 
     /**
-     * Number of bytes by which the objects of a message grow between two pauses of its reading: about a millisecond's
-     * work.
+     * While a message is read, the reading pauses each time that the message's objects have grown by this number of
+     * bytes: about a millisecond's work.
      */
     private static final long PAUSE_BYTES = 512 * 1024;
 
@@ -84,9 +84,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that a message may take before it asks for memory. It is what a call may hold that is
-     * not counted as running: the readers of stream items are not counted either, nor are the arguments of classic
-     * calls.
+     * Returns the number of bytes that a message may take before it asks for memory. A call that is not counted as
+     * running may hold the same number, since the readers of stream items and the arguments of classic calls are not
+     * counted either.
      */
     @Override
     public int unasked() {

@@ -25,9 +25,9 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
  * of one loop never hold more than the pool: however many begun frames the loop finds in one round, each one too many
- * pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until then what
- * they hold may be in use beyond the size of the pool. This excess is never more than the size of the pool: beyond it,
- * only connections of the loop that asks are chosen.
+ * pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until then the pool
+ * may hold more than its size, by what these connections hold. This excess is never more than the size of the pool,
+ * since beyond it only connections of the event loop that asks are chosen.
  */
 final class Claims {
     /**
@@ -41,8 +41,8 @@ final class Claims {
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
     /**
-     * Holds that have been chosen to end and have not ended. Guarded by {@code this}. This class of set loses no entry
-     * if there is no memory to enlarge its table.
+     * Holds that have been chosen to end and have not ended. Guarded by {@code this}. The set is of a class that loses
+     * no entry if there is no memory to enlarge its table.
      */
     private final Set<Claim.Hold> chosen = ConcurrentHashMap.newKeySet();
 
@@ -124,7 +124,7 @@ final class Claims {
 
     private synchronized boolean choose(Claim asks, long wanted, long nowNanos, List<Claim.Hold> greediest) {
         if (room() >= wanted) {
-            // another thread has made the room, or the holds whose ends were due have made it
+            // another thread has made the room, or the end of the holds that were due has made it
             return true;
         }
         PriorityQueue<Peer> peers = peers(nowNanos);
@@ -194,7 +194,7 @@ final class Claims {
     /**
      * What one hold held at the moment of the choice.
      *
-     * @param cost bytes times nanoseconds
+     * @param cost bytes times the nanoseconds for which they have waited
      */
     private record Held(Claim.Hold hold, long bytes, double cost) {}
 

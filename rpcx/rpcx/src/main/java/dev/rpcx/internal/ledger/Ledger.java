@@ -70,8 +70,8 @@ public final class Ledger {
     private static final int CLIENT_REPLIES = 4;
 
     /**
-     * What all connections may keep is divided by this number, and one connection may keep that much. On a heap of 3
-     * GiB it is 9 MiB, enough for 64 callers of 100 kB each.
+     * One connection may keep what all connections together may keep, divided by this number. On a heap of 3 GiB that
+     * is 9 MiB, enough for 64 callers of 100 kB each.
      */
     private static final int KEPT_PART = 8;
 
@@ -230,8 +230,8 @@ public final class Ledger {
     }
 
     /**
-     * Begins to hold every ledger that is made, until the next {@link #letGo}. For tests, since nobody holds their
-     * servers at the end.
+     * Begins to hold every ledger that is made, until the next {@link #letGo}. For tests: at the end of a test nobody
+     * holds its servers any more.
      */
     public static synchronized void keepAll() {
         if (made == null) {
@@ -432,8 +432,8 @@ public final class Ledger {
      * nobody can reach {@code holder} any more.
      */
     LingeringCharge leave(Account account, Object holder, long objectBytes, int places) {
-        // this releases more of the charges that nobody needs than this call adds: so they do not pile up until one is
-        // refused
+        // more charges for unreachable futures are released than this call adds, so they do not pile up until a charge
+        // is refused
         endCollected(COLLECTED_AT_ONCE);
         LingeringCharge left = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(left);
@@ -524,9 +524,9 @@ public final class Ledger {
 
     /**
      * Returns all amounts that are not zero, one per line; empty if all are zero. Also names connections that have
-     * calls under way, and addresses that are still known though they have no connection. An open connection may hold
-     * some kinds of things while no call is under way, such as kept buffers; these are left out. For tests, and for
-     * whoever looks for what has not been released. The result is exact only while nothing is going on.
+     * calls under way, and addresses that are still known though they have no connection. What an open connection may
+     * hold while no call is under way, such as kept buffers, is left out. For tests, and for whoever looks for what has
+     * not been released. The result is exact only while nothing is going on.
      */
     public String audit() {
         endCollected(Integer.MAX_VALUE);
@@ -566,7 +566,7 @@ public final class Ledger {
         return text.toString();
     }
 
-    /** Returns the texts of {@link #audit} of all ledgers of this process that have not been forgotten. */
+    /** Returns the texts that {@link #audit} returns for the ledgers of this process, except for forgotten ones. */
     public static String auditAll() {
         Ledger[] all;
         synchronized (LIVE) {
@@ -617,8 +617,8 @@ public final class Ledger {
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
         /**
-         * Threads that signal to streams and calls what these wait for, of connections that are gone, and the signals
-         * of such connections that wait for a thread.
+         * Threads that signal something to streams and calls of connections that are gone, and signals to these that
+         * wait for such a thread.
          */
         public final OrphanedWork signalThreads = new OrphanedWork();
 

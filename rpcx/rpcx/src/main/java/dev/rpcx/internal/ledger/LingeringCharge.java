@@ -20,7 +20,7 @@ public final class LingeringCharge extends PhantomReference<Object> {
     private boolean isOver;
 
     /**
-     * Creates a charge that takes over these amounts, which the account has been charged already.
+     * Creates a charge that takes over amounts for which the account has been charged already.
      *
      * @param holder object that only the future holds, and only as long as the future has not ended
      */

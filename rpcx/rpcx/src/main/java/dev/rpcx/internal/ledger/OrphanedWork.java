@@ -4,10 +4,11 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Counts the work of one address that still runs or waits after the connections that began it are gone. The work is
- * handlers, or the threads that run them. What a new connection finds left behind counts in the share of that
- * connection until it has ended: it may be of the same caller, who would otherwise have a new share with each new
+ * handlers, or tasks that have a thread or wait for one. What a new connection finds left behind counts in the share of
+ * that connection until it has ended: it may be of the same caller, who would otherwise have a new share with each new
  * connection. What is left behind later does not count in the shares of connections that were there before. They keep
- * what they would have beside a connection that stays, since leaving must be no better a weapon against them.
+ * what they would have beside a connection that stays, since a peer that leaves must not be able to harm them more than
+ * one that stays.
  *
  * <p>The counts assume that what was left behind first also ends first. So one number, the mark, says what a connection
  * has found: it is the number of tasks that had been left behind before the connection came. Thread-safe.
@@ -35,7 +36,7 @@ public final class OrphanedWork {
         left.addAndGet(runs + waits);
     }
 
-    /** Called when a task that was left behind waiting begins to run. */
+    /** Called when a waiting task that was left behind begins to run. */
     public void begin() {
         running.incrementAndGet();
     }
@@ -59,7 +60,10 @@ public final class OrphanedWork {
         return ended.get();
     }
 
-    /** Returns the smallest mark with which a connection has everything that runs in its share. It never decreases. */
+    /**
+     * Returns the smallest mark with which a connection has everything in its share that was left behind and runs. It
+     * never decreases.
+     */
     public long allFrom() {
         return ended.get() + running.get();
     }

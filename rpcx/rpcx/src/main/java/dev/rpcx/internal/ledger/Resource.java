@@ -9,7 +9,7 @@ public enum Resource {
     REQUEST_BYTES,
 
     /**
-     * Bytes of memory, estimated, of the objects into which large requests and stream items have been read, until their
+     * Estimated bytes of memory of the objects into which large requests and stream items have been read, until their
      * handlers have ended.
      */
     OBJECT_BYTES,

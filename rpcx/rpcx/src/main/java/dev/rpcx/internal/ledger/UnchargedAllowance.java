@@ -3,7 +3,7 @@ package dev.rpcx.internal.ledger;
 /**
  * What each call of a server may hold without being charged for it. To charge for a small call would cost more than the
  * call. All calls together may hold a fixed part of the heap in this way. So on a small heap each call may hold less.
- * What is beyond is charged and can be refused.
+ * What a call holds beyond that is charged and can be refused.
  *
  * <p>All handlers that are counted as running share a {@value #HEAP_PART}th of the heap equally, but no handler gets
  * more than 24 KiB. There are at most as many of these handlers as {@code Server.Builder.maxRunning} says, or as there
