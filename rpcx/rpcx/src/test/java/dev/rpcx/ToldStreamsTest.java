@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class ToldStreamsTest {
     @RPCXServer("told")
     static final class Service {
-        final AtomicInteger told = new AtomicInteger();
+        volatile AtomicInteger told = new AtomicInteger(); // of the last call
         final AtomicReference<CallContext> context = new AtomicReference<>();
         final AtomicInteger subscribed = new AtomicInteger();
 
@@ -34,6 +34,7 @@ class ToldStreamsTest {
 
         private Flow.Publisher<String> publisher(boolean ends) {
             CallContext here = CallContext.current().orElseThrow();
+            told = new AtomicInteger();
             here.onCancel(told::incrementAndGet);
             context.set(here);
             return to -> to.onSubscribe(new Flow.Subscription() {
@@ -107,10 +108,8 @@ class ToldStreamsTest {
         Subscriber subscriber = new Subscriber();
         try (Client client = Client.standard()) {
             ToldClient calls = client.create(ToldClient.class, "127.0.0.1", server.port());
-            CallContext.within(Duration.ofMillis(end == End.OVER ? 300 : 30_000), calls::never)
-                    .subscribe(subscriber);
+            subscribe(calls, end, subscriber);
             if (end != End.OVER) {
-                await().until(() -> service.subscribed.get() == 1);
                 assertThat(service.told).hasValue(0);
             }
             if (end == End.CANCELLED) {
@@ -122,6 +121,15 @@ class ToldStreamsTest {
         }
         await().until(() -> service.told.get() == 1);
         assertThat(service.context.get().isCancelled()).isTrue();
+    }
+
+    /** Subscribes until a handler has brought its stream: a short deadline may pass before the handler begins. */
+    private void subscribe(ToldClient calls, End end, Subscriber subscriber) {
+        for (long ms = end == End.OVER ? 300 : 30_000; service.subscribed.get() == 0; ms *= 2) {
+            int ended = subscriber.ends.get();
+            CallContext.within(Duration.ofMillis(ms), calls::never).subscribe(subscriber);
+            await().until(() -> service.subscribed.get() > 0 || subscriber.ends.get() > ended);
+        }
     }
 
     @Test
