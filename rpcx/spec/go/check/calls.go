@@ -69,7 +69,7 @@ var clientChecks = []check{
 		err = c.Close(patient())
 		holds(t, "close", err, "the connection's end", err == nil)
 	}},
-	{"client: large messages and small ones at once", "Frames of other calls may stand between them, and should, so that small messages need not wait for large ones.", func(t *T) {
+	{"client: large messages and small ones at once", "Frames of other calls may come between them, and should, so that small messages need not wait for large ones.", func(t *T) {
 		c := dial(t, wire.Settings{})
 		defer c.Close(patient())
 		errs := make(chan string, 64)
@@ -96,7 +96,7 @@ var clientChecks = []check{
 		default:
 		}
 	}},
-	{"client: deadlines and cancelling", "CANCEL says that nobody waits.", func(t *T) {
+	{"client: deadlines and cancelling", "CANCEL says that nobody waits for the call.", func(t *T) {
 		c := dial(t, wire.Settings{})
 		defer c.Close(patient())
 		short, stop := context.WithTimeout(context.Background(), 30*time.Millisecond)
@@ -115,7 +115,7 @@ var clientChecks = []check{
 		got, err := c.Call(patient(), method("echo"), text("after"))
 		answers(t, "after", got, err, text("after"))
 	}},
-	{"client: streams", "CREDIT starts at 0.", func(t *T) {
+	{"client: streams", "A method whose result is a stream sends an ITEM for each item, never more than the client's CREDIT for this call adds up to, and ends with an empty REPLY, or with ERROR. ... The client sends an ITEM for each item within the server's CREDIT, and then END.", func(t *T) {
 		c := dial(t, wire.Settings{})
 		defer c.Close(patient())
 		down, err := c.Open(patient(), method("count"), number(1000))

@@ -61,7 +61,7 @@ func (p *peer) classicSettled() {
 }
 
 var classicChecks = []check{
-	{"classic: the client", "Each message stands behind its length in 4 bytes. No handshake; replies come in any order.", func(t *T) {
+	{"classic: the client", "Each message is preceded by its length in 4 bytes. The classic form has no handshake, streams, notices, CANCEL, metadata or TIME, and replies come in any order.", func(t *T) {
 		c, err := wire.DialClassic(patient(), t.address)
 		holds(t, "connection", err, "one", err == nil)
 		defer c.Close()
@@ -78,7 +78,7 @@ var classicChecks = []check{
 		_, err = c.Call(patient(), wire.Method{Service: "none", Name: "echo"})
 		fails(t, "none", err, wire.NoSuchMethod, wire.NotExecuted)
 	}},
-	{"classic: streams, time, parameters", "A method with a stream is answered with error 5, not executed. A call on this wire has the server's own time of 60 s.", func(t *T) {
+	{"classic: streams, time, parameters", "A call has 60 s, or the server's max time if that is less. ... not as many parameters as the method has, or parameters with other numbers | | error 5, not executed | | a name | 255 bytes | error 4 | | a method with a stream | | error 5, not executed", func(t *T) {
 		p := plain(t)
 		defer p.close()
 		p.send(wire.AppendClassicRequest(nil, 1, method("count"), parameter("int32", number(3))))
@@ -103,7 +103,7 @@ var classicChecks = []check{
 		p.send(wire.AppendClassicRequest(nil, 20, method("block")))
 		p.classicSettled()
 	}},
-	{"classic: frames that are none", "what is not an RPCXRequest: the connection ends; a request without id, or with one that is under way: the connection ends", func(t *T) {
+	{"classic: frames that are none", "parameters | 255 | the connection ends ... a request without id, or with an id that is under way | | the connection ends, because an answer could be taken for that of the other call | | what is not an RPCXRequest | | the connection ends", func(t *T) {
 		many := make([]wire.Parameter, 256)
 		twice := wire.AppendClassicRequest(wire.AppendClassicRequest(nil, 5, method("block")), 5, method("echo"), parameter("", text("x")))
 		for _, c := range []struct {
@@ -136,7 +136,7 @@ var classicChecks = []check{
 			p.classicAnswers(int64(i+1), text("x"))
 		}
 	}},
-	{"classic: any id", "int64 id = 1; // random, unique among the connection's calls under way", func(t *T) {
+	{"classic: any id", "int64 id = 1; // random; no other call has it until its reply has come", func(t *T) {
 		p := plain(t)
 		defer p.close()
 		for _, id := range []int64{1, -1, math.MaxInt64, math.MinInt64} {
@@ -145,7 +145,7 @@ var classicChecks = []check{
 			p.classicAnswers(id, text("x"))
 		}
 	}},
-	{"classic: byte by byte, and all at once", "Each message stands behind its length in 4 bytes.", func(t *T) {
+	{"classic: byte by byte, and all at once", "Each message is preceded by its length in 4 bytes. ... replies come in any order.", func(t *T) {
 		p := plain(t)
 		defer p.close()
 		for _, b := range wire.AppendClassicRequest(nil, 5, method("echo"), parameter("string", text("slow"))) {
@@ -166,7 +166,7 @@ var classicChecks = []check{
 			same(t, "result", string(reply.Result), string(text(fmt.Sprint(reply.ID))))
 		}
 	}},
-	{"classic: fields in any order, unknown, twice", "Fields may come in any order and unknown ones are passed over; where a field other than parameters comes twice the last counts.", func(t *T) {
+	{"classic: fields in any order, unknown, twice", "Fields may come in any order. ... An unknown field is passed over ... If a field other than parameters comes more than once, the last one counts.", func(t *T) {
 		p := plain(t)
 		defer p.close()
 		message := wire.AppendNumber(nil, 1, 7)
@@ -181,7 +181,7 @@ var classicChecks = []check{
 		p.send(wire.AppendClassicFrame(nil, message))
 		p.classicAnswers(9, text("x"))
 	}},
-	{"classic: a value that cannot be read", "5: invalid: cannot be read, or breaks a rule of the service (errors)", func(t *T) {
+	{"classic: a value that cannot be read", "5 | invalid: cannot be read, or breaks a rule of the service ... 3, 4, 5 and 8 come with 1", func(t *T) {
 		p := plain(t)
 		defer p.close()
 		for i, value := range [][]byte{{0x0a, 0x05, 'a'}, {0xff}, {0x08, 0x01}} {
@@ -191,7 +191,7 @@ var classicChecks = []check{
 		}
 		p.classicSettled()
 	}},
-	{"classic: a frame of exactly the limit", "a frame that a server takes: the server's largest message: error 7 for its call ... above 4194304 too, the connection ends; a length that is negative: the connection ends", func(t *T) {
+	{"classic: a frame of exactly the limit", "a frame that a server takes | the server's max message size ... Above 4194304 bytes behind the length nothing of the frame is read: the server sends a reply with id 0 and error 10, and the connection ends", func(t *T) {
 		q := native(t)
 		limit := int(q.server.MaxMessageBytes)
 		q.close()
@@ -208,7 +208,7 @@ var classicChecks = []check{
 		p.send(head)
 		p.classicEnds(wire.Protocol)
 	}},
-	{"classic: lengths that are none", "a frame that a server takes: the server's largest message: error 7 for its call ... above 4194304 too, the connection ends; a length that is negative: the connection ends", func(t *T) {
+	{"classic: lengths that are none", "Above 4194304 bytes behind the length nothing of the frame is read: the server sends a reply with id 0 and error 10, and the connection ends ... a length that is negative | | the connection ends", func(t *T) {
 		for _, length := range []uint32{math.MaxUint32, 1 << 31, math.MaxInt32} {
 			t.step("length %08x", length)
 			p := plain(t)

@@ -60,10 +60,12 @@ func holds(t *T, what string, got any, expected string, is bool) {
 	}
 }
 
-// check is one rule of the page and how to see it.
+// check is one rule of the page and how to see it. The rule is a sentence of the page, without marks, or several in the
+// page's order: "..." stands for what is left out between two of them. A table's cells have bars between them. A rule
+// of another page than wire.md names that page at its end: "(schema.md)".
 type check struct {
 	name string
-	rule string // the page's sentence
+	rule string
 	run  func(*T)
 }
 

@@ -46,7 +46,7 @@ var prefaceChecks = []check{
 		p.collect(100, func(i uint32) []byte { return text(fmt.Sprint("early ", i)) })
 		p.settled()
 	}},
-	{"preface: byte by byte", "All limits hold from the first byte.", func(t *T) {
+	{"preface: byte by byte", "The network may cut and join frames at every byte.", func(t *T) {
 		p := plain(t)
 		defer p.close()
 		content := append([]byte{}, wire.Preface...)
@@ -91,7 +91,7 @@ var prefaceChecks = []check{
 		p.frames(wire.Frame{Type: wire.SETTINGS})
 		p.ends(wire.Protocol)
 	}},
-	{"settings: that are none", "So does a payload that is not the Protobuf message it has to be, in SETTINGS, DICTIONARY, ERROR and a prelude's metadata.", func(t *T) {
+	{"settings: that are none", "A varint that is longer or cut off ends the connection. So does a payload that is not the Protobuf message that it must be, in SETTINGS, DICTIONARY, ERROR and a prelude's metadata: a length that leads beyond the message, wire types 3, 4, 6 and 7, field number 0, a tag (field number and wire type) of more than 32 bits.", func(t *T) {
 		for _, payload := range [][]byte{{0x08}, {0xff}, {0x0a, 0x05, 0x01}, {0x18, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, {0x00, 0x00}, {0x88, 0x80, 0x80, 0x80, 0x80, 0x01, 0x01}} {
 			t.one(func() {
 				t.step("SETTINGS % x", payload)
@@ -103,7 +103,7 @@ var prefaceChecks = []check{
 			})
 		}
 	}},
-	{"settings: 0, the largest, a field twice", "0 is as good as unsaid. A number above what a side can use counts as the largest it can use", func(t *T) {
+	{"settings: 0, the largest, a field twice", "Of two values of one field, the later counts. ... A value of 0 counts as unsaid. ... A number above what a side can use counts as the largest it can use", func(t *T) {
 		for _, c := range []struct {
 			payload     []byte
 			least, most int64
@@ -138,13 +138,13 @@ var prefaceChecks = []check{
 		p.remains(0, id(0, 1), nil, 1, 2000000)
 		p.settled()
 	}},
-	{"settings: the server's", "max_calls = 2; // calls under way at once on this connection; 4096 unless said, never more", func(t *T) {
+	{"settings: the server's", "uint32 max_calls = 2; // server: calls under way at once on this connection; 4096 unless said, never more", func(t *T) {
 		p := native(t)
 		defer p.close()
 		holds(t, "max_calls", p.server.MaxCalls, "1 to 4096", p.server.MaxCalls >= 1 && p.server.MaxCalls <= 4096)
 		holds(t, "max_message_bytes", p.server.MaxMessageBytes, "above 0", p.server.MaxMessageBytes > 0)
 	}},
-	{"dictionary: methods and numbers", "methods are numbered from 1", func(t *T) {
+	{"dictionary: methods and numbers", "Methods are numbered from 1. ... schema is equal if the bytes of parameters and result mean the same, as the server itself determines; 0 says nothing. ... A sender always sets bit 31, so that no shape is 0, and leaves bit 28 at 0. ... Bit 30 says that the method takes a stream, bit 29 that it brings one.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		seen := map[uint32]bool{}
@@ -199,7 +199,7 @@ func (p *peer) remains(flags byte, id uint32, prelude []byte, least, most int64)
 }
 
 var frameChecks = []check{
-	{"frame: lengths that are none", "A length outside these bounds ends the connection.", func(t *T) {
+	{"frame: lengths that are none", "A length outside these bounds, or a length in more bytes than it takes, ends the connection as soon as it has been read.", func(t *T) {
 		for _, length := range [][]byte{
 			{0x00}, {0x01}, {0x02}, {0x03}, {0x04}, {0x81, 0x80, 0x01}, {0xff, 0xff, 0x7f},
 			{0x80, 0x80, 0x80, 0x01}, {0xff, 0xff, 0xff, 0xff, 0x0f}, {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01},
@@ -219,7 +219,7 @@ var frameChecks = []check{
 		p.greeted()
 		p.ends(wire.Protocol)
 	}},
-	{"frame: a length that is none, its bytes one by one", "A length outside these bounds ends the connection.", func(t *T) {
+	{"frame: a length that is none, its bytes one by one", "A length outside these bounds, or a length in more bytes than it takes, ends the connection as soon as it has been read.", func(t *T) {
 		p := native(t)
 		for _, b := range []byte{0x81, 0x80, 0x01} {
 			p.send([]byte{b})
@@ -237,7 +237,7 @@ var frameChecks = []check{
 		}
 		p.settled()
 	}},
-	{"frame: pings of any id", "PING | both | any | any; PONG | both | the ping's | empty", func(t *T) {
+	{"frame: pings of any id", "13 | PING | both | any | any | | 14 | PONG | both | the ping's | empty", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for _, id := range []uint32{0, 1, 0x10000, math.MaxUint32} {
@@ -248,7 +248,7 @@ var frameChecks = []check{
 		}
 		p.settled()
 	}},
-	{"frame: unknown types", "A frame of an unknown type is passed over.", func(t *T) {
+	{"frame: unknown types", "A frame of an unknown type (0 and 15) is passed over.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for _, kind := range []wire.Type{0, 15} {
@@ -264,7 +264,7 @@ var frameChecks = []check{
 		p.replies(id(0, 1), text(long(200)))
 		p.settled()
 	}},
-	{"frame: calls that are not under way", "A frame for a call that is not under way is passed over, whatever its payload", func(t *T) {
+	{"frame: calls that are not under way", "A frame for a call that is not under way is passed over, whatever its payload.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		p.frames(p.named(id(0, 1), "echo", text("a")))
@@ -283,7 +283,7 @@ var frameChecks = []check{
 		p.frames(p.named(id(0, 2), "echo", text("b")), p.named(id(9, 1), "echo", text("c")))
 		p.collect2(map[uint32]string{id(0, 2): "b", id(9, 1): "c"})
 	}},
-	{"frame: types of the other side", "So is one of a type that the other side alone may send: DICTIONARY, REPLY and ERROR with an id other than 0 at a server", func(t *T) {
+	{"frame: types of the other side", "So is a frame of a type that only the receiving side may send: DICTIONARY, REPLY and ERROR with an id other than 0 at a server", func(t *T) {
 		p := native(t)
 		defer p.close()
 		p.frames(p.numbered(0, id(0, 1), "block"))
@@ -304,7 +304,7 @@ var frameChecks = []check{
 		p.frames(wire.Frame{Type: wire.PONG, ID: 5, Payload: []byte{1, 2}}, wire.Frame{Type: wire.PONG})
 		p.settled()
 	}},
-	{"frame: flags and payloads that are not looked at", "A flag on a frame where the table does not have it is not looked at. The payload of a frame that the table calls empty is not looked at.", func(t *T) {
+	{"frame: flags and payloads that are not looked at", "A flag on a frame for which the table does not have it is ignored. ... The payload of a frame that the table calls empty is ignored. ... Payload bytes behind what a frame needs are ignored. ... A varint in a payload has at most 10 bytes, and may have more than it takes.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		p.frames(wire.Frame{Type: wire.PING, Flags: 0xf0, ID: 3, Payload: []byte{1}})
@@ -328,7 +328,7 @@ var frameChecks = []check{
 		p.afterCredit(id(0, 4), nil)
 		p.settled()
 	}},
-	{"frame: another generation's", "A frame for a call that is not under way is passed over", func(t *T) {
+	{"frame: another generation's", "A frame for a call that is not under way is passed over, whatever its payload.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		p.frames(p.numbered(0, id(0, 7), "block"), wire.Frame{Type: wire.CANCEL, ID: id(0, 6)}, wire.Frame{Type: wire.CANCEL, ID: id(0, 8)})
@@ -337,7 +337,7 @@ var frameChecks = []check{
 		p.cancelled(id(0, 7))
 		p.settled()
 	}},
-	{"floods: as many as are allowed", "PING | 100 in a second; CANCEL | 8192 in a second", func(t *T) {
+	{"floods: as many as are allowed", "PING | 100 in a second in which the server read ... CANCEL | 8192 in a second, beyond one for each call made before.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		pings := make([]wire.Frame, 100)
@@ -362,7 +362,7 @@ var frameChecks = []check{
 		p.frames(cancels...)
 		p.settled()
 	}},
-	{"floods: more than are allowed", "the server may end the connection", func(t *T) {
+	{"floods: more than are allowed", "PING | 100 in a second in which the server read | the server may end the connection. ... CANCEL | 8192 in a second, beyond one for each call made before. ... the server may end the connection", func(t *T) {
 		for kind, times := range map[wire.Type]int{wire.PING: 300, wire.CANCEL: 3 * 8192} {
 			t.one(func() {
 				t.step("%d frames of type %d", times, kind)
@@ -423,7 +423,7 @@ func (p *peer) isCancelled(frame wire.Frame, id uint32) {
 }
 
 var requestChecks = []check{
-	{"request: what is not there", "6: no such service or method, or a number that is not in the dictionary: ERROR 4, with the same text in all these cases", func(t *T) {
+	{"request: what is not there", "6 | no such service or method, or a number that is not in the dictionary | refuses: ERROR 4, with the same text in all these cases", func(t *T) {
 		texts := map[string]bool{}
 		names := []wire.Method{{Service: "spec", Name: "none"}, {Service: "none", Name: "echo"}}
 		for _, size := range []int{127, 128, 255} {
@@ -463,7 +463,7 @@ var requestChecks = []check{
 		p.replies(id(0, 5), text("x"))
 		p.settled()
 	}},
-	{"request: generation 0", "1: generation 0: ends the connection", func(t *T) {
+	{"request: generation 0", "1 | generation 0 | ends the connection", func(t *T) {
 		for _, k := range []uint32{0, 3, 4096, 65535} {
 			for _, kind := range []wire.Type{wire.REQUEST, wire.NOTICE} {
 				t.one(func() {
@@ -477,7 +477,7 @@ var requestChecks = []check{
 			}
 		}
 	}},
-	{"request: a prelude that cannot be read", "4: the prelude is cut off, cannot be read, or has more than 8192 bytes of metadata: ends the connection", func(t *T) {
+	{"request: a prelude that cannot be read", "4 | the prelude is cut off, cannot be read, or its metadata have more than 8192 bytes or 64 entries | ends the connection", func(t *T) {
 		pairs := wire.AppendMetadata(nil, []wire.Pair{{Name: "k", Value: long(wire.MaxMetadata - 8)}})
 		same(t, "bytes of metadata", len(pairs), wire.MaxMetadata+1)
 		eleven := []byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}
@@ -505,7 +505,7 @@ var requestChecks = []check{
 			})
 		}
 	}},
-	{"request: which line fits first", "does what the first line that fits says", func(t *T) {
+	{"request: which line fits first", "A server looks at the first frame of a REQUEST or NOTICE in this order, and does what the first line that fits says ... A call that has been refused is over: the PARTs that still come for it are passed over.", func(t *T) {
 		none := wire.AppendNamed(nil, method("none"))
 		for _, c := range []struct {
 			lines string
@@ -544,7 +544,7 @@ var requestChecks = []check{
 		p.frames(refused)
 		p.ends(wire.Protocol)
 	}},
-	{"request: a slot that is taken", "3: the slot has a call under way: ends the connection", func(t *T) {
+	{"request: a slot that is taken", "3 | the slot has a call under way ... ends the connection: what comes twice is not executed twice", func(t *T) {
 		for _, kind := range []wire.Type{wire.REQUEST, wire.NOTICE} {
 			for _, generation := range []uint16{1, 2} {
 				t.one(func() {
@@ -558,7 +558,7 @@ var requestChecks = []check{
 			}
 		}
 	}},
-	{"request: a slot that is taken by parts", "3: the slot has a call under way: ends the connection", func(t *T) {
+	{"request: a slot that is taken by parts", "3 | the slot has a call under way ... ends the connection: what comes twice is not executed twice ... Its call is under way from its first frame until then", func(t *T) {
 		p := native(t)
 		p.frames(split(p.named(id(0, 1), "echo", text("abc")), 15, 100)[0], p.named(id(0, 2), "echo", text("x")))
 		p.ends(wire.Protocol)
@@ -572,7 +572,7 @@ var requestChecks = []check{
 		p.replies(id(0, 2), text("again"))
 		p.settled()
 	}},
-	{"request: the same id twice", "3: or its last call had this same id, also if that was refused: ends the connection: what comes twice is not executed twice", func(t *T) {
+	{"request: the same id twice", "or its last call had this same id, also if that call was refused by one of the lines below. ... ends the connection: what comes twice is not executed twice", func(t *T) {
 		for _, kind := range []wire.Type{wire.REQUEST, wire.NOTICE} {
 			t.one(func() {
 				t.step("type %d", kind)
@@ -592,7 +592,7 @@ var requestChecks = []check{
 		p.frames(p.named(id(5, 9), "none", nil))
 		p.ends(wire.Protocol)
 	}},
-	{"request: two generations by turns", "which the client changes with every use of the slot", func(t *T) {
+	{"request: two generations by turns", "A server accepts any generation but that of the slot's last call.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for i := 0; i < 20; i++ {
@@ -602,7 +602,7 @@ var requestChecks = []check{
 			}
 		}
 	}},
-	{"request: the last slot and one above", "2: the slot is not below max_calls: refuses: ERROR 8", func(t *T) {
+	{"request: the last slot and one above", "2 | the slot is not below max_calls | refuses: ERROR 8", func(t *T) {
 		p := native(t)
 		defer p.close()
 		last := uint16(p.server.MaxCalls - 1)
@@ -624,7 +624,7 @@ var requestChecks = []check{
 		p.errs(k, wire.Overloaded, wire.NotExecuted)
 		p.settled()
 	}},
-	{"request: as many calls as there are slots", "uint32 max_calls: calls under way at once on this connection", func(t *T) {
+	{"request: as many calls as there are slots", "uint32 max_calls = 2; // server: calls under way at once on this connection; 4096 unless said, never more", func(t *T) {
 		p := native(t)
 		defer p.close()
 		calls := int(p.server.MaxCalls)
@@ -644,7 +644,7 @@ var requestChecks = []check{
 		}
 		p.settled()
 	}},
-	{"request: time", "TIME: varint: microseconds left for the call, measured by the sender when it sends", func(t *T) {
+	{"request: time", "TIME: varint, unsigned: microseconds left for the call, measured by the sender when it sends; rounded down ... Without TIME, the call has the client's default_micros. A time above 2^50 µs counts as 2^50 µs.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		t.step("no TIME: 10 s unless said")
@@ -664,7 +664,7 @@ var requestChecks = []check{
 		t.step("TIME after default_micros of 4 s")
 		q.remains(wire.TIME, id(0, 2), varint(8000000), 4000001, 8000000)
 	}},
-	{"request: time is over", "A server whose client's time is over before the request is whole, or before the handler has begun, answers ERROR 2, not executed.", func(t *T) {
+	{"request: time is over", "8 | TIME 0 | refuses: ERROR 2 ... A server answers ERROR 2, not executed, when the time of a call is over before its request is whole, or before its handler has started.", func(t *T) {
 		for _, kind := range []wire.Type{wire.REQUEST, wire.NOTICE} {
 			t.one(func() {
 				t.step("type %d, TIME 0", kind)
@@ -690,7 +690,7 @@ var requestChecks = []check{
 			})
 		}
 	}},
-	{"request: time ends a call", "A server ends a call whose time is over with ERROR 2, executed 3 if the handler has begun", func(t *T) {
+	{"request: time ends a call", "A server ends a call whose time is over with ERROR 2, executed 3 if the handler has started ... The time of a call that takes or brings a stream is that of the whole stream.", func(t *T) {
 		// A second is enough for a handler to begin.
 		const micros = 1000000
 		p := native(t)
@@ -712,7 +712,7 @@ var requestChecks = []check{
 		p.errs(id(0, 3), wire.Deadline, wire.Maybe)
 		p.settled()
 	}},
-	{"request: metadata", "METADATA: varint: length in bytes, at most 8192; then entries", func(t *T) {
+	{"request: metadata", "Text that is not UTF-8 is read with U+FFFD in the place of what is wrong, one or more of them as the reader likes. ... METADATA: varint: length in bytes, at most 8192; then at most 64 entries, each field 1 of a message { string name = 1; string value = 2; } ... Names of metadata are case-sensitive; the later of two entries of one name counts. ... Within an entry, unknown fields are passed over", func(t *T) {
 		p := native(t)
 		defer p.close()
 		ask := func(generation uint16, pairs []byte, name, value string) {
@@ -746,7 +746,7 @@ var requestChecks = []check{
 		p.frames(frame)
 		p.replies(id(0, 5), text("v"))
 	}},
-	{"request: a body that cannot be read", "When the request is whole, the body is read; one that cannot be read is refused with ERROR 5.", func(t *T) {
+	{"request: a body that cannot be read", "When the request is whole, the body is read; a body that cannot be read is refused with ERROR 5.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for i, body := range [][]byte{{0x0a}, {0x0a, 0x05, 'a'}, {0x08, 0x01}, {0x0a, 0x01, 0xff}, {0xff}, {0x00, 0x00}} {
@@ -757,7 +757,7 @@ var requestChecks = []check{
 		}
 		p.settled()
 	}},
-	{"request: empty body, unknown fields, a scalar twice", "A scalar met twice keeps the later value. Unknown fields are passed over. (schema)", func(t *T) {
+	{"request: empty body, unknown fields, a scalar twice", "If a scalar comes twice, the later value counts. ... Unknown fields are passed over. (schema.md)", func(t *T) {
 		p := native(t)
 		defer p.close()
 		p.frames(p.numbered(0, id(0, 1), "echo"))
@@ -769,7 +769,7 @@ var requestChecks = []check{
 		p.frames(p.numbered(0, id(0, 4), "add", number(-3), wire.AppendNumber(nil, 2, 1)))
 		p.replies(id(0, 4), number(-2))
 	}},
-	{"request: a handler that fails", "6: handler failed", func(t *T) {
+	{"request: a handler that fails", "6 is a server's code for a handler, or the publisher of its stream, that failed with anything but a code that it chose itself ... executed is 2.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		p.frames(p.numbered(0, id(0, 1), "fail", text("on purpose")))
@@ -818,7 +818,7 @@ var requestChecks = []check{
 		p.errs(id(0, 6), wire.NoSuchMethod, wire.NotExecuted)
 		p.settled()
 	}},
-	{"cancel: a handler at work", "The server ends the call with ERROR 1 unless its final frame has left already", func(t *T) {
+	{"cancel: a handler at work", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing. ... A second CANCEL finds no call under way and is passed over.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for generation := uint16(1); generation < 20; generation++ {
@@ -858,7 +858,7 @@ var requestChecks = []check{
 		}
 		p.settled()
 	}},
-	{"cancel: between parts", "The server ends the call with ERROR 1", func(t *T) {
+	{"cancel: between parts", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing. ... executed is 1 if the handler has not started and will not, otherwise 3.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		parts := split(p.named(id(0, 1), "echo", text(long(500))), 100, 100)
@@ -873,7 +873,7 @@ var requestChecks = []check{
 }
 
 var messageChecks = []check{
-	{"parts: of any size", "A message above one frame has MORE on its first frame, and goes on in PART frames with the same id; the last has no MORE.", func(t *T) {
+	{"parts: of any size", "A message larger than one frame has MORE on its first frame, and goes on in PART frames with the same id; the last has no MORE. ... A PART, and a first frame with MORE, may be empty, and need not be full.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		whole := p.named(id(0, 1), "echo", text("abcdefgh"))
@@ -894,7 +894,7 @@ var messageChecks = []check{
 		p.replies(whole.ID, text("abcdefgh"))
 		p.settled()
 	}},
-	{"parts: calls by turns", "Frames of other calls may stand between them", func(t *T) {
+	{"parts: calls by turns", "Frames of other calls may come between them, and should, so that small messages need not wait for large ones.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		bodies := map[uint32]string{}
@@ -929,7 +929,7 @@ var messageChecks = []check{
 		p.collect2(bodies)
 		p.settled()
 	}},
-	{"parts: messages that mix", "a PART where no message of this call and direction has begun; an ITEM, END or REPLY where one has begun and is not whole", func(t *T) {
+	{"parts: messages that mix", "These end the connection, if the call is under way: a PART where no message of this call and direction has begun; an ITEM, END or REPLY where one has begun and is not whole, in the direction in which frames of this type go.", func(t *T) {
 		for name, frames := range map[string]func(p *peer) []wire.Frame{
 			"PART after the whole request": func(p *peer) []wire.Frame {
 				return []wire.Frame{p.numbered(0, id(0, 1), "block"), {Type: wire.PART, ID: id(0, 1), Payload: []byte{1}}}
@@ -1003,7 +1003,7 @@ var messageChecks = []check{
 		p.errs(id(0, 4), wire.TooLarge, wire.NotExecuted)
 		p.settled()
 	}},
-	{"limit: the client's", "a server whose result is too large answers ERROR 7, executed 2; so ends a stream of which an item is", func(t *T) {
+	{"limit: the client's", "a server whose result is too large answers ERROR 7, executed 2, and a stream ends in the same way if one of its items is too large.", func(t *T) {
 		p := nativeWith(t, wire.Settings{MaxMessageBytes: 20000})
 		defer p.close()
 		value := long(20000 - 4)
@@ -1023,7 +1023,7 @@ var messageChecks = []check{
 		}
 		q.errs(id(0, 1), wire.TooLarge, wire.WasExecuted)
 	}},
-	{"limit: an item of the client", "An item larger than max_message_bytes ends the call: at a server with ERROR 7, executed 2.", func(t *T) {
+	{"limit: an item of the client", "An item larger than max_message_bytes ends the call: at a server with ERROR 7, executed 2, as soon as the server sees that.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		limit := int(p.server.MaxMessageBytes)
@@ -1047,7 +1047,7 @@ var messageChecks = []check{
 }
 
 var streamChecks = []check{
-	{"stream: items within credit", "sends an ITEM for each item, never more than the client's CREDIT for this call adds up to, and ends with an empty REPLY", func(t *T) {
+	{"stream: items within credit", "A method whose result is a stream sends an ITEM for each item, never more than the client's CREDIT for this call adds up to, and ends with an empty REPLY, or with ERROR. ... Credit of a call begins at 0 in each direction. Each CREDIT is added to what is left, and never replaces it; each item that is sent takes one off.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		k := id(0, 1)
@@ -1070,7 +1070,7 @@ var streamChecks = []check{
 		p.frames(credit(k, 5))
 		p.settled()
 	}},
-	{"stream: credit beside the request", "CREDIT starts at 0.", func(t *T) {
+	{"stream: credit beside the request", "CREDIT may follow its REQUEST at once, even while the REQUEST is still in parts. ... END costs no credit, nor does the REPLY of a stream: a side that has no more items says so without waiting for credit.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		k := id(0, 1)
@@ -1084,7 +1084,7 @@ var streamChecks = []check{
 		p.replies(id(0, 2), nil)
 		p.settled()
 	}},
-	{"stream: a reader that cancels", "The server ends the call with ERROR 1 unless its final frame has left already", func(t *T) {
+	{"stream: a reader that cancels", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing. ... With more PARTs or ITEMs to come, the answer is ERROR 1.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for generation := uint16(1); generation < 20; generation++ {
@@ -1101,7 +1101,7 @@ var streamChecks = []check{
 		}
 		p.settled()
 	}},
-	{"stream: credit that is none", "a CREDIT of 0, or without a number, ends the connection", func(t *T) {
+	{"stream: credit that is none", "A varint that is longer or cut off ends the connection. ... a CREDIT of 0, or without a number, ends the connection. ... a CREDIT of 0 ends the connection there too.", func(t *T) {
 		for _, payload := range [][]byte{nil, {0}, {0x80, 0x00}, {0x80}, {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}} {
 			for _, name := range []string{"count", "total", "block"} {
 				t.one(func() {
@@ -1113,7 +1113,7 @@ var streamChecks = []check{
 			}
 		}
 	}},
-	{"stream: more credit than there is", "A CREDIT of 2^63 or more counts as 2^63 - 1", func(t *T) {
+	{"stream: more credit than there is", "A sum above 2^63 − 1 counts as 2^63 − 1, is no fault, and is counted down from there like any other. ... A CREDIT of 2^63 or more counts as 2^63 − 1 ... CREDIT to a side that sends no items on this call has no effect and gets no answer", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for i, sums := range [][]uint64{{1 << 63}, {math.MaxUint64}, {math.MaxInt64, math.MaxInt64}, {1, math.MaxUint64, 1, 1 << 63}} {
@@ -1134,7 +1134,7 @@ var streamChecks = []check{
 		p.credited(id(0, 9), 1)
 		p.settled()
 	}},
-	{"stream: credit within the request's parts", "CREDIT may follow its REQUEST at once, even while this is still in parts.", func(t *T) {
+	{"stream: credit within the request's parts", "CREDIT may follow its REQUEST at once, even while the REQUEST is still in parts.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		parts := split(p.numbered(0, id(0, 1), "count", number(2)), 1, 100)
@@ -1144,7 +1144,7 @@ var streamChecks = []check{
 		p.replies(id(0, 1), nil)
 		p.settled()
 	}},
-	{"stream: items without credit", "An ITEM without credit ends the connection: so does, on both sides, every ITEM on a call that has no stream in that direction", func(t *T) {
+	{"stream: items without credit", "An ITEM without credit ends the connection. So does, on both sides, every ITEM on a call that has no stream in that direction", func(t *T) {
 		for _, name := range []string{"block", "count"} {
 			for _, flags := range []byte{0, wire.MORE} {
 				t.one(func() {
@@ -1156,7 +1156,7 @@ var streamChecks = []check{
 			}
 		}
 	}},
-	{"stream: after END", "After it the client sends neither ITEM, PART nor END on this call: each of these ends the connection while the call is under way", func(t *T) {
+	{"stream: after END", "After END the client sends neither ITEM, PART nor END on this call: each of these ends the connection while the call is under way, and is passed over if ERROR or the first frame of a REPLY was first.", func(t *T) {
 		for _, kind := range []wire.Type{wire.ITEM, wire.PART, wire.END} {
 			t.one(func() {
 				t.step("type %d", kind)
@@ -1178,7 +1178,7 @@ var streamChecks = []check{
 			})
 		}
 	}},
-	{"stream: END where no stream is", "END on a method that takes no stream is passed over.", func(t *T) {
+	{"stream: END where no stream is", "On a method that takes no stream each END is passed over once the request is whole.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		end := wire.Frame{Type: wire.END, ID: id(0, 1)}
@@ -1191,7 +1191,7 @@ var streamChecks = []check{
 		p.cancelled(id(0, 2))
 		p.settled()
 	}},
-	{"stream: a body beside the stream", "its REQUEST has an empty body (one that is not empty is not looked at)", func(t *T) {
+	{"stream: a body beside the stream", "Its REQUEST has an empty body (a body that is not empty is ignored, and still counts for max_message_bytes).", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for i, body := range [][]byte{number(5), {0xff}} {
@@ -1200,7 +1200,7 @@ var streamChecks = []check{
 		}
 		p.settled()
 	}},
-	{"stream: an item that cannot be read", "An item that cannot be read ends the stream for whoever reads it, not the call: at a server the handler decides how the call ends", func(t *T) {
+	{"stream: an item that cannot be read", "An item that cannot be read ends the stream for its reader, not the call. At a server the handler decides how the call ends", func(t *T) {
 		p := native(t)
 		defer p.close()
 		p.frames(p.numbered(0, id(0, 1), "total"))
@@ -1212,7 +1212,7 @@ var streamChecks = []check{
 		t.is(frame, wire.ERROR, id(0, 1))
 		p.settled()
 	}},
-	{"stream: items of the client", "its REQUEST has an empty body, the client sends an ITEM for each item within the server's CREDIT, then END", func(t *T) {
+	{"stream: items of the client", "The client sends an ITEM for each item within the server's CREDIT, and then END.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		k := id(0, 1)
@@ -1243,7 +1243,7 @@ var streamChecks = []check{
 		p.afterCredit(k, number(2000000))
 		p.settled()
 	}},
-	{"stream: a writer that cancels", "The server ends the call with ERROR 1 unless its final frame has left already", func(t *T) {
+	{"stream: a writer that cancels", "The server ends the call with ERROR 1 at once, before it reads on, unless its final frame has left already; then the server does nothing.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		for generation := uint16(1); generation < 20; generation++ {
@@ -1292,7 +1292,7 @@ var closingChecks = []check{
 		p.cancelled(id(0, 1))
 		p.closes()
 	}},
-	{"goaway: twice, with an id, without calls", "A second GOAWAY is passed over. The call id of SETTINGS, DICTIONARY and GOAWAY is not looked at.", func(t *T) {
+	{"goaway: twice, with an id, without calls", "The call id of SETTINGS, DICTIONARY and GOAWAY is ignored. ... A second GOAWAY is passed over. ... When the client's GOAWAY has been sent and all calls have ended, either side closes", func(t *T) {
 		p := native(t)
 		p.frames(p.numbered(0, id(0, 1), "block"), wire.Frame{Type: wire.GOAWAY, ID: 5, Payload: []byte{1}}, wire.Frame{Type: wire.GOAWAY},
 			wire.Frame{Type: wire.PING, ID: 9})
@@ -1306,7 +1306,7 @@ var closingChecks = []check{
 		p.frames(wire.Frame{Type: wire.GOAWAY})
 		p.closes()
 	}},
-	{"goaway: a request in parts goes on", "The client sends its own GOAWAY as its last frame but PART, CANCEL, CREDIT, ITEM and END of calls under way", func(t *T) {
+	{"goaway: a request in parts goes on", "The client sends its own GOAWAY as its last frame except PART, CANCEL, CREDIT, ITEM and END of calls under way", func(t *T) {
 		p := native(t)
 		parts := split(p.named(id(0, 1), "echo", text("abc")), 12, 2)
 		p.frames(parts[0], wire.Frame{Type: wire.GOAWAY})
@@ -1314,7 +1314,7 @@ var closingChecks = []check{
 		p.replies(id(0, 1), text("abc"))
 		p.closes()
 	}},
-	{"closing: the client's ERROR", "Whoever receives it closes too, whatever the code, and neither reads nor sends anything behind it.", func(t *T) {
+	{"closing: the client's ERROR", "ERROR with id 0 tells why the sender closes the connection. A side that receives it closes too, whatever the code", func(t *T) {
 		for _, code := range []wire.Code{0, wire.Protocol, wire.Unavailable, 99} {
 			t.one(func() {
 				t.step("code %d", code)
@@ -1324,13 +1324,13 @@ var closingChecks = []check{
 			})
 		}
 	}},
-	{"closing: one direction", "Whoever reads the end of the TCP stream closes its own side too, also if the peer has closed only one direction", func(t *T) {
+	{"closing: one direction", "A side that reads the end of the stream closes its own side too, also if the peer has closed only one direction", func(t *T) {
 		p := native(t)
 		p.frames(p.numbered(0, id(0, 1), "block"))
 		_ = p.socket.CloseWrite()
 		p.closes()
 	}},
-	{"goaway: calls under way go on", "The client sends its own GOAWAY as its last frame but CANCEL, CREDIT and items of calls under way", func(t *T) {
+	{"goaway: calls under way go on", "The client sends its own GOAWAY as its last frame except PART, CANCEL, CREDIT, ITEM and END of calls under way", func(t *T) {
 		p := native(t)
 		up, down := id(0, 1), id(1, 1)
 		p.frames(p.numbered(0, up, "total"))
@@ -1361,7 +1361,7 @@ var closingChecks = []check{
 }
 
 var slowChecks = []check{
-	{"floods: no preface", "preface | 10 s after the connection was taken | closed without a word", func(t *T) {
+	{"floods: no preface", "the first byte of either form; the whole preface; with TLS the handshake before them | the lesser of 10 s and the server's keep-alive time after the connection was accepted (see Standing still) | closed without a word", func(t *T) {
 		for _, sent := range [][]byte{nil, {0x52}, wire.Preface[:7]} {
 			t.one(func() {
 				t.step("sent [% x]", sent)
@@ -1377,7 +1377,7 @@ var slowChecks = []check{
 			})
 		}
 	}},
-	{"parts: a request that stands still", "A server need not wait for a REQUEST, NOTICE or ITEM in parts that brings less than 1024 bytes in 10 s", func(t *T) {
+	{"parts: a request that stands still", "A server need not wait for a REQUEST, NOTICE or ITEM in parts that brings less than 1024 bytes in 10 s ... It answers ERROR 2, not executed for REQUEST and NOTICE, executed 3 for ITEM.", func(t *T) {
 		p := native(t)
 		defer p.close()
 		begun := time.Now()

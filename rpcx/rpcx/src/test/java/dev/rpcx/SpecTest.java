@@ -11,11 +11,15 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -23,6 +27,10 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(120)
 class SpecTest {
     private static final Path SPEC = Path.of("..", "spec");
+
+    /** The line with which a check of the Go program begins: its name, its rule and its function. */
+    private static final Pattern CHECK = Pattern.compile(
+            "^\\t\\{\"((?:[^\"\\\\]|\\\\.)*)\", \"((?:[^\"\\\\]|\\\\.)*)\", func\\(", Pattern.MULTILINE);
 
     @RPCXServer("greeter")
     static final class Greetings {
@@ -168,6 +176,58 @@ class SpecTest {
                 .classic(true)
                 .build()
                 .start();
+    }
+
+    /**
+     * A rule is a sentence of the page, or several in the page's order. {@code ...} stands for what is left out between
+     * two of them, and {@code (schema.md)} at the end says that the rule is one of that page.
+     */
+    @Test
+    void theRulesOfTheGoChecksStandOnThePage() throws IOException {
+        String wire = plain(Files.readString(SPEC.resolve("wire.md")));
+        String schema = plain(Files.readString(SPEC.resolve("schema.md")));
+        List<String> missing = new ArrayList<>();
+        int rules = 0;
+        int checks = 0;
+        for (Path file : goChecks()) {
+            String code = Files.readString(file);
+            // gofmt indents the elements of a list by one tab, and nothing else in these files begins in this way
+            checks += (int) code.lines().filter(line -> line.startsWith("\t{")).count();
+            Matcher check = CHECK.matcher(code);
+            while (check.find()) {
+                rules++;
+                String rule = check.group(2).translateEscapes();
+                String page = rule.endsWith(" (schema.md)") ? schema : wire;
+                int end = 0;
+                for (String sentence : rule.replace(" (schema.md)", "").split(" \\.\\.\\. |(?<=\\.) ")) {
+                    int begin = page.indexOf(plain(sentence), end);
+                    if (begin < 0 || sentence.isBlank()) {
+                        missing.add(check.group(1) + ": " + sentence);
+                    } else {
+                        end = begin + plain(sentence).length();
+                    }
+                }
+            }
+        }
+        assertThat(missing)
+                .as("what the page does not say, or not in this order")
+                .isEmpty();
+        assertThat(rules).as("rules that were read").isPositive().isEqualTo(checks);
+    }
+
+    private static List<Path> goChecks() throws IOException {
+        try (Stream<Path> files = Files.list(SPEC.resolve("go").resolve("check"))) {
+            return files.filter(file -> file.toString().endsWith(".go")).toList();
+        }
+    }
+
+    /** Text without the marks of markdown and with single spaces. Of a link its text stays; a table loses its bars. */
+    private static String plain(String markdown) {
+        return markdown.replaceAll("\\[([^\\]]*)]\\([^)]*\\)", "$1")
+                .replaceAll("(?m)^ *(?:#+|-) ", "")
+                .replaceAll("[*`|]", "")
+                .replaceAll("\\s+", " ")
+                .strip();
     }
 
     @Test
