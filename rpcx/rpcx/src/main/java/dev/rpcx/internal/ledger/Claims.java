@@ -146,7 +146,7 @@ final class Claims {
             boolean isOwn = hold.claim.isOnLoopOf(asks);
             if (isOwn) {
                 endsNow += greedy.bytes();
-            } else if (chosenBytes - endsNow >= most) {
+            } else if (chosenBytes - endsNow + greedy.bytes() > most) {
                 continue;
             }
             // these two additions come first, since they may fail for want of memory: a hold with promised bytes is in

@@ -259,6 +259,23 @@ class ClaimsTest {
         assertThat(new Peer("10.0.0.1").claim.set(FRAME, now)).isTrue();
     }
 
+    /** A chosen connection holds three quarters of the pool: a second such one would carry the excess beyond the pool. */
+    @Test
+    void alsoOfLargeConnectionsNoMoreThanTwiceThePoolIsHeldBeforeAnybodyHasEnded() {
+        List<EmbeddedChannel> loops = new ArrayList<>();
+        List<Boolean> fits = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            EmbeddedChannel alone = new EmbeddedChannel();
+            loops.add(alone);
+            fits.add(new Peer("10.0.0." + i, alone).claim.set((long) FRAMES * 3 / 4 * FRAME, now));
+            pass(1);
+        }
+        assertThat(fits).containsExactly(true, true, false);
+        assertThat(held()).isLessThanOrEqualTo(2L * FRAMES * FRAME);
+        loops.forEach(EmbeddedChannel::runPendingTasks);
+        assertThat(held()).isEqualTo((long) FRAMES * 3 / 4 * FRAME);
+    }
+
     /** A loop reads what thousands of connections have sent in one round, and runs no task meanwhile. */
     @Test
     void theChosenOnesOfTheLoopThatAsksEndAtOnce() {
