@@ -52,7 +52,7 @@ public interface CallContext {
      */
     void run(Runnable task);
 
-    /** Runs {@code calls} in the way in which {@link #run} runs a task, and returns what {@code calls} returns. */
+    /** Runs {@code calls} as {@link #run} runs a task, and returns what {@code calls} returns. */
     <T> T call(Supplier<T> calls);
 
     /**

@@ -197,8 +197,8 @@ public final class Client implements AutoCloseable {
         /**
          * Adds a circuit breaker, which opens when this share of the calls has failed. Each address, and each set of
          * instances, has a separate breaker. It looks at the calls of the last 10 s, and opens only if there were at
-         * least 20. A call has failed if it could not be made, was refused as unavailable or overloaded, ended with a
-         * protocol error, or was not answered in time. While the breaker is open, calls fail immediately as
+         * least 20. A call has failed if it could not be made, ended as unavailable, as overloaded or with a protocol
+         * error, or was not answered in time. While the breaker is open, calls fail immediately as
          * {@link RPCXException.Code#UNAVAILABLE}, not executed. After 1 s one call goes through as a trial, and then
          * one each second until one is answered, which closes the breaker. Any answer of a handler that has run counts
          * as an answer, whatever its code.

@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A server's interceptor may also proceed later and on another thread, as in
  * {@code check().thenCompose(ok -> next.proceed(call))}. While {@link Next#proceed} runs there,
  * {@link CallContext#current} returns the context of the call. Once the call has ended, in whatever way,
- * {@link Next#proceed} throws, and the handler does not start. If it is called on an event loop where the method's
- * handlers do not run, {@link Next#proceed} returns a stage of the result, even if the handler returns the result
+ * {@link Next#proceed} throws, and the handler does not start. If it is called on an event loop on which the call's
+ * handler must not run, {@link Next#proceed} returns a stage of the result, even if the handler returns the result
  * itself. The rest of the chain and the handler then run where the method's handlers run. This happens, for example, if
  * the check is an asynchronous call of RPCX.
  *

@@ -11,7 +11,7 @@ import java.lang.annotation.Target;
  * Marks handlers that wait for news. The annotation stands on a service's class or method. Such a handler ends when
  * there is news, or when its caller's time is nearly over. The time that it takes does not depend on the load, so the
  * server learns no limit from it. Such handlers are bounded only together with all other handlers: at most
- * {@link Server.Builder#maxRunning} run at a time, and one connection can run at most half of those that the other
+ * {@link Server.Builder#maxRunning} run at a time, and one connection can run about half of those that the other
  * connections do not use. Several connections of one address may run nearly all of them. So if strangers can call such
  * methods, serve these methods from a separate server: that protects the other methods.
  *

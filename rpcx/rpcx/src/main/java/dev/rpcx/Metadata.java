@@ -72,9 +72,9 @@ public final class Metadata {
      * are valid only once, such as a nonce.
      *
      * <p>If a request has waited for its socket for more than 10 s when it begins to be sent, the value is computed
-     * again. The new value is sent if the request's buffer has room for it. The supplier runs on the caller's thread or
-     * on an event loop, so it must not block. If it throws, that attempt ends. If it throws when the value is computed
-     * again, the earlier value is sent.
+     * again. The new value is sent, unless it is so much longer that the request's buffer has no room for it: then the
+     * earlier value is sent. The supplier runs on the caller's thread or on an event loop, so it must not block. If it
+     * throws, that attempt ends. If it throws when the value is computed again, the earlier value is sent.
      */
     public Metadata withEachAttempt(String name, Supplier<String> value) {
         Given.notNull(value, "value", "what gives a text");

@@ -17,7 +17,7 @@ public final class CodecException extends RuntimeException {
 
     /** Kind of fault. */
     public enum Code {
-        /** A value is null in a place for which Protobuf has no null, such as an element of a list. */
+        /** A value is null although Protobuf has no null for it, such as an element of a list. */
         NULL_VALUE,
         /** The bytes are not a message of the expected type. */
         MALFORMED,
@@ -34,9 +34,9 @@ public final class CodecException extends RuntimeException {
         /** More messages are nested in each other than {@link Limits#depth()} allows. */
         TOO_DEEP,
         /**
-         * The bytes contain a number that the enum does not have here, a case that the sealed type does not have here,
-         * or no case at all. Besides, the enum or sealed type declares no constant or case that stands for unknown
-         * ones.
+         * The bytes contain a number that the enum does not have in this process, a case that the sealed type does not
+         * have in this process, or no case at all; and the enum or sealed type declares no constant or case that stands
+         * for unknown ones.
          */
         UNKNOWN_VALUE,
         /**

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Codecs {
     /**
-     * Names of the types for which it has been logged that their numbers depend on the order of declaration. Each type
-     * is logged once per process, however many clients and servers the process has.
+     * Names of the types about which a warning has been logged, because their numbers depend on the order of
+     * declaration. Each type is logged once per process, however many clients and servers the process has.
      */
     private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 

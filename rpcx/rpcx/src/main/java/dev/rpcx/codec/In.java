@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * belongs to one message at a time.
  *
  * <p>Every length is compared with the remaining bytes of the enclosing message before an object is created for it. The
- * class is longer than 400 lines because it has the methods that read scalars. Here, the just-in-time compiler sees
- * plain final methods.
+ * class is longer than 400 lines because the methods that read all scalars are in it: the just-in-time compiler sees
+ * them as plain final methods.
  */
 public final class In extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -42,9 +42,10 @@ public final class In extends Pool.Scratch {
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Cost that a message may have for comparing keys with the same hash, in addition to {@code MAX_COMPARED_PER_BYTE}
-     * for each byte of the message. The unit is bytes compared, which are bytes of keys in the message or in memory. To
-     * compare as much as the largest message allows takes some 100 ms, and is far more than honest keys need.
+     * Max cost of comparing the keys of a message that have the same hash, in addition to
+     * {@code MAX_COMPARED_PER_BYTE} for each byte of the message. The unit is bytes compared: bytes of keys in the
+     * message or in memory. To compare as much as the largest message allows takes some 100 ms, and is far more than
+     * honest keys need.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
@@ -77,8 +78,8 @@ public final class In extends Pool.Scratch {
     private static final int MAX_ASKED_BYTES = 64 << 10;
 
     /**
-     * Date-time that an empty {@code rpcx.LocalDateTime} is read as. It is shared, so that two bytes of a message do
-     * not become an object of seventy bytes.
+     * Result of reading an empty {@code rpcx.LocalDateTime}. It is shared, so that two bytes of a message do not become
+     * an object of seventy bytes.
      */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
@@ -106,7 +107,7 @@ public final class In extends Pool.Scratch {
 
     /**
      * Cost, in bytes compared, of looking up each element of the sets and maps within keys once, and of ordering long
-     * decimals. It includes what has been read of the message so far.
+     * decimals. It counts from the beginning of the message up to what has been read so far.
      */
     private long lookups;
 
@@ -116,8 +117,8 @@ public final class In extends Pool.Scratch {
     private float lookedUp;
 
     /**
-     * Part of the bytes taken from {@link #memoryLeft} that sets and maps have taken. Messages have taken the other
-     * part.
+     * Bytes of {@link #memoryLeft} that sets and maps have taken. All other bytes that were taken from it belong to
+     * messages.
      */
     private long collections;
 
@@ -423,8 +424,9 @@ public final class In extends Pool.Scratch {
     /**
      * Counts one element of a list, set or map.
      *
-     * @param bytes memory in bytes of the element, and of what the collection takes for it. If the element is a
-     *     message, the memory of the message is not included, since it is counted when the message is read.
+     * @param bytes memory in bytes that the collection takes for the element, and that the element itself takes in
+     *     addition to its bytes in the message. If the element is a message, the memory of the message is not included,
+     *     since it is counted when the message is read.
      */
     void element(int bytes) {
         granted -= bytes;
@@ -570,8 +572,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Sets the results of {@code compared()} and {@code lookedUp()}. This is done when a key begins, when it ends, and
-     * when it has been added to its set or map.
+     * Sets the results of {@code compared()} and {@code lookedUp()}. Called when the outermost message begins, when a
+     * key begins, when it ends, and when it has been added to its set or map.
      */
     void setComparisons(float ofComparing, float ofLookingUp) {
         compared = ofComparing;
@@ -701,7 +703,7 @@ public final class In extends Pool.Scratch {
         int chars = s.length();
         if (chars != length) {
             // the string is not ASCII, and may take two bytes of memory for each character. That is known only after
-            // the string has been created, so at most one string is created without memory for it
+            // the string has been created, so at most one string too many is created before memory is refused
             take(2 * chars);
             array(2L * chars);
         }
@@ -958,8 +960,7 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns the value that a message without any bytes is read as. Protobuf uses this value for a message that is
-     * absent.
+     * Reads a message without any bytes, and returns its value. Protobuf uses this value for a message that is absent.
      */
     @Nullable
     Object ofNothing(ElementCodec message) {

@@ -14,7 +14,7 @@ package dev.rpcx.codec;
  *     digits is slow enough to be an attack. The check assumes 3.33 bits for each digit, so slightly more digits may
  *     pass.
  * @param scale max scale of a {@code BigDecimal}, positive or negative; default 10,000. The number 1E+1000000000 needs
- *     few bytes, but a thousand million digits as soon as somebody prints it in full.
+ *     few bytes until somebody prints it in full, with a thousand million digits.
  * @param growth max bytes of memory for each encoded byte, in addition to a first MiB that is free; default 16. The
  *     memory counts only for objects that can be far larger than their encoded bytes, which are messages, sets and
  *     maps.

@@ -4,8 +4,8 @@ package dev.rpcx.codec;
 @FunctionalInterface
 public interface Memory {
     /**
-     * Asks for memory for objects of the message. The thread that reads the message calls this method. Granted memory
-     * is not given back through this interface, because whoever grants it knows how long the objects live.
+     * Asks for memory for the message or for its objects. The thread that reads the message calls this method. Granted
+     * memory is not given back through this interface, because whoever grants it knows how long the objects live.
      *
      * @param bytes estimated number of bytes, 1 or more
      * @return false if this memory is not available now; the message is then refused with

@@ -3,7 +3,7 @@ package dev.rpcx.codec;
 import dev.rpcx.internal.schema.MessageType;
 import org.jspecify.annotations.Nullable;
 
-/** Codec of a sealed type. The message has one field for each case, and a value is the field of its case. */
+/** Codec of a sealed type. The message has one field for each case. A value is written as the field of its case. */
 final class OneofCodec extends MessageCodec {
     private final ReflectiveCodec.FieldsByNumber fields;
     private final Class<?>[] classes;

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * by one or two bytes. So no size is computed in advance, and no string is read only to find the length of its
  * encoding.
  *
- * <p>The class is longer than 400 lines because it has the methods that write scalars. Here, the just-in-time compiler
- * sees plain final methods.
+ * <p>The class is longer than 400 lines because the methods that write all scalars are in it: the just-in-time compiler
+ * sees them as plain final methods.
  */
 public final class Out extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -74,7 +74,8 @@ public final class Out extends Pool.Scratch {
     private final CharsetEncoder utf8 = StandardCharsets.UTF_8.newEncoder();
     private final CharBuffer chars = CharBuffer.allocate(1024);
     /**
-     * The array {@code buf}, wrapped for the encoder. When {@code buf} has become another array, that array is wrapped.
+     * The array {@code buf}, wrapped for the encoder. If {@code buf} has become another array, {@code encode} wraps
+     * that one before it uses it.
      */
     private ByteBuffer bytes = EMPTY;
 
@@ -631,7 +632,7 @@ public final class Out extends Pool.Scratch {
                 name() + ": more than " + limits.depth() + " messages inside each other, entries of maps among them");
     }
 
-    /** Returns the exception for a value that is null in a place for which Protobuf has no null. */
+    /** Returns the exception for a value that is null although Protobuf has no null for it. */
     CodecException nullValue(int tag, String what) {
         MessageCodec codec = current();
         return new CodecException(

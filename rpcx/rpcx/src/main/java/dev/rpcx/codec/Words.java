@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Words {
     /**
-     * Beginnings of the virtual machine's messages about null that always contain a name (JEP 358): they say which
-     * method or field was used when an action failed. The other messages about null contain a name only if they say
-     * what was null, and then they end with {@link #IS_NULL}.
+     * Beginnings of those of the virtual machine's messages about null that always contain a name (JEP 358): the name
+     * of the method or field whose use failed. The other messages about null contain a name only if they say what was
+     * null, and then they end with {@link #IS_NULL}.
      */
     private static final List<String> NULL_ACTIONS =
             List.of("Cannot invoke \"", "Cannot read field \"", "Cannot assign field \"");

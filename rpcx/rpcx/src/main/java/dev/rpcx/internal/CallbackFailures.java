@@ -2,9 +2,7 @@ package dev.rpcx.internal;
 
 import java.time.InstantSource;
 
-/**
- * Logs exceptions that callbacks of users throw. Such an exception does not change how the call of the callback ends.
- */
+/** Logs exceptions that callbacks of users throw. Such an exception changes nothing for the user's call. */
 public final class CallbackFailures {
     /**
      * Log with at most one warning a minute, since a peer may make the same callback fail again and again by what it

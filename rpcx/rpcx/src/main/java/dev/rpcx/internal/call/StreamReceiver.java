@@ -96,8 +96,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private int mostItems;
 
     /**
-     * True while the task that gives the next item waits or runs. One such task gives all items that wait. Guarded by
-     * {@code this}.
+     * True while items wait and the task that gives them waits or runs. It gives one item, and then queues itself again
+     * if further items wait. Guarded by {@code this}.
      */
     private boolean isGiving;
 

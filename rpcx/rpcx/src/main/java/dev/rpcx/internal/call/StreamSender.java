@@ -78,8 +78,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     private final Queue<Message> messages = new ArrayDeque<>();
 
     /**
-     * Charge for all messages, which is always the sum of {@link #waitingCost} and {@link #leavingCost}. It is reduced
-     * only by setting it to that sum, so no part of it can be released twice.
+     * Charge for all messages, which is always the sum of {@link #waitingCost} and {@link #leavingCost}. It is set to
+     * that sum, or released entirely, so no part of it can be released twice.
      */
     private final Charge bytes;
 

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
  * two threads write at the same time, a part of what they write may be lost.
  */
 public final class AnswerTimes {
-    /** Of this many answers, one is measured. */
+    /** Number of answers for each answer that is measured. */
     private static final int SAMPLED = 16;
 
     /**
@@ -19,16 +19,16 @@ public final class AnswerTimes {
      */
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A call had enough time if its time was at least this many times the longest answer time. */
+    /** A call had enough time if it had at least the longest answer time, multiplied by this. */
     private static final int ENOUGH = 2;
 
     /**
-     * A call also had enough time if it was sent with at least this part of the method's own time: the rest passed
+     * A call also had enough time if it was sent with at least this part of the method's own time: the rest went by
      * while the call waited for a connection.
      */
     private static final double NEARLY_ALL = 0.9;
 
-    /** Time of a call of the method if no caller's context limits it. */
+    /** Time that the method itself gives each call. The context of the caller may limit it or replace it. */
     private final long ownNanos;
 
     private volatile long longestNanos;
@@ -40,7 +40,7 @@ public final class AnswerTimes {
     }
 
     /**
-     * Whether the answer of a call is measured. Until the first answer was measured, every answer is.
+     * Whether the answer of a call is measured. Every answer is measured until there is a first measurement.
      *
      * @param serial number of the call, in any count of calls
      */

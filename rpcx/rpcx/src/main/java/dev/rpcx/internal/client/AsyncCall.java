@@ -16,7 +16,10 @@ abstract class AsyncCall extends LoopThread.Untold {
 
     final ClientSteps steps;
 
-    /** Remaining time of the call when it was sent. It is a copy, since the slot may have another call by now. */
+    /**
+     * Remaining time of the call when it was sent. It is a copy of the slot's value, since the slot may have another
+     * call by now.
+     */
     private long givenNanos;
 
     /**
@@ -63,8 +66,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     void arrived() {}
 
     /**
-     * Called when the call has failed and is about to lose its slot. As long as it has the slot, others see there that
-     * the call has not ended. If nothing of the request was sent, the slot still contains the request.
+     * Called when the call has failed and is about to lose its slot. Until then, other threads see by the slot that the
+     * call has not ended. If nothing of the request was sent, the slot still contains the request.
      */
     void beforeSlotRelease(ClientCall slot, RPCXException error) {}
 

@@ -221,8 +221,8 @@ public final class Attempts {
     }
 
     /**
-     * Returns what the caller of a call gets that has ended with {@code end}. An RPCXException becomes the error for
-     * the caller. Anything else is returned unchanged.
+     * Returns what the caller gets if its call has ended with {@code end}. An RPCXException becomes the error for the
+     * caller. Anything else is returned unchanged.
      *
      * @param earlier the attempts before the one that {@code end} has ended; null if there were none
      */

@@ -7,7 +7,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller's thread blocks for the result. The whole call runs on that thread: it walks through
+ * A call whose caller's thread blocks for the result. All of the call runs on that thread: it walks through
  * {@link ClientSteps}, and waits for a connection and for the reply. The state of the call is in local variables, so
  * that a call that succeeds allocates nothing here.
  */

@@ -29,15 +29,15 @@ public final class CallSlots {
     private volatile int limit = Wire.MAX_SLOTS;
 
     /**
-     * Number of slots that are no longer used, because the server's limit came after they were created and is not above
-     * their number. Only slots that no call has are counted.
+     * Number of retired slots. Such a slot was created before the server sent its limit, and has a number at or above
+     * the limit. It is counted when no call has it any more.
      */
     private final AtomicInteger retired = new AtomicInteger();
 
     /**
-     * Whether callers may have left slots that they could not give back. Set after {@link ClientCall#orphan} or
-     * {@link ClientCall#unreleased}. It is set only by a store, since a thread whose stack or memory is exhausted can
-     * call no method. The event loop then looks through the slots.
+     * Whether some callers may be gone without having given back their slots. Set after {@link ClientCall#orphan} or
+     * {@link ClientCall#unreleased}. Setting it takes only a store, since a thread whose stack or memory is exhausted
+     * can call no method. The event loop then looks through the slots.
      */
     public volatile boolean hasOrphans;
 

@@ -48,10 +48,10 @@ public abstract class Chooser {
     abstract int redraw(int key, int draw);
 
     /**
-     * Returns a connection of the chosen instance, if that is connected, not full, and healthy or free for a trial.
-     * Otherwise returns a connection of another such instance, or else of one that is at least connected. Returns null
-     * if there is none, or if the call has to wait for one more connection. The caller has to send its call on the
-     * connection: if the instance is on trial, this may be the only call that it gets.
+     * Returns a connection for a call. It belongs to the chosen instance, if that instance is connected, not full, and
+     * healthy or free for a trial. Otherwise it belongs to another such instance, or else to one that is at least
+     * connected. Returns null if there is none, or if the call has to wait for one more connection. The caller has to
+     * send its call on the connection: if the instance is on trial, this may be the only call that it gets.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -65,8 +65,9 @@ public abstract class Chooser {
 
     /**
      * Returns a connection that is not full, of an instance that is not among {@code asked} and is healthy or free for
-     * a trial; null if there is none. Never returns a connection of an ejected instance: that may answer nothing until
-     * the call's time is over, which is worse for the call than the answer that it already has from another instance.
+     * a trial; null if there is none. Never returns a connection of an ejected instance. Such an instance may answer
+     * nothing until the call's time is over, which is worse for the call than the answer that it already has from
+     * another instance.
      */
     @Nullable
     ClientConnection pickBeside(List<ClientAddress> asked) {
@@ -121,9 +122,9 @@ public abstract class Chooser {
 
     /**
      * Looks at each instance once. The start and the size of the steps differ from call to call, or from key to key. If
-     * no instance has been asked yet, a connection of an instance that is at least connected is better than none. This
-     * does not hold for a full connection, while another connected instance, which is healthy or free for a trial, is
-     * about to have one more connection.
+     * {@code asked} is empty, a connection of an instance that is at least connected is better than none. This does not
+     * hold for a full connection, while another connected instance, which is healthy or free for a trial, is about to
+     * have one more connection.
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
@@ -157,7 +158,7 @@ public abstract class Chooser {
         return last;
     }
 
-    /** Returns any number. The order in which all instances are looked at follows from it. */
+    /** Returns a number, which may be any, from which the order follows in which all instances are looked at. */
     abstract int order(int key);
 
     /**
@@ -238,7 +239,8 @@ public abstract class Chooser {
         private static final int MAX_STEPS = 1 << 20;
 
         /**
-         * 2⁶⁴ divided by the golden ratio. Its first multiples, modulo 2⁶⁴, are spread evenly, however many are taken.
+         * 2⁶⁴ divided by the golden ratio. Consecutive multiples of it, modulo 2⁶⁴, are spread evenly, however many
+         * there are.
          */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
@@ -327,7 +329,7 @@ public abstract class Chooser {
 
         /**
          * Draws an instance at random, by weight. It does not take the next one in {@code order}: if all weights are
-         * equal, that is the next instance in the list.
+         * equal, that is the next instance in the list, and neighbours in a list fail together.
          */
         @Override
         int redraw(int key, int draw) {
@@ -342,9 +344,9 @@ public abstract class Chooser {
 
     private static final class Ring extends Chooser {
         /**
-         * Number of points that an instance has on the ring for each unit of its weight. It is less if all instances
-         * would have more than {@code MAX} points together. With 100 points, the shares of the instances differ by some
-         * 10 %. Source: Karger et al., "Consistent Hashing", 1997.
+         * Number of points that an instance has on the ring for each unit of its weight. The number is smaller if all
+         * instances would have more than {@code MAX} points together. With 100 points, the shares of the instances
+         * differ by some 10 %. Source: Karger et al., "Consistent Hashing", 1997.
          */
         private static final int POINTS_PER_WEIGHT = 100;
 

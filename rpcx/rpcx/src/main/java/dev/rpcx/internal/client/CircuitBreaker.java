@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * Fails calls immediately, without sending them, while most of the latest calls have failed for reasons of the service.
  * After a pause, one call goes through as a trial. If it succeeds, the circuit closes. If it fails, another pause
  * begins. If a trial takes longer than a pause, another trial begins beside it, and so on. The trial that is answered
- * first closes the circuit, unless a later trial has failed. The end of a trial may say nothing, since the call had too
- * little time or was cancelled. In that case the next call is a trial, without a pause.
+ * first closes the circuit, unless a later trial has failed. The end of a trial says nothing about the service if the
+ * call had too little time or was cancelled. In that case the next call is a trial, without a pause.
  *
  * <p>The calls and failures of each second are counted in a ring. The first thread that reuses an entry of the ring
  * clears its counts. Counts that another thread adds at that moment may be lost. They do not matter, since only the

@@ -64,14 +64,14 @@ public final class ClassicClientConnection extends ClassicConnection {
     private volatile @Nullable RPCXException endReason;
 
     /**
-     * What the error says of the execution of a call whose whole request was sent, when the connection ends. Event loop
-     * only.
+     * What the error says of the execution of a call whose request was completely sent, when the connection ends. Event
+     * loop only.
      */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
     /**
-     * Whether new calls use another connection. It is set when the server says that it takes no more calls on this
-     * connection. It is also set when the server refuses a single call, since the two look the same. Calls in flight
+     * Whether the server has said that it takes no more calls on this connection, or has refused a single call: the two
+     * look the same. New calls then use another connection, unless too many have been replaced already. Calls in flight
      * are still awaited.
      */
     private volatile boolean isDraining;
@@ -390,7 +390,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     private final class Call implements WriteListener {
         final CallFuture<byte[]> reply = new CallFuture<>();
 
-        /** Whether the whole request has been sent, so that the server may execute it. Event loop only. */
+        /** Whether the request has been completely sent, so that the server may execute it. Event loop only. */
         private boolean hasLeft;
 
         @Override

@@ -151,8 +151,8 @@ final class ClassicMethod {
                 } else {
                     RPCXException error = Health.named(error(thrown), route, service + "/" + name);
                     long left = deadline - route.ticker().nanoTime();
-                    // An error that this side has made, or a failure before anything was sent, says nothing about the
-                    // server.
+                    // An error that this side has created, or a failure before anything was sent, says nothing about
+                    // the server.
                     boolean isOwn = error instanceof LocalFailure || !(thrown instanceof RPCXException);
                     Health.Outcome outcome = isOwn
                             ? Health.Outcome.UNKNOWN

@@ -25,18 +25,18 @@ import org.jspecify.annotations.Nullable;
  * of each connection attempt, it notifies the cluster whether it has a connection.
  */
 public final class ClientAddress extends Route {
-    /** Time for which a server has to keep a connection. Only then are its earlier failures forgotten. */
+    /** Time for which a server has to keep a connection before the server's earlier failures are forgotten. */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of consecutive failures after which an instance still counts as known. The pauses between these
+     * Maximum number of consecutive failures after which an instance still counts as known. The pauses after these
      * failures take 14 to 27 s together. An instance that restarts is back sooner.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
     /**
-     * Limit of draining connections. On the native wire as many connections may drain as may be in use, and in addition
-     * this number of connections. On the classic wire this is the number of all draining connections.
+     * Limit for draining connections. On the native wire, the number of connections that may be in use is added to it.
+     * On the classic wire it is the limit itself.
      */
     private static final int MORE_LEFT = 4;
 
@@ -79,7 +79,7 @@ public final class ClientAddress extends Route {
     private volatile boolean retired;
     private volatile int weight;
 
-    // guarded by this, except draining, which is thread-safe
+    // the following fields are guarded by this, except draining, which is thread-safe
     /**
      * Draining connections of this instance. They stay in this list if a registry removes the instance and names it
      * again.
@@ -99,8 +99,8 @@ public final class ClientAddress extends Route {
     private boolean hasKept;
 
     /**
-     * Whether the latest connection attempt has succeeded, at the time {@link #upNanos}. False again when a failure or
-     * the end of a connection has been recorded.
+     * Whether the latest connection attempt has succeeded, at the time {@link #upNanos}. It is false again when a
+     * failure or the end of a connection has been recorded.
      */
     private boolean isUp;
 
@@ -169,8 +169,7 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that an attempt of a call at this instance has ended. May eject the instance from the choice of the
-     * cluster.
+     * Records that an attempt of a call at this instance has ended. In a cluster, this may eject the instance.
      *
      * @param begunNanos time at which the attempt was sent
      */
@@ -265,22 +264,22 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Begins to connect, for later calls. Calls wait for the new connection if the best existing one is full. In that
-     * case a short pause is waited out; otherwise nothing begins during a pause.
+     * Begins to connect, for later calls. If the best existing connection is full, calls wait for the new one, and a
+     * short pause is waited out. Otherwise nothing begins during a pause.
      *
      * @param best the best existing connection
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
-        // A connection attempt of a closed client fails immediately, and whoever is notified of the failure comes here
-        // again.
+        // A connection attempt of a closed client fails immediately, and whoever is notified of the failure would come
+        // here again.
         if (pauseNanos() <= patience && !client.isClosed()) {
             connect(index, patience);
         }
     }
 
     /**
-     * Returns the least loaded connection. If that is crowded too, begins one more connection, for later calls. Returns
+     * Returns the least loaded connection. If that is crowded too, begins to connect one more, for later calls. Returns
      * null if all connections are full while one more is being attempted: the call then waits for that one. During a
      * long pause, returns a full connection instead of null.
      */
@@ -307,8 +306,8 @@ public final class ClientAddress extends Route {
 
     /**
      * Whether {@code one} is the better connection. A connection that is not full is better than a full one. If both
-     * are full, or neither is, the one with the smaller load is better. The load leaves out calls that the event loop
-     * has not sent yet.
+     * are full, or neither is, the one with the smaller load is better. The load does not count calls that the event
+     * loop has not sent yet.
      */
     private static boolean isBetter(ClientConnection one, ClientConnection than) {
         boolean isFull = one.isFull();
@@ -320,8 +319,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the index of the calling thread's own connection. A thread always uses the same one, so that its calls
-     * stay in order and its path through the code and the caches stays warm.
+     * Returns the index of the calling thread's own connection. The index is the same each time, so that the thread's
+     * calls stay in order, and what they use stays in the processor's caches.
      */
     private int index() {
         return kept == 1 ? 0 : (int) (Thread.currentThread().getId() % kept);
@@ -354,7 +353,7 @@ public final class ClientAddress extends Route {
     /**
      * Sets a timer that checks existing connections for free slots, since a call waits for a connection that is being
      * attempted. A connection does not announce that it has a free slot again, since that would cost every call
-     * something. So the timer is set again as long as such calls wait.
+     * something. So the timer is set again as long as calls wait.
      */
     private void lookSoon() {
         if (!isConnected() || !isLooking.compareAndSet(false, true)) {
@@ -398,7 +397,8 @@ public final class ClientAddress extends Route {
         if (least == null) {
             return;
         }
-        // The free slots are counted here: a blocked caller takes its slot only when its thread runs.
+        // The free slots are counted down here, since the connection does not know yet of the slots that will be taken:
+        // a blocked caller takes its slot only when its thread runs.
         for (int room = least.room(); room > 0 && !least.isFull(); room--) {
             if (!pending.tellFirst(least)) {
                 return;
@@ -643,8 +643,8 @@ public final class ClientAddress extends Route {
      * it is established, in whatever way, the pauses before the next connection grow.
      *
      * @param upNanos how long the connection was established
-     * @param memoryWanted what this side had no memory for, if that has ended the connection, which is followed by a
-     *     pause too; null otherwise
+     * @param memoryWanted what this side had no memory for, if that has ended the connection; null otherwise. A pause
+     *     follows whichever it is.
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
@@ -670,8 +670,8 @@ public final class ClientAddress extends Route {
 
     /**
      * Called when a connection takes no more calls, since it has ended or is draining. It is called at most once for
-     * each connection, on the connection's event loop. It is called before the calls of the connection end, since their
-     * callers may connect again.
+     * each connection, on the connection's event loop. It is called before the calls of the connection end, since a
+     * call that ends may have another attempt, which connects again.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
@@ -715,7 +715,7 @@ public final class ClientAddress extends Route {
 
     /**
      * Makes sure that each of the {@code kept} connections is established or being attempted. Does nothing if the
-     * address is retired.
+     * address is retired or the client is closed.
      */
     void keepConnected() {
         for (int index = 0; index < kept; index++) {

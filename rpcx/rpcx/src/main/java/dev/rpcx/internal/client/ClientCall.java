@@ -99,8 +99,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Bytes charged to the account for buffers that grow because a message arrives in parts. The charge for a reply
-     * begins with its first part, and ends when the slot is free. The charge for an item ends when the item is
-     * complete, or when nobody waits for it any more.
+     * begins with its first part, and ends when the slot is free, or when nobody waits for the reply any more. The
+     * charge for an item ends when the item is complete, or when nobody waits for it any more.
      */
     private long replyBytes;
 
@@ -125,6 +125,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /** Thread that blocks for the call; null if none does. Set by the caller before the call is queued. */
     private @Nullable Thread waiter;
+
     /**
      * The call that has this slot, if no thread blocks for it. Set by the caller before the call is queued. Null if a
      * thread blocks for the call, and when the call has ended.
@@ -162,9 +163,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /** Metadata of the request if some of their values are computed; null otherwise. */
     private @Nullable Metadata computed;
 
-    /** Index in the request at which {@link #computed} begins. */
+    /** Index in the request at which {@code computed} begins. */
     private int metadataAt;
-    /** Length of {@link #computed} in the request, in bytes. */
+
+    /** Length of {@code computed} in the request, in bytes. */
     private int metadataBytes;
 
     /** Index in the request at which the arguments begin. */
@@ -194,7 +196,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private boolean sentByCaller;
     private boolean completed;
 
-    /** Whether the whole request is in the socket's buffer. Only then can the server have executed it. */
+    /** Whether the request is completely in the socket's buffer. Only from then on can the server have executed it. */
     private boolean sent;
 
     /**
@@ -243,7 +245,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         STATE.lazySet(this, 0);
     }
 
-    /** Gives the slot back if the call has not been queued. */
+    /** Gives back the slot of a call that has not been queued. */
     public void dropUnsent() {
         done(BOTH_DONE);
     }
@@ -374,8 +376,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Parks until the call is complete. Also returns if the thread is interrupted, or if the event loop has not ended
-     * the call some time after its deadline; the call is then cancelled. Afterwards the caller reads {@link #body} or
-     * the returned error, and then calls {@link #callerDone}.
+     * the call {@code MARGIN_NANOS} after its deadline. The call is cancelled in these two cases. Afterwards the caller
+     * reads {@link #body} or the returned error, and then calls {@link #callerDone}.
      *
      * @return error with which the call has ended; null for success
      */
@@ -520,8 +522,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call because this side cannot or will not finish it, with this error. Does nothing if the call has ended
-     * or its slot has another call. Thread-safe: any thread may call this.
+     * Ends the call with this error, for another reason of this side than that the caller gives it up. Does nothing if
+     * the call has ended or its slot has another call. Thread-safe: any thread may call this.
      */
     public void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
         connection.send(new Cancel(this, code, why, cause) {
@@ -787,7 +789,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
      * Takes the reply that the caller has read itself, while it has the {@link ReadTurn}.
      *
-     * @return false if the caller may not take the reply
+     * @return false if the caller may no longer take the reply
      */
     private boolean onOwnReply(ByteBuf payload) {
         if (completed || !onWire || upload != null || arriving != 0) {
@@ -976,7 +978,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         boolean tells = !isFinal && !completed;
         int callId = id;
         if (tells && !sent) {
-            // only a broken server sends such a frame before it has the whole request
+            // only a broken server sends such a frame before it has the complete request
             recall();
         }
         complete(outcome, isFinal);
@@ -1063,7 +1065,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                     forgetParts();
                 }
                 if (requestBytes > 0) {
-                    // the call's final frame may never come
+                    // the call's final frame may never come, and the charge must not wait for it
                     trim();
                     shrinkBody();
                     forgetRequest();
@@ -1081,8 +1083,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Returns the encoded arguments as they were when the call was made. {@link #onSent} shrinks the buffer or resets
-     * its indices. If it does not shrink it too far, the arguments stay in the buffer until something else is written
+     * Returns the encoded arguments as they were when the call was made. {@link #onSent} shrinks the buffer or
+     * resets its indices. If the arguments still fit into the buffer, they stay there until something else is written
      * there. Event loop only, for a call that no thread blocks for, until the slot is free.
      *
      * @return null if the buffer does not contain the arguments any more

@@ -45,8 +45,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /**
-     * Number of instances that are looked at for waiting calls before the event loop runs its other tasks. This takes
-     * some 1 ms.
+     * Number of looks at instances, for all waiting calls together, before the event loop runs its other tasks. A
+     * waiting call may look at all instances. This number of looks takes some 1 ms.
      */
     public static final int LOOKS_AT_ONCE = 1 << 16;
 
@@ -107,8 +107,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     /**
      * Members by {@link ClientAddress#failureNumber}. The first entry is the member whose latest failure is the oldest.
-     * If that one has failed since a call came, all members have failed since the call came. So a waiting call needs
-     * only one number, however many instances there are.
+     * If that member has failed since a call came, all members have failed since then. So a waiting call needs only one
+     * number, however many instances there are.
      */
     private TreeMap<Long, ClientAddress> byFailure = new TreeMap<>();
 
@@ -248,7 +248,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
             }
-            // This comes after the begin of the watch: if there were no watch, nobody would cancel the repeating task.
+            // This comes after the watch has begun: if there were no watch, nobody would cancel the repeating task.
             if (looks == null) {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
@@ -476,8 +476,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Called when an instance could not be reached. Fails the waiting calls that came before all instances had their
-     * latest failure.
+     * Called when an instance could not be reached. If all instances have failed since a waiting call came, that call
+     * fails.
      */
     void failed(ClientAddress address, Throwable why) {
         List<Waiting> given = new ArrayList<>();

@@ -34,73 +34,84 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** A client's connection: the slots of its calls, the server's method numbers, and one timer for all deadlines. */
+/**
+ * A client's connection: the slots of its calls, the server's method numbers, and one timer for the deadlines of all
+ * calls.
+ */
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
-     * A caller's own thread takes less time than this from the begin of a call to its request. If more has passed, the
-     * request carries TIME.
+     * A caller's own thread takes less time than this from the beginning of a call to its request. If more time has
+     * passed, the request carries TIME.
      */
     private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final int UNKNOWN = 0;
 
-    /** Stands instead of a number: the server does not publish the method, and itself refuses a call by name. */
+    /**
+     * Used instead of a method number: the server does not publish the method. A call is sent by name, and the server
+     * refuses it.
+     */
     private static final int NOT_PUBLISHED = -1;
 
     /**
-     * Stands instead of a number: the server's method has another {@link MethodShape}, and neither side could read the
-     * other.
+     * Used instead of a method number: the server's method has another {@link MethodShape}, so that neither side could
+     * read the other's messages.
      */
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * A call ends as UNHEARD if the look at its deadline is late by more than one part in this many of the call's time:
-     * the event loop was held up, and may have kept the request back for as long. Source: {@link AnswerTimes}, to which
-     * nine tenths of the time are enough.
+     * If the look at a call's deadline is late by more than the call's time divided by this number, the call ends as
+     * UNHEARD: the event loop was held up, and may have delayed the request just as long. The number is 10 because nine
+     * tenths of the time are enough for {@link AnswerTimes}.
      */
     private static final int HELD_UP_PART = 10;
 
     /**
-     * A look at a deadline that is less late than this is not taken for a held-up event loop, however short the call's
-     * time is: timers and callbacks that are in order take less.
+     * If a look at a deadline is late by less than this, the event loop does not count as held up, however short the
+     * call's time is. Timers and callbacks take less than this in normal operation.
      */
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-    /** Deadlines closer together than this are found by one look. */
+    /** Deadlines that are closer together than this are found by one look. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
-     * With this many calls under way, or more, the event loop sends a call, and not its caller: gathering then gains
-     * more than a wake-up of the event loop costs.
+     * With this number of calls in flight, or more, the event loop sends a call, and not its caller: sending several
+     * calls in one write then gains more than waking the event loop costs.
      */
     private static final int QUIET_CALLS = 1;
 
     /**
-     * A connection with this many calls under way is crowded. The number is a quarter of the slots: far above what
-     * makes a second connection worth its cost, far below where calls are refused.
+     * A connection with this number of calls in flight is crowded. The number is a quarter of the slots. It is far
+     * above the number at which a second connection is worth its cost, and far below the number at which calls are
+     * refused.
      */
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
     /**
-     * Buffers that have grown for large messages are given back when no large message has come for this time, or for up
-     * to twice as long.
+     * Buffers that have grown for large messages are given back when no large message has come for this time. It may
+     * also take up to twice this time.
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Time between two looks at an extra connection, which is closed when it has had no call between them. */
+    /** Time between two looks at an extra connection. The connection is closed if it has had no call between them. */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Number of looks in a keep-alive time at calls whose final frame is owed. */
+    /** Number of looks at calls whose final frame is owed, in one keep-alive time. */
     private static final int OWED_LOOKS = 3;
 
-    /** Max number of keep-alive times for which a final frame may be owed, however slow the way is. */
+    /** Maximum number of keep-alive times for which a final frame may be owed, however slow the network is. */
     private static final int OWED_TIMES = 6;
 
     private static final String NO_MEMORY = "the connection is over, and the memory too";
 
-    // errors of calls where there is no memory to make more precise ones
+    /** Error of a call of which no byte has been sent, if there is no memory to create a more precise error. */
     private static final RPCXException LEFT = LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
+
+    /** Error of a call that may have been executed, if there is no memory to create a more precise error. */
     private static final RPCXException LOST = LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
+
+    /** Error of a call that has not been completely sent, if there is no memory to create a more precise error. */
     private static final RPCXException LOST_UNSENT =
             LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.NOT_EXECUTED);
 
@@ -129,120 +140,125 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private final KeepAlive keepAlive;
 
     /**
-     * Completed for whoever connects, when the server's dictionary is complete: only then is it certain that the server
-     * takes calls, and which.
+     * Future of whoever waits for this connection. It is completed when the server's dictionary is complete: only then
+     * is it certain that the server takes calls, and for which methods.
      */
     private final CompletableFuture<ClientConnection> attempt;
 
     private final Runnable sweep = this::sweep;
     private final Runnable lookForOrphans = this::freeOrphans;
 
-    /** Bytes of memory that an entry of {@link #dictionary} takes beside its name. */
+    /** Memory in bytes of an entry of {@link #dictionary}, without its name. */
     private static final int ENTRY_BYTES = 128;
 
     /**
-     * Methods that the server publishes, by service and method; filled from the server's dictionary before the first
-     * call. Those that the client's proxies call are kept in any case, and of the others as many as there is room for:
-     * a method without an entry is called by name.
+     * Methods that the server publishes, by service and method. The map is filled from the server's dictionary before
+     * the first call. It always has the methods that the client's proxies call, and as many others as there is room
+     * for. A method without an entry is called by name.
      */
     private final Map<String, Entry> dictionary = new ConcurrentHashMap<>();
 
-    /** Charge for the entries of methods that no proxy had when the dictionary came. */
+    /** Charge for the entries of the methods that no proxy had when the dictionary came. */
     private final Charge entryBytes;
 
-    /** Number of entries that have come, counted up to {@code Wire.MAX_DICTIONARY}; event loop only. */
+    /** Number of entries that have come. Counting ends at {@code Wire.MAX_DICTIONARY}. Event loop only. */
     private int entries;
 
-    /** Entries have come that there was no room for. */
+    /** Whether entries have come for which there was no room. */
     private boolean isDictionaryCut;
 
     private record Entry(int number, int shape) {}
 
-    /** Time at which the dictionary was complete; event loop only. */
+    /** Time at which the dictionary was complete. Event loop only. */
     private long beginNanos;
 
-    /** The server has sent its settings; event loop only. */
+    /** Whether the server has sent its settings. Event loop only. */
     private boolean settled;
 
     private volatile boolean dictionaryComplete;
 
-    /** Ends when the dictionary is complete, or fails when the connection ends before that. */
+    /** Completes when the dictionary is complete. Fails if the connection ends before that. */
     private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
 
-    /** Names of the published methods, made when they are first asked for; guarded by {@link #published}. */
+    /** Names of the published methods, created when they are first asked for. Guarded by {@link #published}. */
     private @Nullable List<String> publishedNames;
 
     /**
-     * The server's method numbers by {@link ClientMethod#index}, looked up once each. Written under the lock of
-     * {@code dictionary}, read without it.
+     * The server's method numbers, by {@link ClientMethod#index}. Each number is looked up once. Written under the lock
+     * of {@code dictionary}, read without it.
      */
     private volatile int[] numbers = new int[8];
 
     private volatile int maxRequestBytes = Wire.MAX_MESSAGE_BYTES;
 
-    /** The connection takes no new calls; those under way are finished. */
+    /** Whether the connection takes no new calls. Calls in flight are finished. */
     private volatile boolean draining;
 
     private volatile @Nullable String closedWhy;
 
-    /** This side ends the connection of its own accord, which says nothing of the server. */
+    /** Whether this side ends the connection of its own accord, so that the end says nothing about the server. */
     volatile boolean isDropped;
 
-    /** The connection is not one of those that its address keeps in any case. */
+    /** Whether the connection is one more than those that its address always keeps, and is closed when it is idle. */
     public final boolean isExtra;
 
     /**
-     * The connection is idle and not needed. Whoever sees this after taking a slot gives the slot back and takes
-     * another connection of the instance, if one is ready. So once this is set and no slot is taken, no call begins on
-     * the connection while the instance has another one that is ready.
+     * Whether the connection is idle and not needed. If a thread sees this after it has taken a slot, it gives the slot
+     * back, and takes another connection of the instance if one is ready. So when this is set and no slot is taken, no
+     * call begins on this connection while the instance has another one that is ready.
      */
     public volatile boolean isParting;
 
-    /** Value of {@link CallSlots#changes} at the last look whether the connection is idle. Event loop only. */
+    /**
+     * Value of {@link CallSlots#changes} when the last look was taken at whether the connection is idle. Event loop
+     * only.
+     */
     private long idleSince;
 
     /**
-     * Timer of the next look whether the connection is idle; set while this is an extra connection that has begun.
-     * Event loop only.
+     * Timer of the next look at whether the connection is idle. It is set while this is an extra connection that has
+     * begun. Event loop only.
      */
     private @Nullable ScheduledFuture<?> idleTimer;
 
     /**
-     * Number of calls whose final frame is owed and that the event loop has sent; {@link #load} reads it from any
+     * Number of calls that the event loop has sent and whose final frame is owed. {@link #load} reads it from any
      * thread.
      */
     private int inFlight;
 
-    /** Number of calls whose final frame is owed and that their callers' threads have sent. */
+    /** Number of calls that their callers' threads have sent and whose final frame is owed. */
     private volatile int inFlightByCallers;
 
-    /** Consecutive replies to a lone caller. Event loop only. */
+    /** Number of consecutive replies to a caller that is alone on the connection. Event loop only. */
     private int loneReplies;
 
     /**
-     * A large buffer has been kept since the last look, so large messages still come and go. Stored once between two
-     * looks, since all callers have this object in their caches.
+     * Whether a large buffer has been kept since the last look at kept buffers, which means that large messages still
+     * come and go. It is stored only once between two looks, since all callers have this object in their processors'
+     * caches.
      */
     private boolean hasKept;
 
-    /** A look at kept buffers is scheduled. */
+    /** Whether a look at kept buffers is scheduled. */
     private volatile boolean trims;
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
-    /** Calls whose time is over are about to be ended, after the next look at the sockets. Event loop only. */
+    /** Whether calls whose time is over will be ended after the next look at the sockets. Event loop only. */
     private boolean isEndDue;
 
     /**
-     * Timer of the look at owed final frames; set while calls that were given up may be owed theirs. Event loop only.
+     * Timer of the next look at owed final frames. It is set while final frames may be owed for calls that were given
+     * up. Event loop only.
      */
     private @Nullable ScheduledFuture<?> owedTimer;
 
-    /** The latest question; null if there has been none. Event loop only. */
+    /** Latest question to the server; null if there has been none. Event loop only. */
     private @Nullable Question question;
 
-    /** A PING that was sent after the CANCELs of all calls that were given up before it. */
+    /** A question to the server: a PING that was sent after the CANCELs of all calls that were given up before it. */
     private static final class Question {
         final int ping;
         final long askedNanos;
@@ -255,14 +271,16 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** {@link #askForSign} has sent a PING, the latest one at {@code askedNanos}. Event loop only. */
+    /** Whether {@link #askForSign} has sent a PING. The latest one was sent at {@code askedNanos}. Event loop only. */
     private boolean isAsked;
 
     private long askedNanos;
 
     /**
-     * @param isExtra the connection is closed again when it is not needed
-     * @param defaultNanos the time of calls whose requests do not carry one; whole microseconds
+     * Creates the connection of a channel.
+     *
+     * @param isExtra whether the connection is closed again when it is not needed
+     * @param defaultNanos time of calls whose requests carry no TIME; a whole number of microseconds
      */
     public ClientConnection(
             Channel channel,
@@ -295,24 +313,24 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether as many calls are under way as the server takes, including those that the event loop has not seen yet, so
-     * that no more can begin.
+     * Whether as many calls have slots as the server takes at the same time, so that no more can begin. Calls that the
+     * event loop has not seen yet count too.
      */
     public boolean isFull() {
         return slots.isFull();
     }
 
     /**
-     * Number of further calls that a connection which is not full may take, as far as the event loop has seen; at least
-     * one.
+     * Returns how many more calls the connection may take, as far as the event loop has seen; at least 1. Only for a
+     * connection that is not full.
      */
     int room() {
         return Math.max(1, slots.limit() - load());
     }
 
     /**
-     * Whether so many calls are under way that another connection would serve some of them better. That is at least one
-     * call, however few the server takes.
+     * Whether so many calls are in flight that another connection would serve some of them better. There has to be at
+     * least one call in flight, however few calls the server takes.
      */
     public boolean isCrowded() {
         return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();
@@ -323,8 +341,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether a request with this much time left carries TIME: without TIME the server takes it to have the full
-     * default time.
+     * Whether a request with this remaining time has to carry TIME. A server takes a request without TIME to have the
+     * full default time.
      */
     public boolean carriesTime(long leftNanos) {
         return leftNanos > defaultNanos || defaultNanos - leftNanos > UNTOLD_NANOS;
@@ -336,7 +354,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * The server's number for the method, or 0 if it has to be called by name.
+     * Returns the server's number for the method; 0 if the method has to be called by name.
      *
      * @throws RPCXException {@link RPCXException.Code#INVALID} if the server's method has another shape
      */
@@ -373,7 +391,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return Math.max(number, 0);
     }
 
-    /** Sends a call: from its caller's thread where nothing is under way, otherwise by the event loop. */
+    /**
+     * Sends a call. The caller's thread sends it if no call is in flight and the thread gets the turn to write;
+     * otherwise the event loop does.
+     */
     void sendCall(ClientCall call) {
         long deadlineNanos = call.deadlineNanos;
         boolean mayRead = call.mayRead;
@@ -384,7 +405,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (!mayRead) {
             readTurn.leaveToLoop();
         }
-        // The call may be over by now, and its slot have another call, which is why its deadline was read before.
+        // The call may have ended by now, and its slot may have another call, so its deadline was read before.
         long next = nextSweepNanos;
         if (next == Long.MAX_VALUE || deadlineNanos - next < 0) {
             inLoopOrHere(sweep);
@@ -392,14 +413,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Counts a call that its caller's thread sends.
+     * Counts a call that is sent by its caller's thread.
      *
      * @return false if the connection takes no more calls
      */
     public boolean enter() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
-        // Checked after the count: either this thread sees that the connection is draining, or the thread that drains
-        // it sees the count.
+        // Checked after the count has been raised: either this thread sees that the connection is draining, or the
+        // thread that drains it sees the count.
         if (!isDrainingOrClosed()) {
             return true;
         }
@@ -409,9 +430,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends credit for more items, behind the request in the queue.
+     * Sends credit for more items. It is queued behind the call's request.
      *
-     * @param unsent credit that has not been sent; the frame takes all of it when it leaves
+     * @param unsent credit that has not been sent; the frame takes all of it when it is sent
      */
     void sendCredit(ClientCall call, long serial, AtomicLong unsent) {
         send(new Outbound.Control(Wire.CREDIT, 0, Unpooled.buffer(10)) {
@@ -430,7 +451,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             }
 
             /**
-             * Called late for credit behind a request that has to wait: credit that is given meanwhile leaves with it.
+             * Writes the credit into the frame. If the request has to wait, its credit waits behind it, and this is
+             * called late, so that credit which is given meanwhile is sent in the same frame.
              */
             @Override
             public void begins() {
@@ -443,8 +465,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether requests that are not small hold so many bytes on this connection that those that have left give their
-     * buffers up: other requests have to find room while these wait for their replies.
+     * Whether the requests on this connection that are not small hold very many bytes together. Requests that have been
+     * sent then give up their buffers, since other requests need the room while these wait for their replies.
      */
     boolean keepsMuch() {
         return account.holdsMuch(Resource.REQUEST_BYTES);
@@ -456,7 +478,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             hasKept = true;
         }
         if (isClosed()) {
-            // whoever closes the connection may have trimmed the slots before
+            // whoever has closed the connection may have trimmed the slots before
             slots.trim();
         } else if (!trims && TRIMS.compareAndSet(this, false, true)) {
             trimLater();
@@ -472,7 +494,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             slots.trim();
         } finally {
             if (!isScheduled) {
-                // also where the stack was exhausted: the next slot to keep a buffer tries again
+                // also if the stack was exhausted: the next slot that keeps a buffer tries again
                 trims = false;
             }
         }
@@ -484,14 +506,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             trimLater();
             return;
         }
-        // before the slots are trimmed, so that a buffer kept from here on is looked after again
+        // stored before the slots are trimmed, so that a buffer that is kept from here on causes another look
         trims = false;
         slots.trim();
     }
 
     /**
-     * Error of a call of which the server may have seen something. If this side had no memory for what came on the
-     * connection, the error says so, since that says nothing of the server.
+     * Returns the error of a call of which the server may have seen something. If this side had no memory for what came
+     * on the connection, the error says so, since the end of the connection then says nothing about the server.
      */
     public RPCXException lostError(RPCXException.Executed executed) {
         try {
@@ -504,8 +526,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Error of a call of which no byte has left: the call may go to another connection as if it had never been on this
-     * one.
+     * Returns the error of a call of which no byte has been sent: the call may go to another connection as if it had
+     * never been on this one.
      */
     public RPCXException leftError() {
         try {
@@ -521,7 +543,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the message is credit, or belongs to the stream to send, of a call whose request has not begun to leave.
+     * Whether the message is credit of a call, or belongs to the stream that the call sends, and sending of the call's
+     * request has not begun.
      */
     @Override
     public boolean isAhead(Outbound message) {
@@ -551,8 +574,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     @Override
     public void beforeRead() {
-        // A caller's thread may have sent a call, of which the event loop learns from the server's reply. The memory
-        // model knows no order by that way, so there is a fence.
+        // A caller's thread may have sent a call, and the event loop learns of the call from the server's reply. The
+        // memory model guarantees no order by way of the network, so a fence is needed.
         VarHandle.acquireFence();
     }
 
@@ -573,12 +596,15 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             case Wire.PING -> answerPing(id);
             case Wire.PONG -> onPong(id);
             default -> {
-                // a type of a later version, or one that has no meaning to a client
+                // a type of a later version, or one that has no meaning for a client
             }
         }
     }
 
-    /** Reason for which the server ends the connection. Nothing is answered to it, even if it cannot be read. */
+    /**
+     * Returns the server's reason for ending the connection. This side does not answer, even if the reason cannot be
+     * read.
+     */
     private static String reason(ByteBuf payload) {
         try {
             return String.valueOf(WireError.read(payload).getMessage());
@@ -587,10 +613,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /**
-     * Handles a frame of one call. A failure over that frame ends only its call, unless the frame breaks the rules of
-     * the wire.
-     */
+    /** Handles a frame of one call. A failure ends only that call, unless the frame breaks the rules of the wire. */
     private void onCallFrame(int head, int id, ByteBuf payload) {
         ClientCall call = slots.at(id & Wire.SLOT_MASK);
         if (call == null || !call.isOnWire(id)) {
@@ -635,7 +658,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             dictionaryComplete = true;
             beginNanos = nanoTime();
             if (!draining) {
-                // if the connection is draining it is about to close, and whoever connects gets that failure
+                // If the connection is draining, it is about to close, and whoever connects gets the failure of the
+                // close.
                 attempt.complete(this);
             }
             published.complete(null);
@@ -651,9 +675,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Closes the connection if it has had no call since the last look, no slot is taken and its address has another
-     * connection with room; nobody takes it from then on. The connection stays if a caller has just taken a slot, and
-     * if the others are crowded, since the next call would need it. Event loop only.
+     * Closes the connection if it has had no call since the last look, no slot is taken, and its address has another
+     * connection that is not crowded. From then on no caller takes it. The connection stays if a caller has just taken
+     * a slot. It also stays if the other connections are crowded, since the next call would need it. Event loop only.
      */
     public void partIfIdle() {
         idleTimer = null;
@@ -688,8 +712,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Names of the published methods: one list for the connection, so that a tool can distinguish this connection from
-     * another by the list's identity.
+     * Returns the names of the published methods. It always returns the same list for one connection, so that a tool
+     * can distinguish this connection from another one by the identity of the list.
      */
     private List<String> names() {
         synchronized (published) {
@@ -706,13 +730,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Names of the methods that the server publishes, as service/method. The future ends when the dictionary is
-     * complete, and fails if there was no room for all of it or the connection is over.
+     * Returns the names of the methods that the server publishes, as {@code service/method}. The future completes when
+     * the dictionary is complete. It fails if there was no room for all of the dictionary, or if the connection has
+     * ended.
      */
     public CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
             List<String> names = names();
-            // checked after the names are made: the end of the connection empties the dictionary
+            // checked after the names have been created, since the end of the connection empties the dictionary
             if (isDictionaryCut || isClosed()) {
                 throw new IllegalStateException("no room for what the server publishes, or the connection is over");
             }
@@ -721,8 +746,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Leaves the connection, since the server or this side wants to end it. New calls go elsewhere, and the server
-     * learns at once, by GOAWAY, that none will come.
+     * Begins to drain the connection, since the server or this side wants to end it. New calls go elsewhere. A GOAWAY
+     * immediately notifies the server that none will come.
      */
     private void onGoAway() {
         if (!draining) {
@@ -739,22 +764,28 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Takes no new calls; the connection ends when the calls under way have ended. Any thread. */
+    /**
+     * Begins to drain the connection: it takes no new calls, and ends when the calls in flight have ended. Thread-safe:
+     * any thread may call this.
+     */
     public void retire() {
         loop().execute(this::onGoAway);
     }
 
-    /** Ends a draining connection, with the calls under way. From any thread. */
+    /** Ends a draining connection together with its calls in flight. Thread-safe: any thread may call this. */
     void endLeft() {
         loop().execute(() -> close("too many connections of this server are left with calls under way"));
     }
 
-    /** Whether the dictionary is complete; calls are taken from then on. Event loop only. */
+    /** Whether the dictionary is complete. From then on the connection takes calls. Event loop only. */
     public boolean hasBegun() {
         return dictionaryComplete;
     }
 
-    /** Time for which calls have been taken, once they are. Event loop only. */
+    /**
+     * Returns the time for which the connection has taken calls. Only for a connection that takes them. Event loop
+     * only.
+     */
     long upNanos() {
         return nanoTime() - beginNanos;
     }
@@ -763,7 +794,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         return draining || isClosed();
     }
 
-    /** Counts the final frame of a call that its caller's thread has sent and read. */
+    /** Counts the final frame of a call that its caller's thread has sent, and whose reply that thread has read. */
     public void onOwnFinal() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
         if (isDrainingOrClosed()) {
@@ -771,7 +802,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Counts a small reply that has come to a caller who could have read it itself. */
+    /** Counts a small reply to a caller that could have read the reply itself. */
     void onLoneReply() {
         loneReplies++;
     }
@@ -805,8 +836,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a PING, for streams that wait for a sign of life to know whether the server is there. One PING within a
-     * pause serves all of them: a server ends a connection of many PINGs. Event loop only.
+     * Sends a PING, for streams that need a sign of life to know whether the server is there. Within a pause of the
+     * circuit breaker, one PING serves all these streams: a server ends a connection that sends many PINGs. Event loop
+     * only.
      */
     public void askForSign() {
         long now = nanoTime();
@@ -817,7 +849,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         }
     }
 
-    /** Counts a call that leaves, and has a look taken at its deadline. */
+    /** Counts a call that is being sent, and makes sure that its deadline is watched. */
     void watch(long deadlineNanos) {
         inFlight++;
         readTurn.takeForLoop();
@@ -825,8 +857,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Schedules a look at the deadlines for this time, unless an earlier one is scheduled. If this method throws, the
-     * look that was scheduled before stays.
+     * Schedules a look at the deadlines for this time, unless an earlier look is scheduled. If this method throws, the
+     * look that was scheduled before is still scheduled.
      */
     private void sweepAt(long nanos) {
         if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
@@ -845,14 +877,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         try {
             sweepNow();
         } catch (Throwable t) {
-            // nobody would look again, and the calls of this connection would have no end
+            // otherwise nobody would look again, and the calls of this connection would never end
             failInternally(t);
         }
     }
 
     /**
-     * Finds the calls whose time is over. One look at all slots in use, at the earliest deadline, replaces a timer for
-     * each call.
+     * Finds the calls whose time is over. At the earliest deadline it looks at all slots in use, so that no call needs
+     * its own timer.
      */
     private void sweepNow() {
         sendQueued();
@@ -860,8 +892,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             sweepTimer.cancel(false);
             sweepTimer = null;
         }
-        // Stored before the look: a thread that sends a call itself sees this value, and schedules a look, or its call
-        // is seen by this look.
+        // Stored before the look. If a thread is sending a call itself, either it sees this value and schedules a look,
+        // or this look sees its call.
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;
@@ -892,7 +924,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (longestOver >= 0 && !isEndDue) {
             endBehindSockets(now, longestOver);
         } else if (longestOver >= 0) {
-            // The end that is due is that of calls found earlier; the calls found now need another look.
+            // The end that is due is for calls that were found earlier. The calls that have been found now need another
+            // look.
             next = Math.min(next, TICK_NANOS);
         }
         if (next != Long.MAX_VALUE) {
@@ -901,9 +934,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends the calls whose time was over at {@code seenNanos}, once the event loop has looked at the sockets after
-     * that: a loop that was held up runs its timers before it reads replies that have come in time. A timer that is due
-     * at once runs after that look, while a task that is given to the loop would run before it.
+     * Ends the calls whose time was over at {@code seenNanos}, after the event loop has looked at the sockets once
+     * more. A loop that was held up runs its timers before it reads replies that have come in time. A timer without
+     * delay runs after the look at the sockets. A task that is given to the loop would run before it.
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(
@@ -947,15 +980,18 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether an end that is late by this time says that the event loop was held up.
+     * Whether the event loop was held up, if a call's deadline was looked at this late.
      *
-     * @param givenNanos the call's whole time
+     * @param givenNanos remaining time of the call when its request was written
      */
     static boolean isHeldUp(long lateNanos, long givenNanos) {
         return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_PART);
     }
 
-    /** Has the event loop give slots back whose callers could not. From any thread. */
+    /**
+     * Has the event loop give back the slots whose callers could not give them back. Thread-safe: any thread may call
+     * this.
+     */
     public void lookForOrphans() {
         inLoopOrHere(lookForOrphans);
     }
@@ -963,18 +999,19 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void freeOrphans() {
         sendQueued();
         if (!isClosed() && !readTurn.takeForLoop()) {
-            // A caller has the socket. The next caller that finds no slot asks again, and so does the next deadline.
+            // A caller has the socket. The slots are looked at again when a caller finds no slot, and at the next look
+            // at the deadlines.
             return;
         }
         slots.freeOrphans();
     }
 
     /**
-     * Notes that a call has ended for its caller, and keeps its slot until the server has sent its final frame. A
+     * Notes that a call has ended for its caller. The slot stays taken until the server has sent the final frame. A
      * server sends the final frame as soon as it has read the CANCEL, and before it answers a PING behind the CANCEL,
-     * whatever stands before them on the way. A server that has not sent it one keep-alive time after the PONG is
-     * broken, however lively its connection is: new calls go elsewhere, and the connection ends with the last call that
-     * a caller waits for.
+     * whatever has been sent before these. A server that has not sent the final frame one keep-alive time after the
+     * PONG is broken, however active its connection is. In that case new calls go elsewhere, and the connection ends
+     * together with the last call that a caller waits for.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
@@ -989,7 +1026,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void lookAtOwed() {
         owedTimer = null;
         if (isClosed() || readTurn.isLent()) {
-            // while the socket is lent no final frame is owed, and the one call that may be under way is its reader's
+            // While the socket is lent, no final frame is owed for a call that was given up. The only call that may be
+            // in flight is that of the caller that reads.
             return;
         }
         long now = nanoTime();
@@ -1017,13 +1055,14 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
                 || (asked != null && asked.isAnswered && now - asked.answeredNanos > keepAliveNanos);
         if (!isBroken) {
             if (asked == null) {
-                // one PING at a time for all calls: a server ends a connection of many PINGs
+                // one PING at a time for all calls: a server ends a connection that sends many PINGs
                 question = new Question(ping(), now);
             }
         } else if (!draining) {
             onGoAway();
         } else if (!isWaiting) {
-            // one look after GOAWAY: a call that a caller's thread sent just before it has been seen by now
+            // This is a later look than the one that has sent GOAWAY. If a caller's thread sent a call just before
+            // GOAWAY, that call has been seen by now.
             close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
                     + " ms ago");
         }
@@ -1043,8 +1082,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Each step runs even if the one before it fails, as for want of memory, since somebody waits for it. The steps are
-     * methods, since a finally block stands in the bytecode once for each way into it.
+     * Ends everything that belongs to the connection. Each step runs even if the one before it fails, for example for
+     * lack of memory, since somebody waits for it. Each step is a method, since the bytecode has a copy of a finally
+     * block for each way into it.
      */
     @Override
     public void onClosed(String why) {
@@ -1059,7 +1099,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // before the calls end, since they may connect again
+            // before the calls end, since a call that ends may have another attempt, which connects again
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
@@ -1107,8 +1147,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Ends all calls, whatever happens to one of them. The exceptions are made before the first caller is told, since
-     * some thousand calls may be under way on a connection that ends for want of memory. Calls have the same
+     * Ends all calls, whatever happens to one of them. The exceptions are created before the first call ends, since
+     * thousands of calls may be in flight on a connection that ends for lack of memory. The calls share these
      * exceptions, which have no stack trace and do not change.
      */
     private void endCalls() {
@@ -1130,7 +1170,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endSlots() {
         if (!slots.freeOrphans()) {
-            // queued messages are dropped first, and then the slots are looked at again
+            // queued messages are dropped first, and then the slots are looked at once more
             lookForOrphans();
         }
         slots.trim();

@@ -59,14 +59,14 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Core of a client: its proxies, its connections, and its end. The routes of its calls connect and set timers through
- * it. Each {@code Client} has one core, and passes everything on to it. Thread-safe.
+ * Core of a client: its proxies, its connections, and its end. The routes connect and set timers through it. Each
+ * {@code Client} has one core, to which it passes everything on. Thread-safe.
  *
- * <p>The class is long because the end of a client is a part of it: the end waits for and cuts off the same
- * connections, connection attempts and watches that calls make, and has to find each of them, whichever came first.
+ * <p>The class is long because it also ends the client. The end waits for the same connections, connection attempts and
+ * watches that calls make, or cuts them off. It has to find each of them, whether the end or the call came first.
  */
 public final class ClientCore {
-    /** Name of the log: that of the public class. */
+    /** Name of the log, which is the name of the public class. */
     private static final String LOGGER = "dev.rpcx.Client";
 
     private final ClientSettings settings;
@@ -77,7 +77,7 @@ public final class ClientCore {
     private final @Nullable TlsEngine tls;
     private final @Nullable Faults faults;
 
-    /** Charges for all that servers make this client hold. */
+    /** Charges for everything that servers make this client hold. */
     private final Ledger ledger = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
 
     /** Account that is charged for the requests of calls that wait for a connection. */
@@ -88,29 +88,34 @@ public final class ClientCore {
 
     private final Loops loops;
 
-    /** Pool that {@link #loops} was borrowed from; null if this client has its own. */
+    /** Pool that has lent {@link #loops}; null if this client has its own event loops. */
     private final @Nullable SharedLoops shared;
 
     private final Bootstrap bootstrap;
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
-    /** Number of connections that faults were added to; it numbers the next one. */
+    /** Number of connections to which faults were added. It is the number of the next such connection. */
     private final AtomicLong opened = new AtomicLong();
 
-    /** Each open channel, with the future that completes when the channel is over for its handlers. */
+    /**
+     * Each open channel, with the future that completes when the channel has ended and its handlers have been removed.
+     */
     public final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
-    /** Connection attempts that have not ended yet; calls may wait for them. */
+    /** Connection attempts that have not ended. Calls may wait for them. */
     private final Set<PendingConnection<?>> attempts = ConcurrentHashMap.newKeySet();
 
     /**
-     * Number of each method that proxies call. All proxies that call a method share its number, so there are as many
-     * numbers as methods in the program.
+     * Number of each method that proxies call. All proxies that call a method share its number, so there are only as
+     * many numbers as methods in the program.
      */
     private final Map<MethodKey, Integer> methods = new ConcurrentHashMap<>();
 
-    /** Published names of these methods. Connections keep a server's dictionary entries for these names in any case. */
+    /**
+     * Published names of the methods that proxies call. Connections always keep a server's dictionary entries for these
+     * names.
+     */
     private final Set<String> called = ConcurrentHashMap.newKeySet();
 
     private final AtomicInteger methodsMade = new AtomicInteger();
@@ -118,7 +123,7 @@ public final class ClientCore {
     private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
     private volatile boolean closed;
 
-    /** Key of a method: the values by which a connection looks the method up, and those that it compares. */
+    /** Key of a method: the values by which a connection looks up the method, and the values that it then compares. */
     private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
 
     static {
@@ -160,7 +165,7 @@ public final class ClientCore {
                 loops.client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, connectMillis(settings.connectTimeout()));
     }
 
-    /** Connect timeout for Netty, in milliseconds, rounded up: Netty takes 0 for no timeout. */
+    /** Returns the connect timeout for Netty in milliseconds. It is rounded up, since Netty takes 0 for no timeout. */
     public static int connectMillis(Duration time) {
         return Math.toIntExact(time.plusNanos(999_999).toMillis());
     }
@@ -169,12 +174,12 @@ public final class ClientCore {
         return settings.classic();
     }
 
-    /** A proxy that calls the server at this address. */
+    /** Creates a proxy that calls the server at this address. */
     public <T> T create(Class<T> type, String host, int port) {
         return proxy(type, address(host, port));
     }
 
-    /** The address object of this host and port, which all proxies share. */
+    /** Returns the address object of this host and port, which all proxies share. */
     public ClientAddress address(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         return addresses.computeIfAbsent(
@@ -183,7 +188,7 @@ public final class ClientCore {
     }
 
     /**
-     * A proxy that calls the instances of a service. Connects at once, in the background.
+     * Creates a proxy that calls the instances of a service. Begins to connect immediately, in the background.
      *
      * @throws IllegalStateException if the client is closed
      */
@@ -194,18 +199,18 @@ public final class ClientCore {
         ClientCluster cluster = enter(endpoints);
         try {
             T proxy = proxy(type, cluster);
-            // outside the map's lock, since this runs the registry's code
+            // outside the lock of the map, since this runs the registry's code
             cluster.start(endpoints);
             return proxy;
         } finally {
             if (cluster.leave()) {
-                // nobody uses the cluster, and each failure would leave one more in the map
+                // nobody uses the cluster; if it stayed, each failure would add another one to the map
                 clusters.remove(endpoints, cluster);
             }
         }
     }
 
-    /** The cluster of these endpoints. It stays in the map until this creator has left it. */
+    /** Returns the cluster of these endpoints. It stays in the map until this thread has called {@code leave} on it. */
     private ClientCluster enter(Endpoints endpoints) {
         while (true) {
             ClientCluster cluster = clusters.computeIfAbsent(
@@ -215,7 +220,7 @@ public final class ClientCore {
             if (cluster.enter()) {
                 return cluster;
             }
-            // the creator that has given the cluster up is about to remove it too
+            // the thread that has given the cluster up is about to remove it too
             clusters.remove(endpoints, cluster);
         }
     }
@@ -234,7 +239,9 @@ public final class ClientCore {
         return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, proxy));
     }
 
-    /** Asks the server at this address what it publishes. Blocks at most as long as a call. */
+    /**
+     * Returns what the server at this address publishes, as {@code service/method}. Blocks at most as long as a call.
+     */
     public List<String> published(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
         long deadline = platform.ticker().nanoTime() + callTimeoutNanos();
@@ -253,19 +260,19 @@ public final class ClientCore {
         }
     }
 
-    /** The number of this method, the same each time. */
+    /** Returns the number of this method, which is the same each time. */
     int numberOf(String service, String method, int shape, boolean isAnswered) {
         called.add(MethodDictionary.key(service, method));
         return methods.computeIfAbsent(
                 new MethodKey(service, method, shape, isAnswered), key -> methodsMade.getAndIncrement());
     }
 
-    /** Whether a proxy has a method of this {@link MethodDictionary#key}. */
+    /** Whether a proxy has a method with this {@link MethodDictionary#key}. */
     boolean calls(String publishedName) {
         return called.contains(publishedName);
     }
 
-    /** Count of methods that have a number of their own: for tests. */
+    /** Returns how many methods have a number. For tests. */
     public int methodsMade() {
         return methodsMade.get();
     }
@@ -279,9 +286,9 @@ public final class ClientCore {
     }
 
     /**
-     * Longest time that a call waits for a connection to any instance of a service: enough for a connection attempt in
-     * progress and the next one, if each takes no more than the connect time until it is greeted. A connection attempt
-     * itself ends after twice this time at the latest.
+     * Returns the longest time that a call waits for a connection to any instance of a service, in nanoseconds. It is
+     * enough for the connection attempt in progress and for the next one, if each is greeted by the server within the
+     * connect timeout. A connection attempt itself ends after twice this time at the latest.
      */
     long patienceNanos() {
         return 2 * connectNanos;
@@ -305,7 +312,11 @@ public final class ClientCore {
         return share > 1 ? null : new CircuitBreaker(share, platform.ticker()::nanoTime);
     }
 
-    /** Schedules a task that can be cancelled. Returns null if the client is closed, and the task will not run. */
+    /**
+     * Schedules a task that can be cancelled.
+     *
+     * @return null if the client is closed and the task will not run
+     */
     @Nullable
     Future<?> timer(Runnable task, long nanos) {
         try {
@@ -315,7 +326,12 @@ public final class ClientCore {
         }
     }
 
-    /** Schedules a task that repeats until it is cancelled or throws. Returns null if the client is closed. */
+    /**
+     * Schedules a task that is repeated until it is cancelled or throws.
+     *
+     * @param nanos time before the first run, and from the end of each run to the next run
+     * @return null if the client is closed and the task will not run
+     */
     public @Nullable Future<?> repeat(Runnable task, long nanos) {
         try {
             return closed ? null : loops.group.scheduleWithFixedDelay(task, nanos, nanos, TimeUnit.NANOSECONDS);
@@ -325,10 +341,10 @@ public final class ClientCore {
     }
 
     /**
-     * Registers a connection attempt that is about to begin. The attempt ends with the client at the latest, whatever
-     * it waits for by then, since the timers of event loops that end do not run. The event loop has to call this method
-     * before it sets the attempt's first timer: then either that timer finds the client closed, or {@link #end} finds
-     * the attempt.
+     * Registers a connection attempt that is about to begin. The attempt ends when the client ends, or before. Without
+     * this it might wait forever, since the timers of event loops that end do not run. The event loop has to call this
+     * method before it sets the attempt's first timer. Then either that timer finds the client closed, or {@link #end}
+     * finds the attempt.
      */
     void endWithThis(PendingConnection<?> attempt) {
         attempts.add(attempt);
@@ -336,10 +352,10 @@ public final class ClientCore {
     }
 
     /**
-     * Runs a task on an event loop, at the base of the loop's stack. If this method throws, the caller has to deal with
-     * it, and the task may run all the same.
+     * Runs a task on an event loop, at the base of the loop's stack. If this method throws, the caller has to handle
+     * that, and the task may run nevertheless.
      *
-     * @return false if the client is closed, and the task will not run
+     * @return false if the client is closed and the task will not run
      */
     public boolean execute(Runnable task) {
         if (closed) {
@@ -354,10 +370,9 @@ public final class ClientCore {
     }
 
     /**
-     * Runs a task on an event loop after a delay.
+     * Runs a task on an event loop after a delay. A task that has been accepted may run after the end of the client.
      *
-     * @return false if the client is closed, and the task will not run; a task that was accepted before may run after
-     *     the end of the client
+     * @return false if the client is closed and the task will not run
      */
     boolean schedule(Runnable task, long nanos) {
         if (closed) {
@@ -372,10 +387,11 @@ public final class ClientCore {
     }
 
     /**
-     * Connects, and completes the attempt with the failure or with the connection. If {@code atOnce} is true, the
-     * attempt completes as soon as the connection is established, and after the TLS handshake if there is one;
-     * otherwise the connection itself completes the attempt when the server has greeted it. The steps that follow the
-     * connect may take the connect time once more.
+     * Connects, and completes the attempt with the connection or with the failure. After the connection is established,
+     * the following steps may take the connect timeout once more.
+     *
+     * @param atOnce whether the attempt completes as soon as the connection is established, or, with TLS, after the TLS
+     *     handshake; otherwise the connection itself completes the attempt when the server has greeted it
      */
     <C extends ChannelHandler> void open(
             ClientAddress address,
@@ -419,8 +435,9 @@ public final class ClientCore {
             attempt.whenComplete((connected, failure) -> {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
-                    // whoever has ended the attempt, a channel that nobody waits for is closed, also while it connects;
-                    // a connection that has ended the attempt closes by itself, behind the error that says why
+                    // Nobody waits for the channel of an attempt that has failed, whoever has ended the attempt. So the
+                    // channel is closed, even while it still connects. But a connection that has ended the attempt
+                    // itself is not closed here: it closes its channel, after the error that says why.
                     connecting.channel().close();
                 }
             });
@@ -454,7 +471,10 @@ public final class ClientCore {
         }
     }
 
-    /** Completes a connection attempt on the classic wire after the TLS handshake, since no server greets there. */
+    /**
+     * Completes a connection attempt on the classic wire after the TLS handshake. On this wire no server sends a
+     * greeting.
+     */
     private static <C> void completeAfterHandshake(
             CompletableFuture<C> attempt, C connection, @Nullable SslHandler engine) {
         if (engine == null) {
@@ -477,7 +497,7 @@ public final class ClientCore {
     }
 
     /**
-     * Ends the client as {@code Client.close} says.
+     * Ends the client, as described at {@code Client.close}.
      *
      * @throws IllegalStateException on an event loop, since this method would have to wait for that loop
      */
@@ -500,9 +520,9 @@ public final class ClientCore {
     }
 
     /**
-     * Waits until {@code end} has ended in some way, for {@code maxNanos} at most, also if the thread is interrupted.
-     * It does not use {@code completeOnTimeout}: the first use in a process makes the JDK start a thread, which keeps
-     * what it inherits from its caller for as long as the process lives.
+     * Waits until {@code end} has ended in any way, but no longer than {@code maxNanos}. It goes on waiting if the
+     * thread is interrupted. It does not use {@code completeOnTimeout}, since the first use of that in a process makes
+     * the JDK start a thread. That thread keeps what it inherits from its caller until the process ends.
      */
     private static void await(CompletableFuture<?> end, long maxNanos) {
         long begin = System.nanoTime();
@@ -526,8 +546,8 @@ public final class ClientCore {
     }
 
     /**
-     * One-way calls that have not ended, and that were accepted before, in this thread or in one that it has
-     * synchronized with.
+     * Returns the one-way calls that have not ended. Only calls are sure to be found that were accepted before, in this
+     * thread or in one with which this thread has synchronized.
      */
     private CompletableFuture<?>[] oneWayCalls() {
         List<CompletableFuture<?>> found = new ArrayList<>();
@@ -537,22 +557,28 @@ public final class ClientCore {
                 connection.slots.addOneWay(found);
             }
         }
-        // read after the slots: a call enters unsent before it loses its slot, and stays there until it ends
+        // read after the slots: a call is added to unsent before it loses its slot, and stays there until it ends
         found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }
 
     /**
-     * Does the part of {@link #close} that waits for nothing.
+     * Does the part of {@link #close} that does not wait.
      *
-     * @return future that completes when no connection is left; null if the client was closed before
+     * @return future that completes when no connection, connection attempt or watch remains; null if the client was
+     *     closed before
      */
     public @Nullable CompletableFuture<Void> end() {
         return end(Runnable::run);
     }
 
     /**
-     * @param registries executor that ends the watches, which runs the registries' code: it may block, and may throw
+     * Does the part of {@link #close} that does not wait.
+     *
+     * @param registries executor that ends the watches, which runs the registries' code: this code may block, and may
+     *     throw
+     * @return future that completes when no connection, connection attempt or watch remains; null if the client was
+     *     closed before
      */
     private @Nullable CompletableFuture<Void> end(Executor registries) {
         synchronized (this) {
@@ -562,7 +588,7 @@ public final class ClientCore {
             closed = true;
         }
         List<CompletableFuture<?>> over = new ArrayList<>();
-        // the callbacks of waiting calls run on an event loop, since they may never end
+        // the callbacks of waiting calls run on an event loop, since they may never return
         for (PendingConnection<?> attempt : attempts) {
             over.add(done(
                     loops.group,
@@ -581,7 +607,7 @@ public final class ClientCore {
     }
 
     /**
-     * Takes one step of the end of the client. The end goes on whatever the step throws.
+     * Takes one step of the end of the client. The next steps follow, whatever this step throws.
      *
      * @return future that completes normally when the step has ended
      */
@@ -604,7 +630,7 @@ public final class ClientCore {
         return over;
     }
 
-    /** Logs the failure of a one-way call, since nobody else is told of it. Any thread. */
+    /** Logs the failure of a one-way call, since nobody else learns of it. Thread-safe: any thread may call this. */
     void oneWayFailed(String call, Throwable thrown) {
         String how = thrown instanceof RPCXException known
                 ? known.code() + ", " + known.executed()
@@ -619,7 +645,7 @@ public final class ClientCore {
 
     private static void onOwnThread(Runnable task) {
         Thread thread = new Thread(task, "rpcx-close");
-        // a task that never ends must not keep the program alive
+        // a task that never ends must not keep the process alive
         thread.setDaemon(true);
         thread.start();
     }

@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A method of a client's interface, with all that reflection says of it, looked up once. It decides nothing: its calls
- * are made by {@link ClientSteps}. Immutable.
+ * A method of a client's interface, with everything that reflection says of it, which is looked up once. It decides
+ * nothing: {@link ClientSteps} makes its calls. Immutable.
  */
 public final class ClientMethod {
     /** How the caller waits for the result. */
@@ -22,8 +22,8 @@ public final class ClientMethod {
     }
 
     /**
-     * Index of the method in the tables of connections: the same for all methods of this client's proxies that call the
-     * same remote method with the same shape.
+     * Index of the method in the tables of connections. Two methods of this client's proxies have the same index if
+     * they call the same remote method with the same shape, and if both or neither of them are one-way.
      */
     final int index;
 
@@ -32,12 +32,12 @@ public final class ClientMethod {
     final String name;
     final Codec<Object[]> parameters;
 
-    /** Codec of the result, or of the items of the stream that the method brings. */
+    /** Codec of the result. For a method that brings a stream, codec of the stream's items. */
     final Codec<Object> result;
 
     private final int shape;
 
-    /** Time that the method gives each call by itself. */
+    /** Time that the method itself gives each call. The context of the caller may limit it or replace it. */
     final long timeoutNanos;
 
     /** Computes the routing key from the argument that chooses the instance; null if no argument does. */
@@ -45,10 +45,10 @@ public final class ClientMethod {
 
     final boolean isIdempotent;
 
-    /** Time after which a call is made a second time; 0 for a method whose calls are not. */
+    /** Time after which a call is made a second time; 0 for a method whose calls are never made a second time. */
     final long hedgeNanos;
 
-    /** Codec of the items of the stream that the method takes; null if it takes none. */
+    /** Codec of the items of the stream that the method takes; null if it takes no stream. */
     final @Nullable Codec<Object> items;
 
     public ClientMethod(
@@ -77,7 +77,10 @@ public final class ClientMethod {
         this.items = items;
     }
 
-    /** Whether a call takes a stream or brings one, so that an attempt that has left may have no other. */
+    /**
+     * Whether a call takes a stream or brings one. If an attempt of such a call has been sent, no other attempt may
+     * follow.
+     */
     boolean hasStream() {
         return items != null || kind == Kind.STREAM;
     }
@@ -87,7 +90,7 @@ public final class ClientMethod {
         return routedBy != null;
     }
 
-    /** Key by which the instance is chosen; 0 if no argument decides. */
+    /** Returns the key by which the instance is chosen; 0 if no argument decides. */
     int key(Object[] arguments) {
         if (routedBy == null) {
             return 0;
@@ -100,8 +103,8 @@ public final class ClientMethod {
     }
 
     /**
-     * Difference of the shapes that keeps this side and the server from reading each other's bodies; null if there is
-     * none.
+     * Returns the difference between the method's shapes on this side and at the server, if it keeps the two from
+     * reading each other's bodies; null if there is no such difference.
      */
     @Nullable
     String difference(int serversShape) {

@@ -34,11 +34,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Invocation handler behind a client's interface. Everything about the interface's methods is found when this is made.
+ * Invocation handler behind a client's interface. The constructor looks up everything about the interface's methods.
  */
 public final class ClientProxy implements InvocationHandler {
     /**
-     * Time of a call that takes or brings a stream, unless the method says otherwise: a stream lasts until one side
+     * Time of a call that takes or brings a stream, unless its method sets another time. A stream lasts until one side
      * ends it.
      */
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
@@ -50,15 +50,15 @@ public final class ClientProxy implements InvocationHandler {
     private final Map<Method, Remote> methods = new HashMap<>();
 
     /**
-     * The same by identity of the {@code Method} objects that the proxy's class has, which are others than those that
-     * the interface gives: a look by identity compares neither names nor types. A new map replaces this one when a
-     * method comes that it does not have.
+     * The entries of {@code methods}, by the identity of the {@code Method} objects in the proxy's class. These are
+     * other objects than those of the interface. A lookup by identity compares neither names nor types. When a method
+     * is called that this map does not have, a new map with that method replaces it.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 
     private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
 
-    /** A method of the proxy, with all that stands between it and the wire, composed once. */
+    /** A method of the proxy, with everything between the method and the wire. It is put together once. */
     private interface Remote {
         @Nullable
         Object call(Object @Nullable [] arguments) throws Throwable;
@@ -127,13 +127,16 @@ public final class ClientProxy implements InvocationHandler {
                         method, service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
     }
 
-    /** @return the annotation if it asks for something that matters at every call; otherwise null */
+    /** Returns the method's annotation if it sets something that matters for each call; otherwise null. */
     private static dev.rpcx.@Nullable Method marked(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         return marked == null || !marked.idempotent() && marked.hedgeMillis() == 0 ? null : marked;
     }
 
-    /** Throws if a time is negative, which no method can have, neither a client's nor a service's. */
+    /**
+     * Throws if the annotation of the method has a negative time. No method may have one, neither a client's nor a
+     * service's.
+     */
     public static void checkTimes(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         if (marked != null) {
@@ -149,8 +152,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * Throws if the type of the result is not accessible: the proxy of a public interface is a class in a package of
-     * its own, and casts to that type.
+     * Throws if the type of the result is not accessible. The proxy of a public interface is a class in a separate
+     * package, and that class casts the result to its type.
      */
     private static void checkResult(Class<?> type, Method method) {
         Class<?> result = method.getReturnType();
@@ -199,7 +202,7 @@ public final class ClientProxy implements InvocationHandler {
         ClientMethod.Kind kind = kind(method);
         boolean isAsync = kind == ClientMethod.Kind.ASYNC;
         boolean hasResult = method.getReturnType() != void.class;
-        // a future or a publisher is returned at once, and so is never null
+        // a future or a publisher is returned immediately, so such a result is never null
         boolean takesNull =
                 kind == ClientMethod.Kind.BLOCKING && !method.getReturnType().isPrimitive();
         Class<?> expected = MethodType.methodType(method.getReturnType()).wrap().returnType();
@@ -221,7 +224,8 @@ public final class ClientProxy implements InvocationHandler {
                 }
                 return result;
             } catch (Throwable e) {
-                // Errors too: an Error belongs to this call, and whoever waits for a future looks for the failure there
+                // Errors too: an Error belongs to this call, and a caller that waits for a future looks for the failure
+                // there.
                 Throwable told = told(method, e);
                 if (!isAsync) {
                     throw told;
@@ -234,8 +238,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * What an interceptor has thrown, as the caller of the method may catch it: a checked exception that the method
-     * does not declare becomes an RPCXException.
+     * Returns what the caller of the method gets when an interceptor has thrown something. A checked exception that the
+     * method does not declare becomes an RPCXException.
      */
     private static Throwable told(Method method, Throwable thrown) {
         if (thrown instanceof RuntimeException || thrown instanceof Error) {
@@ -313,8 +317,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * The code of a default method that {@link InvocationHandler#invokeDefault} cannot call, since its interface is not
-     * public.
+     * Returns the code of a default method whose interface is not public, so that
+     * {@link InvocationHandler#invokeDefault} cannot call it.
      */
     private MethodHandle ofInterface(Method method) throws IllegalAccessException {
         MethodHandle found = defaults.get(method);
@@ -327,13 +331,11 @@ public final class ClientProxy implements InvocationHandler {
         return found;
     }
 
-    /**
-     * Calls a method that never leaves the process: a default method of the interface, or a method of {@code Object}.
-     */
+    /** Calls a method that stays in this process: a default method of the interface, or a method of {@code Object}. */
     private @Nullable Object local(Object proxy, Method method, Object @Nullable [] arguments) throws Throwable {
         if (method.isDefault()) {
             if (Modifier.isPublic(method.getDeclaringClass().getModifiers())) {
-                // the interface's module need not be open for invokeDefault()
+                // invokeDefault() works even if the interface's module is not open
                 return InvocationHandler.invokeDefault(proxy, method, arguments);
             }
             return ofInterface(method).bindTo(proxy).invokeWithArguments(arguments == null ? NO_ARGUMENTS : arguments);

@@ -10,22 +10,23 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Settings of a client. The builder checks the range of each; this class checks which ones exclude each other.
+ * Settings of a client. The builder checks the range of each setting; this class checks which settings exclude each
+ * other.
  *
- * @param callTimeout time of a call without streams whose method does not say otherwise
- * @param connectTimeout time to connect, and as much again to be greeted
- * @param keepAlive time within which a server that is gone without a word is noticed
- * @param maxClose longest time that closing blocks
+ * @param callTimeout time of a call without streams, unless its method sets another time
+ * @param connectTimeout maximum time to connect, and again the same time until the server has greeted
+ * @param keepAlive maximum time until the client notices that a server has vanished
+ * @param maxClose maximum time that closing blocks
  * @param connections number of connections that are kept to each address
  * @param mostConnections maximum number of connections to each address
- * @param eventLoops number of event loops that serve this client alone; null for those that clients share
+ * @param eventLoops number of event loops that serve only this client; null for the event loops that clients share
  * @param inProcess whether the client calls the in-process servers of its process
  * @param classic whether the client speaks the classic wire
  * @param choice how one of several instances is chosen
- * @param failureShare share of a service's calls whose failure opens its circuit, or {@link #NO_BREAKER}
+ * @param failureShare share of a service's calls that have to fail before its circuit opens, or {@link #NO_BREAKER}
  * @param tls TLS of the connections; null for plain connections
  * @param faults faults that are added to the connections; null for none
- * @param interceptors from the outermost to the innermost
+ * @param interceptors interceptors, from the outermost to the innermost
  * @param platform source of event loops, time and random numbers
  */
 public record ClientSettings(
@@ -44,7 +45,7 @@ public record ClientSettings(
         @Nullable Faults faults,
         List<Interceptor> interceptors,
         Platform platform) {
-    /** Value of {@code failureShare} without a circuit breaker: no share of the calls reaches it. */
+    /** Value of {@code failureShare} if there is no circuit breaker: no share of the calls reaches it. */
     public static final double NO_BREAKER = 2;
 
     public ClientSettings {

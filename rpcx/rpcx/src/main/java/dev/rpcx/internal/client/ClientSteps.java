@@ -10,22 +10,25 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The steps of each call of one method, in the order in which a call passes them. Made once; what a step needs for all
- * calls of the method is a field:
+ * The steps of each call of one method, in the order in which a call goes through them. There is one object for each
+ * method, and what a step needs for all calls of the method is a field:
  *
  * <ol>
- *   <li>time: {@code TimedContext} gives the deadline; {@link #times} learns how long answers take, and says what it
- *       means that one has not come
- *   <li>breaker: {@link Route#called} gives leave to go, {@link Route#recordOutcome} tells how the call has ended
- *   <li>route: {@link #route} gives a connection of an instance, or a wait for one
- *   <li>writer: {@link #writer} takes a slot there and writes the request into it
- *   <li>wire: {@link ClientCall} is sent, and told of its reply
- *   <li>attempts: {@link Attempts}, made when one has failed, has the call begin again at the route, or its caller told
+ *   <li>time: {@code TimedContext} sets the deadline; {@link #times} learns how long answers take, and decides what a
+ *       missing answer means
+ *   <li>breaker: {@link Route#called} permits or refuses the call; {@link Route#recordOutcome} records how the call has
+ *       ended
+ *   <li>route: {@link #route} returns a connection to an instance, or lets the call wait for one
+ *   <li>writer: {@link #writer} takes a slot of the connection and writes the request into it
+ *   <li>wire: {@link ClientCall} is sent, and gets its reply
+ *   <li>attempts: when an attempt has failed, {@link Attempts} decides whether the call begins again at the route, or
+ *       its caller gets the error
  *   <li>reader: {@link #reader} decodes the result
  * </ol>
  *
- * <p>{@link BlockingCall}, {@link FutureCall} and {@link ClientStream} walk this list, and differ in how they wait:
- * that is decided here. Calls begin here, on any thread. Immutable, but for what {@link #times} has learnt.
+ * <p>{@link BlockingCall}, {@link FutureCall} and {@link ClientStream} walk through this list, and differ in how they
+ * wait. This class decides which of them makes a call. Calls begin here, on any thread. Immutable, except for what
+ * {@link #times} has learnt.
  */
 public final class ClientSteps {
     private static final Object[] NO_ARGUMENTS = {};
@@ -44,7 +47,11 @@ public final class ClientSteps {
         this.reader = new ReplyReader(method.result);
     }
 
-    /** Makes a call: it returns the result to whoever blocks for it, a future, or the stream that the method brings. */
+    /**
+     * Makes a call.
+     *
+     * @return result of a blocking call, a future, the stream that the method brings, or null for a one-way call
+     */
     public @Nullable Object call(Object @Nullable [] arguments, Metadata metadata) {
         Object[] given = arguments == null ? NO_ARGUMENTS : method.items == null ? arguments : bound(arguments);
         if (method.kind == ClientMethod.Kind.STREAM) {
@@ -63,7 +70,8 @@ public final class ClientSteps {
                     new Hedge(this, given, metadata, deadline).start(now, method.hedgeNanos);
             return method.kind == ClientMethod.Kind.BLOCKING ? route.await(first, deadline) : first;
         }
-        // no switch: its table would be a class of its own, first needed by a call whose memory may be at its end
+        // no switch: it would need a class for its table, which would first be loaded by a call, perhaps when memory is
+        // nearly exhausted
         if (method.kind == ClientMethod.Kind.BLOCKING) {
             return BlockingCall.call(this, given, metadata, deadline);
         }
@@ -82,20 +90,22 @@ public final class ClientSteps {
     }
 
     /**
-     * @param maker context in which the method that returns the stream was called, null if there was none; the
-     *     stream's subscribers come later, and get no more time than that context has
+     * Returns the deadline of a call that a subscriber of a stream makes.
+     *
+     * @param maker context in which the method that returns the stream was called; null if there was none. The
+     *     subscribers of the stream come later, and get no more time than that context has.
      */
     long deadline(@Nullable TimedContext maker) {
         return TimedContext.deadlineOf(method.timeoutNanos, route.ticker(), maker);
     }
 
     /**
-     * Says what the end of an attempt means, and tells it to the instance that had the attempt, and to the one that has
-     * refused the attempt before.
+     * Decides what the end of an attempt means, and records it at the instance that had the attempt. If another
+     * instance has refused the attempt before this one, that refusal may now count as a failure of that instance.
      *
      * @param earlier the attempts before this one; null if there were none
      * @param error null for success
-     * @param givenNanos time left to the call when it was sent
+     * @param givenNanos remaining time of the call when it was sent
      * @param serial number of this use of the call's slot
      */
     Health.Outcome ended(
@@ -114,7 +124,8 @@ public final class ClientSteps {
     }
 
     /**
-     * What the end of a call says of the instance that had it. A part of the answers is measured.
+     * Returns what the end of a call says of the instance that had it. Measures the answer times of a part of the
+     * answers.
      */
     private Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
         if (error != null) {
@@ -129,9 +140,9 @@ public final class ClientSteps {
     }
 
     /**
-     * Has the first credit from the server end a trial. A call that takes a stream may last for days; where it is a
-     * trial, of the circuit or of an instance, the server counts as having answered once it asks for items, which only
-     * a handler that has begun does. Called before the call is sent.
+     * If the call is a trial, of the circuit or of an instance, lets the first credit from the server end the trial. A
+     * call that takes a stream may last for days, so the trial cannot wait for its end. The server counts as having
+     * answered when it asks for items, since only a handler that has begun does this. Called before the call is sent.
      */
     void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();

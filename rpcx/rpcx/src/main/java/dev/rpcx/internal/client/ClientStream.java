@@ -15,7 +15,7 @@ import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Publisher that a client's method with a stream as its result returns: each subscriber makes a call of its own. */
+/** Publisher that a client's method returns if its result is a stream. Each subscriber makes its own call. */
 public final class ClientStream implements Flow.Publisher<Object> {
     private static final RPCXException GIVEN_UP =
             RPCXException.refused(RPCXException.Code.CANCELLED, "the caller gave the call up");
@@ -37,8 +37,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
     }
 
     /**
-     * An attempt at a call, with the slot that it has. Once the attempt is over, nothing done here reaches another call
-     * in that slot.
+     * An attempt of a call, with the slot that it has. When the attempt has ended, nothing that is done here affects
+     * another call in that slot.
      */
     private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.CreditSink {
         @Override
@@ -57,53 +57,73 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private final StreamReceiver receiver;
 
         /**
-         * Stream that this is a call of; null once the call is over, so that whoever keeps its subscription keeps no
-         * arguments.
+         * Stream to which this call belongs. Null when the call has ended, so that a subscription that is kept keeps no
+         * arguments in memory.
          */
         private @Nullable ClientStream stream;
 
-        /** Latest attempt; null if none is sent, if the latest ended before a byte left, or once the call is over. */
+        /**
+         * Latest attempt. Null if none is sent, if the latest one ended before a byte was sent, or if the call has
+         * ended.
+         */
         private volatile @Nullable Sent sent;
 
         private volatile boolean cancelled;
 
-        // Attempts that have failed, null for none, and the stream that the latest one sends. Both are set before that
-        // one is sent. They are read by whoever makes the next attempt, and once the latest one has ended.
+        /**
+         * Attempts that have failed; null for none. Set before the latest attempt is sent. Read by whoever makes the
+         * next attempt, and when the latest attempt has ended.
+         */
         private @Nullable Attempts earlier;
+
+        /**
+         * Stream that the latest attempt sends; null for none. Set before the latest attempt is sent. Read by whoever
+         * makes the next attempt, and when the latest attempt has ended.
+         */
         private @Nullable StreamSender upload;
 
-        // guarded by this
-        /** A thread is sending the call, and telling the receiver where its credit goes. */
+        // isSending and isRetryDue are guarded by this
+        /**
+         * Whether a thread is sending an attempt of the call, and is making the receiver send its credit to that
+         * attempt.
+         */
         private boolean isSending;
 
         /**
-         * The attempt has ended meanwhile, and nothing of it has left: the thread that is sending makes another one.
+         * Whether the attempt has ended while a thread was sending it, and nothing of it was sent. That thread then
+         * makes another attempt.
          */
         private boolean isRetryDue;
 
-        /** Latest wait for a connection, which may be over by now; null if there is none, or the call is over. */
+        /**
+         * Latest wait for a connection, which may have ended by now. Null if there is none, or if the call has ended.
+         */
         private volatile Route.@Nullable Wait wait;
 
         /**
-         * The arguments, encoded when the call was made. They are kept while the call waits for a connection, and from
-         * an attempt of which nothing has left to the next one; null otherwise.
+         * The arguments as they were when the call was made, encoded. They are kept while the call waits for a
+         * connection, and from an attempt of which nothing was sent until the next attempt. The field is null
+         * otherwise.
          */
         private @Nullable ByteBuf encoded;
 
         /** Charge for {@link #encoded}. */
         private Route.@Nullable WaitingBytes held;
 
-        /** Why the arguments could not be kept for the next attempt; null if they were kept or did not have to be. */
+        /**
+         * Error that says why the arguments could not be kept for the next attempt. Null if they were kept, or need not
+         * be kept.
+         */
         private @Nullable RPCXException unkept;
 
         private long deadlineNanos;
         private int key;
         private long permit = CircuitBreaker.PERMITTED;
 
-        /** The service has answered; event loop only. */
+        /** Whether the service has answered. Event loop only. */
         private boolean answered;
 
-        /** The call is over; event loop only. */
+        /** Whether the call has ended. Event loop only. */
         private boolean isOver;
 
         Call(ClientStream stream) {
@@ -116,8 +136,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
             ClientStream made = Objects.requireNonNull(stream);
             receiver.begin(subscriber);
             if (cancelled) {
-                // Given up before it began: no permit is asked for, since a trial of the circuit is for a call that can
-                // have an end.
+                // The call was given up before it began. It asks for no permit, since a trial of the circuit is for a
+                // call that can have an outcome.
                 givenUp();
                 return;
             }
@@ -126,7 +146,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 permit = steps.route.called();
                 key = steps.method.key(made.arguments);
             } catch (Throwable e) {
-                // Errors too: the subscriber has its subscription already and waits for an end
+                // Errors too: the subscriber already has its subscription, and waits for an end.
                 refused(e);
                 return;
             }
@@ -159,8 +179,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Stores a wait that has begun. It may be over already, and the call be in another wait, which then stays, or
-         * at its end.
+         * Stores a wait that has begun. The wait may have ended by now. The call may then be in another wait, which
+         * stays stored, or may have ended.
          */
         private synchronized void waitsFor(Route.Wait begun) {
             Route.Wait other = wait;
@@ -172,7 +192,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** A call that waits for its first connection keeps its arguments, which the caller may change from now on. */
+        /**
+         * Keeps the arguments of a call that waits for its first connection, since the caller may change them from now
+         * on.
+         */
         private void keepArguments() {
             ClientStream of = stream;
             if (encoded == null && earlier == null && of != null) {
@@ -183,7 +206,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Charges bytes of arguments. The holder of the charge is stored before anything is charged: see
+         * Charges bytes of arguments. The object that holds the charge is stored before anything is charged: see
          * {@link Route#waitingBytes}.
          */
         private void hold(int bytes) {
@@ -202,8 +225,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Keeps the arguments for another attempt, since the caller of a stream cannot know how long they must not
-         * change.
+         * Keeps the arguments for another attempt, since the caller of a stream cannot know how long they have to stay
+         * unchanged.
          */
         @Override
         void beforeSlotRelease(ClientCall slot, RPCXException error) {
@@ -222,30 +245,34 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends the call by a failure of this side. If its request is queued all the same, since the thread failed after
-         * queueing it, the call has no further attempt.
+         * Ends the call with a failure of this side. The request may have been queued nevertheless, if the thread
+         * failed after queueing it. The call gets no further attempt in this case.
          */
         private void refused(Throwable failure) {
             cancelled = true;
-            // so that whoever keeps the subscription keeps no connection that comes later
+            // so that a subscription that is kept keeps no connection that comes later
             wait = null;
             stream = null;
             forgetArguments();
             steps.route.releasePermit(permit);
-            // called directly, with no stack frames but those of the end itself: the stack may be nearly exhausted
+            // The end is called directly, without stack frames in between: the stack may be nearly exhausted.
             receiver.end(failure instanceof LocalFailure own ? LocalFailure.asPublicException(own) : failure);
             receiver.open();
         }
 
         /**
-         * Ends a call of which nothing has been sent or will be. Only a subscriber that broke a rule still waits for a
-         * signal.
+         * Ends a call of which nothing has been sent or will be sent. Only a subscriber that has broken a rule still
+         * waits for a signal.
          */
         private void givenUp() {
             refused(GIVEN_UP);
         }
 
-        /** @return null if other calls have filled the connection, and the call has to wait */
+        /**
+         * Takes a slot and writes the request into it.
+         *
+         * @return null if other calls have filled the connection, and the call has to wait
+         */
         private @Nullable ClientCall prepare(ClientConnection on, ClientStream made) {
             ClientCall slot = steps.writer.prepareOrWait(
                     on, key, made.arguments, encoded, made.metadata, deadlineNanos, on.nanoTime());
@@ -258,10 +285,13 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * @return false if other calls have filled the connection, and the call has to wait; true also if it has ended
+         * Sends the call on a connection.
+         *
+         * @return false if other calls have filled the connection, and the call has to wait; true if the call has been
+         *     sent or has ended
          */
         private boolean send(ClientConnection on) {
-            // read once, for what follows the request too: by then the event loop may have ended the call and cleared
+            // read once, also for what follows the request: by then the event loop may have ended the call and cleared
             // the field
             ClientStream made = stream;
             if (cancelled || made == null) {
@@ -287,13 +317,13 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     upload = items;
                     sent = now;
                     copyFromSlot(slot);
-                    // before the call is sent: from then on the event loop may keep the arguments for another attempt
+                    // before the call is sent: after that the event loop may keep the arguments for another attempt
                     forgetArguments();
                     slot.sendAsync(this);
                     isHeld = false;
                 } finally {
                     if (isHeld) {
-                        // stores only, as in BlockingCall: where the stack is exhausted no method can be called
+                        // only stores, as in BlockingCall: if the stack is exhausted, no method can be called
                         slot.orphan = own;
                         used.slots.hasOrphans = true;
                     }
@@ -320,7 +350,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
             return true;
         }
 
-        /** Does what has to follow a request that has been queued. */
+        /** Does what has to be done after a request has been queued. */
         private void begin(Sent now, @Nullable StreamSender items, ClientStream made) {
             RequestWriter.subscribe(items, made.arguments);
             if (cancelled) {
@@ -334,9 +364,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends a call for which {@code begin} has failed, as for want of memory. The server is sent CANCEL, and the
-         * subscriber is told of the failure when the call ends by that, on the event loop. What is called here may fail
-         * as well.
+         * Ends a call for which {@code begin} has failed, for example for lack of memory. CANCEL is sent to the server.
+         * That ends the call on the event loop, and the subscriber then gets the failure. The methods that are called
+         * here may fail too.
          */
         private void failedBehind(Sent now, Throwable failure) {
             cancelled = true;
@@ -348,7 +378,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 isRetryDue = false;
             }
             if (isOver) {
-                // nothing of the attempt has left, and nobody else ends the call
+                // nothing of the attempt has been sent, and nobody else ends the call
                 refused(failure);
                 return;
             }
@@ -359,15 +389,15 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
             } catch (Throwable again) {
-                // the server may not hear of the cancellation before the call's time is over
+                // the server may not learn of the cancellation before the call's time is over
                 receiver.end(failure);
             }
         }
 
         /**
-         * Decides a trial, of the circuit or of an instance, by a stream that may bring nothing for long: a server that
-         * is heard of after a pause, and has not refused the call until then, counts as having answered. Event loop
-         * only.
+         * Decides a trial, of the circuit or of an instance, if the call brings a stream that may bring nothing for a
+         * long time. If something arrives from the server after a pause, and the server has not refused the call by
+         * then, the server counts as having answered. Event loop only.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;
@@ -387,14 +417,14 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     CircuitBreaker.PAUSE_NANOS);
         }
 
-        /** Makes another attempt, since nothing of the latest one has left. */
+        /** Makes another attempt, since nothing of the latest one has been sent. */
         private void sendAgain() {
             sent = null;
             receiver.takeBack();
             findConnection();
         }
 
-        /** Does nothing: a call that has no connection has no peer for its credit. */
+        /** Does nothing: without a connection there is no peer to which credit could be sent. */
         @Override
         public void credit(long items) {}
 
@@ -420,7 +450,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
         @Nullable
         Object decode(ByteBuf reply) {
             if (reply.isReadable()) {
-                // the server has another method here, whose result the caller would take for a stream without items
+                // the server has another method here, and the caller would take its result for a stream without items
                 throw new RPCXException(
                         RPCXException.Code.PROTOCOL,
                         "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)");
@@ -448,13 +478,20 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
         }
 
-        /** @return what the end of the latest attempt says of the instance that had it; null if none had it */
+        /**
+         * Records the end of the latest attempt at the instance that had it.
+         *
+         * @return what the end says of that instance; null if no instance had the attempt
+         */
         private Health.@Nullable Outcome recordOutcome(@Nullable RPCXException error) {
             Sent last = sent;
             return last == null ? null : ended(earlier, last.slot.connection.address(), error, deadlineNanos);
         }
 
-        /** Drops what a call that is over refers to, so that whoever keeps its subscription keeps no connection. */
+        /**
+         * Drops the references of a call that has ended, so that a subscription that is kept keeps no connection in
+         * memory.
+         */
         private void letGo() {
             sent = null;
             wait = null;
@@ -482,14 +519,15 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         @Override
         void fail(RPCXException error) {
-            // The subscriber has had nothing but its subscription, so the call may have another attempt, as a call
-            // without a stream may.
+            // The subscriber has got nothing but its subscription, so the call may have another attempt, like a call
+            // without a stream.
             Attempts all = answered || cancelled || encoded == null
                     ? null
                     : Attempts.next(earlier, steps, error, upload, null);
             if (all != null) {
                 earlier = all;
-                // the next attempt may go to another instance: if this one was a trial it is none any more
+                // The next attempt may go to another instance. If this attempt was a trial of its instance, it is no
+                // longer one.
                 recordOutcome(error);
                 synchronized (this) {
                     if (isSending) {
@@ -501,7 +539,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             isOver = true;
-            // a stream that has brought something before its time was over has done what it was asked for
+            // a stream that has brought something before its time was over has done what was asked of it
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }

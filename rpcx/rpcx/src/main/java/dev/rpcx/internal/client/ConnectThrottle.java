@@ -10,20 +10,21 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits the connection attempts to the instances of a service, whatever a registry names: at most {@code MAX_AT_ONCE}
- * are in progress at once, and they begin at a rate of at most {@code MAX_A_SECOND}. The others wait in the order in
- * which they came. Thread-safe.
+ * Limits the connection attempts to the instances of a service, whatever a registry names. At most {@code MAX_AT_ONCE}
+ * attempts are in progress at the same time, and they begin at a rate of at most {@code MAX_A_SECOND}. The other
+ * attempts wait in the order in which they came. Thread-safe.
  */
 public final class ConnectThrottle {
     /**
-     * Maximum number of connection attempts in progress. Each is a socket, which takes the whole connect time if
+     * Maximum number of connection attempts in progress. Each of them has a socket, for the full connect timeout if
      * nothing answers.
      */
     public static final int MAX_AT_ONCE = 128;
 
     /**
-     * Maximum rate at which connection attempts begin, per second. After a second without any as many may begin
-     * together, and others follow at this rate. Each may ask a name server, and takes a handshake.
+     * Maximum rate at which connection attempts begin, per second. After a second without an attempt, this number of
+     * attempts may begin together. Others follow at this rate. The rate is limited because each attempt may ask a name
+     * server and needs a handshake.
      */
     static final int MAX_A_SECOND = 256;
 
@@ -32,16 +33,19 @@ public final class ConnectThrottle {
 
     private final ClientCore client;
 
-    // guarded by this
+    // the following fields are guarded by this
     /** Waiting connection attempts in the order in which they came, each with the task that begins it. */
     private final Map<CompletableFuture<?>, Runnable> waiting = new LinkedHashMap<>();
 
     private final Set<CompletableFuture<?>> underWay = new LinkedHashSet<>();
 
-    /** The part of a second by which this time lies ahead of now is the part of a second's attempts that has begun. */
+    /**
+     * Shows how many attempts have begun lately: each attempt moves this time forward by {@code EACH_NANOS}. For
+     * example, if it is half a second ahead of the present time, half of a second's attempts are used up.
+     */
     private long spentNanos;
 
-    /** Whether a look is due at {@link #lookNanos} or before. */
+    /** Whether a look at the waiting attempts is scheduled for {@link #lookNanos} or an earlier time. */
     private boolean isTimed;
 
     private long lookNanos;
@@ -56,10 +60,10 @@ public final class ConnectThrottle {
     }
 
     /**
-     * Begins a connection attempt, at once or as soon as the limits allow it. An attempt that ends before does not
-     * begin.
+     * Begins a connection attempt, immediately or as soon as the limits allow it. If the attempt ends before that, it
+     * does not begin.
      *
-     * @param start begins the attempt; runs on an event loop, at the base of the stack
+     * @param start task that begins the attempt; runs on an event loop, at the base of the stack
      */
     void enter(CompletableFuture<?> attempt, Runnable start) {
         attempt.whenComplete((connected, failure) -> leave(attempt));
@@ -76,7 +80,7 @@ public final class ConnectThrottle {
             isTurn = underWay.remove(attempt) && !waiting.isEmpty();
         }
         if (isTurn) {
-            // not called here, since attempts that end at once would nest on the stack
+            // not called directly, since the calls of attempts that end immediately would nest on the stack
             client.execute(this::look);
         }
     }
@@ -104,7 +108,7 @@ public final class ConnectThrottle {
             Map.Entry<CompletableFuture<?>, Runnable> first = all.next();
             PendingAttempt pending = new PendingAttempt(first.getKey(), first.getValue());
             if (pending.attempt.isDone()) {
-                // the attempt had ended before it was put here
+                // the attempt had ended before it was put into the map
                 all.remove();
                 continue;
             }
@@ -112,8 +116,8 @@ public final class ConnectThrottle {
             long early = spentNanos + EACH_NANOS - SECOND_NANOS - now;
             boolean isFull = underWay.size() >= MAX_AT_ONCE;
             if (isFull || early > 0) {
-                // a look is timed also while MAX_AT_ONCE are in progress: the next attempt must not depend on the end
-                // of one of them alone
+                // A look is scheduled even if MAX_AT_ONCE attempts are in progress. Otherwise the next attempt would
+                // depend only on the end of one of these.
                 lookLater(now, isFull ? SECOND_NANOS : early);
                 return null;
             }
@@ -140,7 +144,7 @@ public final class ConnectThrottle {
         look();
     }
 
-    /** Number of connection attempts that wait: for tests. */
+    /** Returns the number of connection attempts that wait. For tests. */
     public synchronized int waiting() {
         return waiting.size();
     }

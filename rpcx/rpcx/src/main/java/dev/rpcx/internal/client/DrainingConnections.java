@@ -4,13 +4,18 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Draining connections to one instance, which still have calls in flight or are about to close; the oldest first. They
- * outlive the {@link ClientAddress} that made them if a registry removes the instance and names it again. Thread-safe.
+ * Draining connections to one instance, the oldest first. They have calls in flight or are about to close. They outlive
+ * the {@link ClientAddress} that made them if a registry removes the instance and names it again. Thread-safe.
  */
 final class DrainingConnections {
     private final ArrayDeque<ClientConnection> oldestFirst = new ArrayDeque<>();
 
-    /** @return connection that has to end, since there are more than {@code most}; null if there are not */
+    /**
+     * Adds a connection, which becomes the newest.
+     *
+     * @return the oldest connection, which has been removed and has to end, if there were more than {@code most};
+     *     otherwise null
+     */
     synchronized @Nullable ClientConnection add(ClientConnection connection, int most) {
         oldestFirst.add(connection);
         return oldestFirst.size() > most ? oldestFirst.remove() : null;

@@ -12,10 +12,11 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller has a future. Also a one-way call, whose future nobody looks at, and each of the two calls of a
- * {@link Hedge}. It begins on its caller's thread, and the second call of a hedge on an event loop; where that is not
- * the end of it, an event loop goes on: it makes further attempts and completes the future. It walks
- * {@link ClientSteps}, and waits by being told.
+ * A call whose caller has a future. One-way calls are such calls too, although nobody looks at their futures, and so
+ * are the two calls of a {@link Hedge}. The call begins on its caller's thread. The second call of a hedge begins on an
+ * event loop. If a call does not end where it began, an event loop continues it: the loop makes further attempts and
+ * completes the future. The call walks through {@link ClientSteps}. It waits without a thread: it is called when its
+ * wait has ended.
  */
 public final class FutureCall extends AsyncCall implements Runnable {
     private final Object[] arguments;
@@ -23,19 +24,22 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private final long deadlineNanos;
     private final CallFuture<@Nullable Object> future = new CallFuture<>();
 
-    /** Future that the caller has: {@code future}, or that of the hedge if this is one of its two calls. */
+    /**
+     * Future that the caller has. It is {@code future}, or the future of the hedge if this is one of the hedge's two
+     * calls.
+     */
     private final CompletableFuture<?> whole;
 
     /**
-     * Attempts that have failed, and which instance the next one avoids; null for none. Set before an attempt is
-     * sent. Read by whoever makes the next attempt, and once an attempt has ended.
+     * Attempts that have failed, and the instance that the next attempt avoids; null if there is neither. Set before an
+     * attempt is sent. Read by whoever makes the next attempt, and when an attempt has ended.
      */
     private @Nullable Attempts earlier;
 
     /**
-     * The arguments, encoded when the call was made. They are kept while the call waits for its first connection,
-     * and for each later attempt of a one-way call, but not while the slot has them too. Null for any other
-     * attempt, which encodes the arguments anew.
+     * The arguments as they were when the call was made, encoded. They are kept while the call waits for its first
+     * connection. For a one-way call they are also kept for each later attempt, but not while the slot has them too.
+     * Null for any other attempt, which encodes the arguments itself.
      */
     private @Nullable ByteBuf encoded;
 
@@ -45,28 +49,32 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private int key;
     private long permit = CircuitBreaker.PERMITTED;
 
-    /** Why the arguments could not be kept for the next attempt; null if they were kept or did not have to be. */
+    /**
+     * Error that says why the arguments could not be kept for the next attempt. Null if they were kept, or need not be
+     * kept.
+     */
     private @Nullable RPCXException unkept;
 
-    /** {@link #awaitOnClose} has been called. Written before the call is sent, or as its attempt ends. */
+    /** Whether {@link #awaitOnClose} has been called. Written before the call is sent, or when its attempt ends. */
     private boolean isWaitedFor;
 
     private static final AtomicReferenceFieldUpdater<FutureCall, @Nullable ClientCall> SLOT =
             AtomicReferenceFieldUpdater.newUpdater(FutureCall.class, ClientCall.class, "slot");
 
-    /** Slot of the latest attempt; it may have another call by now. */
+    /** Slot of the latest attempt; null before the first one. The slot may have another call by now. */
     private volatile @Nullable ClientCall slot;
 
     /**
-     * Stream that the latest attempt sends, if any. It is set before that attempt is sent, and read once it has
-     * ended.
+     * Stream that the latest attempt sends; null for none. Set before that attempt is sent, and read when it has ended.
      */
     private @Nullable StreamSender upload;
 
     /**
-     * @param earlier says which instance the first attempt avoids, since that has the other call of a hedge; null
-     *     for none
-     * @param hedged future that the caller has of a hedged call; null for any other call
+     * Creates a call, which has not begun.
+     *
+     * @param earlier says which instance the first attempt avoids, since that instance has the other call of a hedge;
+     *     null for none
+     * @param hedged future that the caller of a hedged call has; null for any other call
      */
     public FutureCall(
             ClientSteps steps,
@@ -83,10 +91,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         this.earlier = earlier;
     }
 
-    /**
-     * Throws the failure of a one-way call that has failed by the time it has been made, since nobody looks at its
-     * future.
-     */
+    /** Throws the failure of a one-way call if it has failed already. Nobody looks at the future of such a call. */
     static void failAtOnce(CallFuture<@Nullable Object> made) {
         if (!made.isCompletedExceptionally()) {
             return;
@@ -98,7 +103,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
     }
 
-    /** Instance of the latest attempt; null before the call has been sent. */
+    /** Returns the instance of the latest attempt; null before the call has been sent. */
     public @Nullable ClientAddress address() {
         ClientCall used = slot;
         return used == null ? null : used.connection.address();
@@ -108,18 +113,27 @@ public final class FutureCall extends AsyncCall implements Runnable {
         future.cancel(true);
     }
 
-    /** See {@link ClientCall#oneWay}. */
+    /**
+     * Returns the future of the call if it is one-way and has not ended; otherwise null. See {@link ClientCall#oneWay}.
+     */
     @Nullable
     CompletableFuture<?> oneWay() {
         return steps.method.kind == ClientMethod.Kind.ONE_WAY && !future.isDone() ? future : null;
     }
 
-    /** @param now time at which this thread began the call */
+    /**
+     * Starts the call.
+     *
+     * @param now time at which this thread began the call
+     */
     public CallFuture<@Nullable Object> start(long now) {
         return start(false, now);
     }
 
-    /** Starts the second call of a hedge, since the same call has been made once already. */
+    /**
+     * Starts the second call of a hedge. The same call has been made once already, so this adds nothing to the retry
+     * budget.
+     */
     CallFuture<@Nullable Object> startAgain(long now) {
         return start(true, now);
     }
@@ -147,7 +161,11 @@ public final class FutureCall extends AsyncCall implements Runnable {
         attempt(steps.route.ticker().nanoTime());
     }
 
-    /** @param now time at which this thread began the attempt */
+    /**
+     * Makes an attempt. If no connection is ready for it, the call waits for one.
+     *
+     * @param now time at which this thread began the attempt
+     */
     private CallFuture<@Nullable Object> attempt(long now) {
         ClientConnection ready = steps.route.readyElsewhere(key, Attempts.avoided(earlier));
         if (ready != null && trySendOn(ready, now)) {
@@ -157,7 +175,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
             try {
                 waitForConnection();
             } catch (Throwable e) {
-                // also where the heap is full: the end of the call gives back what the call holds
+                // also if the heap is full: the end of the call releases what the call holds
                 end(e);
             }
         }
@@ -173,10 +191,11 @@ public final class FutureCall extends AsyncCall implements Runnable {
             }
         });
         if (wait != null) {
-            // A call whose future has ended waits no longer. Once the wait is over, giveUp() does nothing.
+            // When the future of the call ends, the call stops waiting. After the end of the wait, giveUp() does
+            // nothing.
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
-                    // no attempt is under way or to come, so nobody else calls releaseReferences()
+                    // no attempt is in progress or follows, so nobody else calls releaseReferences()
                     future.releaseReferences();
                 }
             });
@@ -184,9 +203,9 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Keeps the arguments of a call that waits for its first connection: the caller may change them from now on.
+     * Keeps the arguments of a call that waits for its first connection, since the caller may change them from now on.
      *
-     * @return false if the arguments cannot be kept, and the call has ended for that
+     * @return false if the arguments cannot be kept, and the call has ended for this reason
      */
     private boolean keepsArguments() {
         if (steps.method.kind == ClientMethod.Kind.ONE_WAY) {
@@ -213,7 +232,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         held = taken;
     }
 
-    /** Gives up the kept arguments: the request is in its slot, and charged to the connection. */
+    /** Drops the kept arguments: the request is in its slot now, and is charged to the connection. */
     private void forgetEncoded() {
         encoded = null;
         Route.WaitingBytes taken = held;
@@ -223,7 +242,9 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
     }
 
-    /** Has the end of the client wait for this call, which has no slot by which it would be found. */
+    /**
+     * Makes the end of the client wait for this call. The call has no slot, so the client would not find it otherwise.
+     */
     private void awaitOnClose() {
         if (!isWaitedFor) {
             isWaitedFor = true;
@@ -242,7 +263,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
         ByteBuf made = slot.arguments();
         if (made != null) {
-            // the caller of a one-way call has no future that says how long the arguments must not change
+            // the caller of a one-way call has no future that shows how long the arguments have to stay unchanged
             try {
                 encoded = kept(made);
             } catch (RPCXException noRoom) {
@@ -264,7 +285,10 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * @return false if other calls have filled the connection, and the call has to wait; true also if it has ended
+     * Sends the call on a connection. If that throws, ends the call.
+     *
+     * @return false if other calls have filled the connection, and the call has to wait; true if the call has been sent
+     *     or has ended
      */
     private boolean trySendOn(ClientConnection ready, long now) {
         try {
@@ -277,7 +301,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     private boolean sendOn(ClientConnection on, long now) {
         if (future.isDone()) {
-            // its caller has ended it
+            // the caller has ended the call
             future.releaseReferences();
             return true;
         }
@@ -310,24 +334,24 @@ public final class FutureCall extends AsyncCall implements Runnable {
             isHeld = false;
         } finally {
             if (isHeld) {
-                // stores only, as in BlockingCall
+                // only stores, as in BlockingCall
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
         }
-        // the local variable, not the field: this attempt may have ended, and the next one have set the field
+        // the local variable, not the field: this attempt may have ended, and the next one may have set the field
         RequestWriter.subscribe(items, arguments);
         if (future.isCancelled()) {
-            // it was cancelled before it had an action to run
+            // the future was cancelled before it had an action to run
             call.cancel(serial);
         }
         return true;
     }
 
     /**
-     * Drops the attempt of a call whose future has ended while the arguments were read for that attempt: the caller
-     * may have changed them since. Arguments that were read before that end are those that the caller has called
-     * with.
+     * Drops the attempt of a call whose future ended while the arguments were read for that attempt. After the end of
+     * the future, the caller may change the arguments. Only arguments that were read before that end are certainly
+     * those with which the call was made.
      */
     private void dropUnsent(ClientCall call) {
         call.connection.address().ended(Health.Outcome.UNKNOWN, deadlineNanos - call.givenNanos);
@@ -337,8 +361,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Cancels the latest attempt, since the caller gives the call up. If another attempt is being made at the same
-     * time, the thread that makes it cancels it once it is sent.
+     * Cancels the latest attempt, because the caller gives the call up. If another attempt is being made at the same
+     * time, the thread that makes it cancels it after sending it.
      */
     @Override
     public void run() {
@@ -392,8 +416,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     }
 
     /**
-     * Whether another attempt can be made. Nobody waits for a call whose future has ended, and a one-way call is
-     * sent with the arguments that it was made with or not at all.
+     * Whether another attempt may be made. Nobody waits for a call whose future has ended. A one-way call is sent with
+     * the arguments with which it was made, or not at all.
      */
     private boolean mayHaveAnother() {
         return !whole.isDone() && (steps.method.kind != ClientMethod.Kind.ONE_WAY || encoded != null);

@@ -10,44 +10,42 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Counts how the calls to one instance end. An instance that fails several times in a row, or fails more than half of
- * its calls, is ejected for a while, longer each time. Source: the outlier detection of Envoy and of gRPC (proposal
- * A50), where an instance is ejected for 30 s, after 5 failures in a row or after a share of 85 % of at least 50 calls
- * in 10 s. Here an ejection is shorter and fewer calls are enough, since a trial costs one call. A share of half is
- * enough, since an instance that fails at once has the least load and so attracts calls. Unlike there, a call that was
- * given too little time for an answer is no failure: see {@link AnswerTimes}.
+ * its calls, is ejected for a while, and each time for longer. Source: the outlier detection of Envoy and of gRPC
+ * (proposal A50). There an instance is ejected for 30 s, either after 5 failures in a row, or when at least 50 calls in
+ * 10 s have a share of failures of 85 %. Here an ejection is shorter and fewer calls are enough, since a trial costs
+ * one call. A share of half is enough, since an instance that fails immediately has the least load and so attracts
+ * calls. Unlike in Envoy and gRPC, a call that had too little time for an answer is no failure: see
+ * {@link AnswerTimes}.
  *
- * <p>When its ejection is over, an instance is on trial until it answers a call: it is chosen for one call at a time,
- * and the first of these calls that fails ejects it again. A call that finds no other instance takes it all the same.
+ * <p>When its ejection is over, an instance is on trial until it answers a call. It is chosen for one call at a time,
+ * and the first of these calls that fails ejects it again. A call that finds no other instance uses it in any case.
  */
 public final class Health {
     private static final int FAILURES = 5;
     private static final long OUT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final int MAX_TIMES = 15;
 
-    /** Minimum number of calls in a window for their share of failures to count. */
+    /** Minimum number of calls in a window. With fewer calls, the share of failures does not count. */
     private static final int MIN_CALLS = 20;
 
-    /** Length of a window. A window begins with a failure, so successful calls count nothing while no call fails. */
+    /** Length of a window. A window begins with a failure, so successful calls are not counted while no call fails. */
     private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Failures further apart than this time are not consecutive. */
+    /** Failures that are further apart than this are not consecutive. */
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-    /**
-     * Each period of this length in which the instance was not ejected takes one from {@link #times}. Source: Envoy's
-     * interval of 10 s.
-     */
+    /** Length of a period without an ejection that reduces {@link #times} by 1. Source: Envoy's interval of 10 s. */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Time within which a caller that has chosen an instance on trial sends its call, or does not send it at all. */
+    /** Time within which a caller that has chosen an instance on trial sends its call, if it sends the call at all. */
     private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Longest time of a trial, after which another trial begins beside it. */
+    /** Longest time of a trial. After it, another trial begins beside the first. */
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * A server ends a call for its deadline only when less than one part in {@code EARLY} of the call's time is left,
-     * but for network delay.
+     * Divisor of a call's time. Apart from the network delay, a server ends a call for its deadline only when the
+     * remaining time is less than the quotient.
      */
     private static final int EARLY = 10;
 
@@ -55,23 +53,24 @@ public final class Health {
     public enum Outcome {
         ANSWERED,
         /**
-         * The instance has answered, and its handler has failed, or passes on that another service has failed. What the
-         * caller asks for may be the reason, so this outcome counts against nobody, and is no result either.
+         * The instance has answered: its handler has failed, or passes on the failure of another service. The reason
+         * may be what the caller asks for. So this outcome counts against nobody, and is no result either.
          */
         FAULT,
         /**
-         * The instance could not be reached, has refused the call before the handler began, or has not answered in
-         * enough time.
+         * The instance could not be reached, has refused the call before the handler began, or has not answered
+         * although the call had enough time.
          */
         FAILED,
         /**
-         * The instance is there, and has refused the call, which may be its own fault: it may be of another service or
-         * an older version, or unable to check who calls. Counts as failed once another instance takes the call.
+         * The instance could be reached, and has refused the call. That may be the instance's own fault: it may belong
+         * to another service or have an older version, or may be unable to check who calls. Counts as a failure if
+         * another instance takes the call.
          */
         REFUSED,
         /**
-         * The end says nothing about the instance: the caller gave up, or this side has not sent the request, or has
-         * not heard how the call ended.
+         * The end says nothing about the instance: the caller gave up, this side has not sent the request, or this side
+         * does not know how the call ended.
          */
         UNKNOWN;
 
@@ -80,16 +79,18 @@ public final class Health {
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED;
         }
 
-        /** Whether the instance has taken the call, whatever its handler made of it. */
+        /** Whether the instance has taken the call, whatever its handler did with it. */
         boolean isAnswer() {
             return this == ANSWERED || this == FAULT;
         }
 
         /**
-         * @param error end of the call; null for a result
+         * Returns the outcome of a call.
+         *
+         * @param error error with which the call ended; null for a result
          * @param times answer times of the method that was called
-         * @param givenNanos what was left of the call's time when it was sent
-         * @param leftNanos what is left of the call's time now that it has ended
+         * @param givenNanos remaining time of the call when it was sent
+         * @param leftNanos remaining time of the call when it ended
          */
         public static Outcome of(@Nullable RPCXException error, AnswerTimes times, long givenNanos, long leftNanos) {
             if (error == null
@@ -98,31 +99,35 @@ public final class Health {
                 return of(error);
             }
             if (error.executed() == RPCXException.Executed.EXECUTED && leftNanos > givenNanos / EARLY) {
-                // the handler passes on the end of a call of its own: the time of this call is not over
+                // the handler passes on the end of a call that it has made itself: the time of this call is not over
                 return FAULT;
             }
             return times.isEnough(givenNanos) ? FAILED : UNKNOWN;
         }
 
-        /** The same for a call that was given enough time, so that an exceeded deadline counts against the instance. */
+        /**
+         * Returns the outcome of a call that had enough time, so that an exceeded deadline counts against the instance.
+         *
+         * @param error error with which the call ended; null for a result
+         */
         public static Outcome of(@Nullable RPCXException error) {
             if (error == null) {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                // this side's own end is UNHEARD: its event loop was held up
+                // if this side has ended the call, its reason is UNHEARD: its event loop was held up
                 case DEADLINE_EXCEEDED -> error instanceof LocalFailure ? UNKNOWN : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error instanceof LocalFailure) {
-                        // the instance closes in peace, takes no more calls, or this side has no memory for what it
-                        // sends
+                        // the instance closes in an orderly way or takes no more calls, or this side has no memory for
+                        // what the instance sends
                         yield UNKNOWN;
                     }
-                    // such an error of a handler that has run concerns a service behind it
+                    // if a handler has run, such an error concerns a service behind it
                     yield error.executed() == RPCXException.Executed.EXECUTED ? FAULT : FAILED;
                 }
                 case CANCELLED -> UNKNOWN;
-                // MAYBE is not the server's word: this side could not send what belongs to the call
+                // MAYBE does not come from the server: this side could not send what belongs to the call
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNKNOWN : ANSWERED;
                 case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
                 case HANDLER_FAILED -> FAULT;
@@ -131,7 +136,8 @@ public final class Health {
     }
 
     /**
-     * Adds the route and the method to the error of a server that has no such method, since the error names neither.
+     * Adds the route and the method to the text of an error that says that the server has no such method, since that
+     * text names neither. Returns any other error unchanged.
      */
     static RPCXException named(RPCXException error, Route at, Object method) {
         return error.code() == RPCXException.Code.NOT_FOUND && Outcome.isRefusal(error)
@@ -140,7 +146,7 @@ public final class Health {
                 : error;
     }
 
-    /** Counts of the calls, and of those that failed, since the failure that opened the window. */
+    /** Number of calls, and number of failed calls, since the failure that opened the window. */
     private static final class Window {
         private final long endNanos;
         private final AtomicInteger calls = new AtomicInteger();
@@ -150,15 +156,19 @@ public final class Health {
             this.endNanos = endNanos;
         }
 
-        /** @return whether more than half of the calls have failed, of {@code MIN_CALLS} or more */
+        /**
+         * Counts a failed call.
+         *
+         * @return whether there were at least {@code MIN_CALLS} calls, and more than half of them have failed
+         */
         boolean failed() {
             return failed.incrementAndGet() * 2L > calls.incrementAndGet() && calls.get() >= MIN_CALLS;
         }
     }
 
     /**
-     * State of an instance that was ejected and has not answered since. Its value is the time from which a call may
-     * have the trial: the end of the ejection, then that of the latest trial.
+     * State of an instance that was ejected and has not answered since. The value is the time from which a call may
+     * have the trial. At first this is the end of the ejection, and later the end of the latest trial.
      */
     private static final class Ejection extends AtomicLong {
         private final long untilNanos;
@@ -176,15 +186,19 @@ public final class Health {
             return isOnTrial(now) && now - get() >= 0;
         }
 
-        /** @return false if the ejection is not over, or another call has the trial */
+        /**
+         * Takes the trial for a call.
+         *
+         * @return false if the ejection is not over, or another call has the trial
+         */
         boolean take(long now) {
             long last = get();
             return isOnTrial(now) && now - last >= 0 && compareAndSet(last, now + CHOSEN_NANOS);
         }
 
         /**
-         * Gives back a trial whose call is not sent. If more than {@code CHOSEN_NANOS} of the trial are left, it is
-         * that of another call, which has been sent, and stays.
+         * Gives back a trial whose call is not sent. If more than {@code CHOSEN_NANOS} of the trial remain, the trial
+         * is that of another call, which has been sent, and it is not given back.
          */
         void giveBack(long now) {
             long last = get();
@@ -196,18 +210,24 @@ public final class Health {
 
     private final Ticker ticker;
 
-    /** Consecutive failures. Calls that succeed write it only where it is not 0. */
+    /** Number of consecutive failures. A call that succeeds writes it only if it is not 0. */
     private final AtomicInteger failures = new AtomicInteger();
 
-    /** Null while no call has failed lately. If two threads open a window at once, it loses one call, and no more. */
+    /**
+     * Latest window; null if no call has failed lately. If two threads open a window at the same time, the window loses
+     * one call, and nothing else.
+     */
     private volatile @Nullable Window window;
 
     private volatile long lastFailureNanos;
 
-    /** Null for a healthy instance, as nearly all are: the choice of an instance reads this field alone. */
+    /**
+     * Ejection of the instance; null for a healthy instance. Nearly all instances are healthy. The choice of an
+     * instance reads only this field.
+     */
     private final AtomicReference<@Nullable Ejection> out = new AtomicReference<>();
 
-    /** End of the latest ejection. Guarded by the cluster. */
+    /** Time at which the latest ejection ends. Guarded by the cluster. */
     private long outUntilNanos;
 
     /** Length of the latest ejection, as a multiple of {@link #OUT_NANOS}. Guarded by the cluster. */
@@ -217,7 +237,7 @@ public final class Health {
         this.ticker = ticker;
     }
 
-    /** Like {@link #ended(Outcome, long)}, as for a call that is sent now. */
+    /** Records the end of a call as {@link #ended(Outcome, long)} does, as if the call had been sent now. */
     public boolean ended(Outcome outcome) {
         return ended(outcome, ticker.nanoTime());
     }
@@ -225,7 +245,7 @@ public final class Health {
     /**
      * Records that a call has ended.
      *
-     * @param begunNanos when the call was sent: a call that was sent before the ejection was over is no trial
+     * @param begunNanos time at which the call was sent; a call that was sent before the ejection was over is no trial
      * @return whether the instance has failed often enough to be ejected
      */
     public boolean ended(Outcome outcome, long begunNanos) {
@@ -274,7 +294,7 @@ public final class Health {
     private boolean isShareTooLarge(long now) {
         Window open = window;
         if (open == null || now - open.endNanos >= 0) {
-            // the failure that opens a window does not count in it, since there would be no window without it
+            // the failure that opens a window is not counted in it, since there would be no window without that failure
             window = new Window(now + WINDOW_NANOS);
             return false;
         }
@@ -292,24 +312,28 @@ public final class Health {
         window = null;
     }
 
-    /** Compares by the time at which the instances come back. The caller holds the cluster's lock. */
+    /**
+     * Compares two instances by the time at which they come back: the result is negative if this one comes back first.
+     * The caller holds the cluster's lock.
+     */
     int comesBackBefore(Health other) {
         return Long.signum(outUntilNanos - other.outUntilNanos);
     }
 
-    /** Whether the instance is ejected, and the ejection is not over yet. */
+    /** Whether the instance is ejected, and its ejection is not over. */
     public boolean isEjected() {
         Ejection left = out.get();
         return left != null && !left.isOnTrial(ticker.nanoTime());
     }
 
-    /** Whether the instance was ejected and has answered nothing since. */
+    /** Whether the instance was ejected and has not answered a call since. */
     boolean isUnproven() {
         return out.get() != null;
     }
 
     /**
-     * Whether the instance may be chosen: it is healthy, or on trial and no call has the trial. Runs for every call.
+     * Whether the instance may be chosen: it is healthy, or it is on trial and no call has the trial. Runs for every
+     * call.
      */
     public boolean isFree() {
         Ejection left = out.get();
@@ -317,8 +341,8 @@ public final class Health {
     }
 
     /**
-     * Chooses the instance for a call that is about to be sent, and takes the trial if the instance is on trial. Runs
-     * for every call.
+     * Chooses the instance for a call that is about to be sent. If the instance is on trial, the call takes the trial.
+     * Runs for every call.
      *
      * @return false if the instance is ejected, or another call has the trial
      */
@@ -328,8 +352,8 @@ public final class Health {
     }
 
     /**
-     * Called when a call that has chosen the instance cannot be sent. That says nothing of the instance, so the next
-     * call has the trial.
+     * Called when a call that has chosen the instance cannot be sent. That says nothing about the instance, so the
+     * trial goes to the next call.
      */
     void unsent() {
         Ejection left = out.get();
@@ -340,7 +364,7 @@ public final class Health {
 
     /**
      * Called when a call is about to be sent to the instance. If the call is a trial, no other trial begins until the
-     * call's deadline, {@code MAX_TRIAL_NANOS} at most, or until the call has ended. Runs for every call.
+     * call has ended or its deadline has passed, but for no longer than {@code MAX_TRIAL_NANOS}. Runs for every call.
      */
     public void begins(long deadlineNanos) {
         Ejection left = out.get();

@@ -11,15 +11,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call that is made a second time, at another instance if there is one, when the first call has not been answered
- * after a while. The one that is answered first counts, and the other is cancelled; both are cancelled if the caller
- * ends the result itself. Only for methods that may be executed twice. Second calls are paid for out of the retry
- * budget. Source: Dean and Barroso, "The Tail at Scale", 2013.
+ * A call that is made a second time if the first call has not been answered after a while. The second call goes to
+ * another instance if there is one. The call that is answered first counts, and the other one is cancelled. If the
+ * caller ends the result itself, both calls are cancelled. Only for methods that may be executed twice. The retry
+ * budget pays for second calls. Source: Dean and Barroso, "The Tail at Scale", 2013.
  */
 final class Hedge extends LoopThread.Untold {
     /**
-     * Time after the deadline at which this hedge looks for ends of its calls that it has not heard of, and between
-     * later looks. The calls keep the deadline themselves.
+     * Time from the deadline to the first look for calls that have ended without the hedge being notified, and time
+     * between later looks. The calls themselves end at the deadline.
      */
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -29,24 +29,24 @@ final class Hedge extends LoopThread.Untold {
     private final long deadlineNanos;
     private final CallFuture<@Nullable Object> result = new CallFuture<>();
 
-    // guarded by this
+    // the fields from here to isUntold are guarded by this
     private int underWay;
 
     private @Nullable Leg first;
     private @Nullable Leg second;
 
-    /** The leg that says how the result ends; null until there is one. */
+    /** Leg that decides how the result ends; null until one does. */
     private @Nullable Leg deciding;
 
-    /** The other leg has failed before {@link #deciding} and may have been executed. */
+    /** Whether the other leg failed before {@link #deciding} ended, and may have been executed. */
     private boolean otherMayHaveRun;
 
     private @Nullable Future<?> timer;
 
-    /** This hedge is in the list of an event loop, or has been. */
+    /** Whether this hedge is, or was, in an event loop's list of calls whose callers could not be told. */
     private boolean isUntold;
 
-    /** One of the two calls. */
+    /** One of the two calls of a hedge. */
     static final class Leg {
         final FutureCall call;
         final boolean isAgain;
@@ -55,7 +55,7 @@ final class Hedge extends LoopThread.Untold {
         @Nullable
         CallFuture<@Nullable Object> answered;
 
-        /** The end of the call has been counted in {@code underWay}. */
+        /** Whether the end of the call has been counted in {@code underWay}. */
         boolean isOver;
 
         @Nullable
@@ -77,7 +77,12 @@ final class Hedge extends LoopThread.Untold {
         this.deadlineNanos = deadlineNanos;
     }
 
-    /** @param beganNanos time at which the caller made the call, on this thread */
+    /**
+     * Starts the first call, and schedules the second one.
+     *
+     * @param beganNanos time at which the caller made the call, on this thread
+     * @param afterNanos time from now to the second call
+     */
     CallFuture<@Nullable Object> start(long beganNanos, long afterNanos) {
         Leg one = new Leg(new FutureCall(steps, arguments, metadata, deadlineNanos, null, result), false);
         synchronized (this) {
@@ -87,8 +92,8 @@ final class Hedge extends LoopThread.Untold {
         if (!result.isDone()) {
             look(this::again, afterNanos);
         }
-        // This runs whoever ends the result, such as its caller. A second call that begins after that finds the result
-        // ended.
+        // This runs when the result has ended, whoever has ended it, for example the caller. A second call that begins
+        // later finds that the result has ended.
         result.onEnd((value, failure) -> {
             stopLooking();
             giveUpAll();
@@ -98,8 +103,8 @@ final class Hedge extends LoopThread.Untold {
 
     private void look(Runnable task, long nanos) {
         synchronized (this) {
-            // Asked for under the lock: otherwise a timer whose task has run before the timer is stored would replace
-            // the timer that the task has asked for.
+            // The timer is set under the lock. Otherwise its task could run before the timer is stored here, and the
+            // next timer, which the task has set, would be replaced by the old one.
             timer = steps.route.timer(task, nanos);
         }
         if (result.isDone()) {
@@ -114,12 +119,14 @@ final class Hedge extends LoopThread.Untold {
             timer = null;
         }
         if (last != null) {
-            // until it ran out, the timer would keep the arguments and the result
+            // otherwise the timer would keep the arguments and the result in memory until its time
             last.cancel(false);
         }
     }
 
-    /** Makes the second call, unless the first has ended. It costs a retry if it is sent. On an event loop. */
+    /**
+     * Makes the second call, unless the first has ended. The second call costs a retry if it is sent. Event loop only.
+     */
     private void again() {
         Leg one;
         synchronized (this) {
@@ -154,7 +161,7 @@ final class Hedge extends LoopThread.Untold {
     private void begin(Leg leg, long now) {
         synchronized (this) {
             if (leg.isAgain && (underWay == 0 || result.isDone())) {
-                // the result has ended, or the first call has, and is about to end the result
+                // the result has ended, or the first call has ended and is about to end the result
                 return;
             }
             if (leg.isAgain && !Attempts.mayHedge(steps)) {
@@ -171,8 +178,8 @@ final class Hedge extends LoopThread.Untold {
         } catch (Throwable e) {
             ended(leg, null, e);
         }
-        // What the action above throws, such as that a caller's stack is exhausted, goes to a stage that nobody looks
-        // at. So an end that has come is looked for here.
+        // If the action above throws, for example because the stack of a caller is exhausted, the exception goes to a
+        // stage that nobody looks at. So if the call has ended, its end is handled here.
         tellWhatHasEnded(leg);
     }
 
@@ -188,8 +195,8 @@ final class Hedge extends LoopThread.Untold {
     }
 
     /**
-     * Whether this hedge may be put into a list of an event loop: it has the link for one list, once. A hedge that is
-     * in none is found by a timer.
+     * Whether this hedge may be put into the list of an event loop. It may be put into one list, once, since it has
+     * only one link. If it is in no list, a timer finds it.
      */
     private synchronized boolean isFirstToWait() {
         boolean isFirst = !isUntold;
@@ -240,7 +247,7 @@ final class Hedge extends LoopThread.Untold {
     /** Counts the end of a call. A failure decides the result only if the other call can no longer succeed. */
     private void ended(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
         boolean isUnsent = leg.isAgain && leg.call.address() == null;
-        // asked here, so that nothing can fail between the stores that follow
+        // asked here, so that nothing can fail between the stores below
         boolean mayHaveRun = failure != null && Attempts.mayHaveRun(failure);
         synchronized (this) {
             if (!leg.isOver) {
@@ -256,7 +263,7 @@ final class Hedge extends LoopThread.Untold {
                     }
                 }
                 if (isUnsent) {
-                    // no server has had anything of the second call
+                    // no server has received anything of the second call
                     Attempts.giveBackHedge(steps);
                 }
             }
@@ -264,7 +271,7 @@ final class Hedge extends LoopThread.Untold {
         tell();
     }
 
-    /** Tells the caller how the call has ended, once that is known. Called again if it has failed. */
+    /** Tells the caller how the call has ended, if that has been decided. Called again if it has failed. */
     private void tell() {
         Leg decided;
         boolean other;
@@ -275,7 +282,7 @@ final class Hedge extends LoopThread.Untold {
         if (decided == null) {
             return;
         }
-        // Also if the caller has ended the result already: succeed() and fail() release what the call held.
+        // This runs even if the caller has ended the result already: succeed() and fail() release what the call held.
         if (decided.failure == null) {
             result.succeed(decided.value);
         } else {
@@ -283,7 +290,7 @@ final class Hedge extends LoopThread.Untold {
         }
     }
 
-    /** Gives both calls up; one that has ended stays as it is. */
+    /** Gives up both calls. A call that has ended stays as it is. */
     private void giveUpAll() {
         Leg one;
         Leg other;

@@ -4,30 +4,33 @@ import dev.rpcx.RPCXException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Error of a call that this side has ended by itself, without the server's word. It says nothing of the server, and
- * decides whether the call may go another way. An error that a server has sent or a handler has thrown is never of this
- * class. Callers are told a plain {@link RPCXException} instead, by {@link #asPublicException}.
+ * Error of a call that this side has ended, without an answer from the server. It says nothing about the server. Its
+ * reason decides whether the call may go another way. An error that a server has sent or a handler has thrown never has
+ * this class. Callers get a plain {@link RPCXException} instead, from {@link #asPublicException}.
  */
 final class LocalFailure extends RPCXException {
     private static final long serialVersionUID = 1L;
 
-    /** Why this side has ended the call. */
+    /** Reason for which this side has ended the call. */
     enum Why {
-        /** The connection takes no new calls, or has ended; no byte of the request has left. */
+        /** The connection takes no new calls, or has ended. No byte of the request has been sent. */
         NOT_SENT,
         /**
-         * As many calls are under way on the connection as its server takes or this side allows, or this side has no
-         * more room for requests that wait there.
+         * As many calls are in flight on the connection as its server takes or this side allows, or this side has no
+         * more room for requests that wait for the connection.
          */
         FULL,
         /**
-         * The server does not take the call: the request is above the largest message that it takes, or its method has
-         * another shape.
+         * The server does not take the call: the request is larger than the largest message that the server takes, or
+         * the server's method has another shape.
          */
         UNFIT,
-        /** This side has no memory for what the server sends: for the answer to this call, or on its connection. */
+        /**
+         * This side has no memory for what the server sends, either as the answer to this call or on the call's
+         * connection.
+         */
         NO_ROOM,
-        /** This side's event loop was held up while the call's time passed, and nobody knows how the call has ended. */
+        /** This side's event loop was held up while the call's time passed. Nobody knows how the call has ended. */
         UNHEARD
     }
 
@@ -38,37 +41,41 @@ final class LocalFailure extends RPCXException {
         this.why = why;
     }
 
-    /** See {@link Why#NOT_SENT}: another connection may take the call. */
+    /** Creates an error with the reason {@link Why#NOT_SENT}. Another connection may take the call. */
     static LocalFailure notSent(Code code, String message) {
         return new LocalFailure(Why.NOT_SENT, code, message, Executed.NOT_EXECUTED);
     }
 
-    /** See {@link Why#FULL}: another connection may take the call. */
+    /** Creates an error with the reason {@link Why#FULL}. Another connection may take the call. */
     static LocalFailure full(String message) {
         return new LocalFailure(Why.FULL, Code.OVERLOADED, message, Executed.NOT_EXECUTED);
     }
 
-    /** See {@link Why#UNFIT}: another instance may take the call. */
+    /** Creates an error with the reason {@link Why#UNFIT}. Another instance may take the call. */
     static LocalFailure unfit(Code code, String message) {
         return new LocalFailure(Why.UNFIT, code, message, Executed.NOT_EXECUTED);
     }
 
     /**
-     * This side has no memory for the answer that the server has given. That says nothing against the server, and
-     * asking once more would not help.
+     * Creates an error with the reason {@code NO_ROOM}: this side has no memory for the answer that the server has
+     * given. That is not the server's fault, and another attempt would not help.
      */
     static LocalFailure noRoom(String message) {
         return noRoom(message, Executed.EXECUTED);
     }
 
-    /** The same where a connection ends or fails for want of memory, with what is known of the call's execution. */
+    /**
+     * Creates an error with the reason {@code NO_ROOM}: a connection ends or fails for lack of memory.
+     *
+     * @param executed what is known of the call's execution
+     */
     static LocalFailure noRoom(String message, Executed executed) {
         return new LocalFailure(Why.NO_ROOM, Code.OVERLOADED, message, executed);
     }
 
     /**
-     * Error of a call whose time has passed while the event loop was held up, or of whose end the loop has said
-     * nothing.
+     * Creates an error with the reason {@code UNHEARD}. The call's time has passed while the event loop was held up, or
+     * the loop has not said how the call has ended.
      */
     static LocalFailure unheard(String message, Executed executed) {
         return new LocalFailure(Why.UNHEARD, Code.DEADLINE_EXCEEDED, message, executed);
@@ -83,8 +90,8 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * The same error as a plain RPCXException, for callers, whose logs and metrics name classes. Where there is no
-     * memory for that, the error stays as it is.
+     * Returns the error for a caller. An error of this class becomes a plain RPCXException, since logs and metrics of
+     * callers name classes. If there is no memory for that, the error is returned unchanged.
      */
     static RPCXException asPublicException(RPCXException end) {
         if (!(end instanceof LocalFailure)) {

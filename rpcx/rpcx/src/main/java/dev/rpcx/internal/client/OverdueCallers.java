@@ -7,12 +7,12 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Wakes the callers of one connection whose calls are long past their deadlines. The event loop ends such calls, but
- * cannot if it is held up, or has failed after a call's end and before its caller was told.
+ * Wakes the callers of one connection whose calls are long past their deadlines. Normally the event loop ends such
+ * calls. It cannot do so if it is held up, or if it has failed after the end of a call and before the caller was told.
  *
- * <p>Callers park without a timeout, as a timer for each call took 6 % of the call's processor time. While any of them
- * waits, a thread that is no event loop's looks at all of them once a second. It is one daemon thread for all clients
- * of the process, and ends when nobody waits.
+ * <p>Callers park without a timeout, since a timer for each call took 6 % of the call's processor time. While any of
+ * them waits, a thread that is not an event loop looks at all of them once a second. There is one such daemon thread
+ * for all clients of the process. It ends when nobody has waited for 10 s.
  */
 final class OverdueCallers implements Runnable {
     private static final long LOOK_MILLIS = 1_000;
@@ -31,8 +31,8 @@ final class OverdueCallers implements Runnable {
     private final ClientConnection connection;
 
     /**
-     * A look is scheduled. Cleared before the last look at who waits; callers read it after they have taken a slot. So
-     * either the caller sees that it is cleared, or the last look sees the caller.
+     * Whether a look is scheduled. It is cleared before the last look at who waits, and callers read it after they have
+     * taken a slot. So either the caller sees that it is cleared, or the last look sees the caller.
      */
     private volatile boolean looking;
 
@@ -49,9 +49,10 @@ final class OverdueCallers implements Runnable {
     }
 
     /**
-     * Called by a caller that has a slot and is about to park.
+     * Makes sure that a look at the waiting callers is scheduled. Called by a caller that has a slot and is about to
+     * park.
      *
-     * @return whether the caller is looked after; otherwise it has to park with a timeout
+     * @return false if no look is scheduled: the caller has to park with a timeout
      */
     boolean lookAfterCallers() {
         return looking || !LOOKING.compareAndSet(this, false, true) || lookLater();
@@ -63,11 +64,11 @@ final class OverdueCallers implements Runnable {
             TIMER.schedule(this, LOOK_MILLIS, TimeUnit.MILLISECONDS);
             isDue = true;
         } catch (OutOfMemoryError none) {
-            // no memory, or no thread: the caller that asked parks with a timeout
+            // no memory, or no thread: the caller that called this method parks with a timeout
         } finally {
             if (!isDue) {
                 looking = false;
-                // other callers may have seen that a look was scheduled, and wait without a timeout
+                // other callers may have seen that a look was scheduled, and may wait without a timeout
                 connection.slots.wakeCallers();
             }
         }
@@ -81,7 +82,7 @@ final class OverdueCallers implements Runnable {
             long latest = connection.nanoTime() - ClientCall.MARGIN_NANOS;
             if (!connection.slots.wakeOverdue(latest)) {
                 looking = false;
-                // a caller that has taken a slot since then either sees this store or is seen by the look below
+                // If a caller has taken a slot since then, either it sees this store, or the look below sees it.
                 if (!connection.slots.wakeOverdue(latest) || !LOOKING.compareAndSet(this, false, true)) {
                     isDue = true;
                     return;
@@ -90,8 +91,8 @@ final class OverdueCallers implements Runnable {
             isDue = lookLater();
         } finally {
             if (!isDue) {
-                // No look is scheduled: the callers that wait are woken. When they park again they schedule a look, or
-                // park with a timeout.
+                // No look is scheduled, so the waiting callers are woken. A caller that parks again schedules a look
+                // first, or parks with a timeout.
                 looking = false;
                 connection.slots.wakeCallers();
             }

@@ -10,18 +10,20 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection that is established or being attempted, for all calls that wait for it. A call whose time is over is
- * removed again: a plain future would hold its callbacks until it ends itself, and a connection attempt may outlast
- * many calls. Thread-safe.
+ * A connection that is established or being attempted, for all calls that wait for it. When the time of a call is over,
+ * the call is removed. A plain future would hold the call's callback until the future ends, and a connection attempt
+ * may take longer than many calls. Thread-safe.
  *
- * @param <C> a connection on one of the wires
+ * @param <C> class of the connection, on one of the two wires
  */
 public class PendingConnection<C> extends CompletableFuture<C> {
-    /** A call that waits. */
+    /** A call that waits for a connection. */
     public interface Waiter<C> {
         /**
-         * Told once how the wait has ended: with this connection, with another one or with a failure. Exactly one of
-         * the two arguments is null.
+         * Called exactly once, when the wait has ended, unless {@code remove} has removed the waiter before.
+         *
+         * @param connected this connection or another one; null if the wait has failed
+         * @param failure reason for which the wait has failed; null if there is a connection
          */
         void ended(@Nullable C connected, @Nullable Throwable failure);
     }
@@ -49,21 +51,26 @@ public class PendingConnection<C> extends CompletableFuture<C> {
         try {
             waiter.ended(connected, failure);
         } catch (Throwable e) {
-            // the other calls are told all the same
+            // the other calls are notified in any case
             CallbackFailures.log(e);
         }
     }
 
-    /** @return false if the wait has ended already, and {@code waiter} is not told */
+    /**
+     * Adds a call that waits.
+     *
+     * @return false if the wait has ended already: {@code waiter} is not called in this case
+     */
     public boolean add(Waiter<C> waiter) {
         synchronized (waiters) {
-            // a thread that ends the wait after this finds the waiter and tells it
+            // a thread that ends the wait after this finds the waiter and calls it
             return !isDone() && waiters.add(waiter);
         }
     }
 
     /**
-     * Gives another connection, which exists already, to the first waiting call, before this connection is established.
+     * Gives another connection, which exists already, to the first waiting call. Called before this connection is
+     * established.
      *
      * @return false if no call waits
      */
@@ -87,19 +94,26 @@ public class PendingConnection<C> extends CompletableFuture<C> {
         }
     }
 
-    /** @return whether the waiter has not been told, and will not be */
+    /**
+     * Removes a call that no longer waits.
+     *
+     * @return whether the waiter has not been called, and will not be
+     */
     boolean remove(Waiter<C> waiter) {
         synchronized (waiters) {
             return waiters.remove(waiter);
         }
     }
 
-    /** Other connection for calls that have waited for this one, if this one has failed; null if there is none. */
+    /**
+     * Returns another connection for calls that have waited for this one, if this one has failed; null if there is
+     * none.
+     */
     @Nullable
     C instead() {
         return null;
     }
 
-    /** Called when a call no longer waits for this connection; other calls may still wait. */
+    /** Called when a call no longer waits for this connection. Other calls may still wait. */
     void abandon() {}
 }

@@ -4,20 +4,22 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Budget of a method for retries, at another instance, of calls that one instance of a service has refused. Such
- * retries find an instance that refuses what the others take. A retry that finds one costs nothing in the end: it gives
- * back what it has spent. A retry that is refused too has shown nothing new, and stays spent. The budget refills by
- * itself, by ten retries a second, up to {@link #MAX}.
+ * Budget of one method for one kind of retry: an instance of a service has refused a call, and another instance gets
+ * it. Such retries reveal an instance that refuses what the others take. If the other instance takes the call, the
+ * retry costs nothing in the end, since it gives back what it has spent. If the other instance refuses the call too,
+ * the retry has shown nothing new, and gives nothing back. The budget refills by ten retries a second, up to
+ * {@link #MAX}.
  *
- * <p>The budget is separate from the {@link RetryBudget}, so that calls which every instance refuses (a caller without
- * a valid token, a method that no instance has) leave the retries and hedges of all other calls as they are. Each
- * method has its own budget: so calls of a method that no instance has take nothing from calls which one instance
- * refuses and another takes. The budget refills by time and not by calls, since only refused calls come here.
+ * <p>Every instance refuses the calls of a caller without a valid token, and the calls of a method that no instance
+ * has. Since this budget is separate from the {@link RetryBudget}, the refused calls do not reduce the retries and
+ * hedges of all other calls. Each method has its own budget, so calls of a method that no instance has take nothing
+ * from calls that one instance refuses and another takes. The budget refills with time and not with calls, since only
+ * refused calls use it.
  */
 public final class RefusalBudget {
     /**
-     * Largest budget. It is as large as that of a {@link RetryBudget}: so many calls may be in flight to an instance
-     * that begins to refuse.
+     * Largest budget, as a number of retries. It is as large as that of a {@link RetryBudget}: an instance may begin to
+     * refuse while this number of calls is in flight to it.
      */
     public static final int MAX = 100;
 
@@ -25,7 +27,7 @@ public final class RefusalBudget {
 
     private final Ticker ticker;
 
-    // guarded by this
+    // the following fields are guarded by this
     private int remaining = MAX;
     private long earnedNanos;
 
@@ -34,7 +36,11 @@ public final class RefusalBudget {
         this.earnedNanos = ticker.nanoTime();
     }
 
-    /** @return false if nothing is left */
+    /**
+     * Spends one retry.
+     *
+     * @return false if none remains
+     */
     synchronized boolean spend() {
         long earned = (ticker.nanoTime() - earnedNanos) / EARNED_NANOS;
         earnedNanos += earned * EARNED_NANOS;
@@ -46,7 +52,7 @@ public final class RefusalBudget {
         return true;
     }
 
-    /** Gives a retry back, since another instance has taken the call. */
+    /** Gives one retry back, since another instance has taken the call. */
     synchronized void giveBack() {
         remaining = Math.min(MAX, remaining + 1);
     }

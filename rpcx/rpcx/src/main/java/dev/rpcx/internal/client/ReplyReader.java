@@ -7,11 +7,12 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the replies of one method, and says how a call ends whose result cannot be read. On the thread of a caller that
- * blocks for its one call, otherwise, as for each call of a hedge, on the event loop.
+ * Reads the replies of one method, and decides how a call ends if its result cannot be read. For a call whose caller
+ * blocks, this runs on the caller's thread. For any other call it runs on the event loop. It also runs there for each
+ * call of a hedge, even if the caller of the hedge blocks.
  */
 final class ReplyReader {
-    /** Error of a call whose result cannot be read, where there is no memory to make a more precise one. */
+    /** Error of a call whose result cannot be read, if there is no memory to create a more precise error. */
     static final RPCXException UNREADABLE =
             LocalFailure.noRoom("no memory was left for the result", RPCXException.Executed.EXECUTED);
 
@@ -21,7 +22,7 @@ final class ReplyReader {
         this.result = result;
     }
 
-    /** Codec of the result, or of the items of the stream that the method brings. */
+    /** Returns the codec of the result, or of the items of the stream that the method brings. */
     Codec<Object> codec() {
         return result;
     }
@@ -36,8 +37,8 @@ final class ReplyReader {
     }
 
     /**
-     * Error of a call for whose result the codec or a constructor has thrown something, an {@code Error} included: the
-     * failure belongs to this call alone.
+     * Returns the error of a call for whose result the codec or a constructor has thrown something. That may be an
+     * {@code Error} too: the failure concerns this call alone.
      */
     static RPCXException unreadable(Throwable e) {
         try {
@@ -47,7 +48,7 @@ final class ReplyReader {
                     RPCXException.Executed.EXECUTED,
                     e);
         } catch (Throwable noMemory) {
-            // the call has to end all the same
+            // the call has to end in any case
             return UNREADABLE;
         }
     }

@@ -24,15 +24,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes a slot for each attempt at a call of one method, and writes the request into it: the method's number or name,
- * the time that is left, the metadata, the arguments. It decides whether a request carries its time, and refuses what is
- * too large, comes too late or cannot be encoded. Whether a connection takes a request is known only once that is
- * written, so it also decides which connection is asked next. Any thread: that which makes the attempt, a caller or an
- * event loop.
+ * the remaining time, the metadata, the arguments. It decides whether a request carries its time, and refuses a request
+ * that is too large, comes too late or cannot be encoded. Only when a request has been written is it known whether a
+ * connection takes it. So this class also decides which connection is asked next. It runs on the thread that makes the
+ * attempt, which is a caller's thread or an event loop.
  */
 public final class RequestWriter {
     private final ClientMethod method;
 
-    /** Where another connection is looked for when the chosen one does not take a request. */
+    /** Route that is asked for another connection when the chosen one does not take a request. */
     private final Route route;
 
     /** Type of the requests: {@link Wire#NOTICE} or {@link Wire#REQUEST}. */
@@ -42,7 +42,7 @@ public final class RequestWriter {
     private final byte[] nameBytes;
     private final Codec<Object[]> parameters;
 
-    /** Codec of the items of the stream that the method takes; null if it takes none. */
+    /** Codec of the items of the stream that the method takes; null if it takes no stream. */
     private final @Nullable Codec<Object> items;
 
     RequestWriter(ClientMethod method, Route route) {
@@ -56,9 +56,9 @@ public final class RequestWriter {
     }
 
     /**
-     * As {@link #prepare}. Where other calls have filled the connection since it was chosen, another one is chosen.
-     * Choosing a connection may take the only trial of its instance, so a chosen connection is used or waited for here,
-     * and no caller chooses one only to look at it.
+     * Does what {@link #prepare} does. If other calls have filled the connection since it was chosen, chooses another
+     * one. Choosing a connection may take the only trial of its instance. So a connection is chosen here only to be
+     * used for the call, and no caller chooses one only to look at it. If none can be chosen, the call waits.
      *
      * @return null if no other connection is ready yet, and the call has to wait for one
      * @throws RPCXException if no connection takes the call, or all are full
@@ -96,10 +96,10 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot and writes the request into it: on the given connection, or on one of another instance if the server
-     * of this one takes no such call, or no more calls. Nothing has left of a call that this side refuses, so asking
-     * another instance costs no server anything, and no retry. The returned slot belongs to the caller, who has no
-     * other way to get one.
+     * Takes a slot of the given connection and writes the request into it. If the server of the connection takes no
+     * such call, or no more calls, uses a connection of another instance. Nothing has been sent of a call that this
+     * side refuses, so asking another instance costs no server anything, and no retry. The returned slot belongs to the
+     * caller, which has no other way to get one.
      *
      * @param encoded arguments encoded when the call was made; null to encode them now
      * @param now time at which this thread began this attempt
@@ -155,8 +155,10 @@ public final class RequestWriter {
     }
 
     /**
-     * @param unfit instances that do not take the call: each is counted as failed once this one takes it, since a
-     *     call that no instance takes is at fault itself
+     * Takes a slot of this connection, or of another one of the same instance, and writes the request into it.
+     *
+     * @param unfit instances that do not take the call. If this instance takes it, each of them is counted as failed.
+     *     If no instance takes it, the call itself is at fault.
      */
     private ClientCall prepareOn(
             ClientConnection on,
@@ -171,8 +173,8 @@ public final class RequestWriter {
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            // The connection has been found idle since it was chosen, and may be about to be closed, so its slot is
-            // given back. If no other connection of the instance is ready, this one takes the call after all.
+            // The connection may have been found idle since it was chosen, and may be about to close. In that case its
+            // slot is given back. If no other connection of the instance is ready, this one takes the call after all.
             while (used.isParting) {
                 ClientConnection other = used.address().ready();
                 if (other == null) {
@@ -202,7 +204,7 @@ public final class RequestWriter {
             isHeld = false;
         } finally {
             if (isHeld) {
-                // stores only: where the stack is exhausted no method can be called
+                // only stores: if the stack is exhausted, no method can be called
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
@@ -211,8 +213,8 @@ public final class RequestWriter {
     }
 
     /**
-     * Takes a slot of a chosen connection. Where none is free, the instance gets back the trial that the choice may
-     * have taken, since no call comes of it.
+     * Takes a slot of a chosen connection. The choice may have taken the trial of the instance. If no slot is free,
+     * that trial is given back, since no call is sent.
      */
     private static ClientCall acquire(ClientConnection on, long deadline) {
         try {
@@ -224,7 +226,7 @@ public final class RequestWriter {
     }
 
     /**
-     * Writes the request, prelude and body, into the slot.
+     * Writes the request into the slot: first the prelude, then the body.
      *
      * @param encoded arguments encoded when the call was made; null to encode them now
      * @param now time at which this thread began this attempt
@@ -253,11 +255,11 @@ public final class RequestWriter {
                 throw late();
             }
             call.givenNanos = left;
-            // The call has the time that is left, however long it has waited before. A request without TIME has the
-            // full default time, so any less time is written, rounded down so that it never grows on its way. Time for
-            // which the request waits for the socket is taken off as well. Time for which it waits for the event loop
-            // is not: if the loop is held up, the request leaves with all of this time, even when that is over, since
-            // nobody looks at the clock then.
+            // The call has the remaining time, however long it has waited before. A server gives a request without TIME
+            // the full default time. So a shorter time is written, rounded down so that it never grows on its way. The
+            // time for which the request waits for the socket is subtracted too. The time for which it waits for the
+            // event loop is not: if the loop is held up, the request is sent with all of this time, even if that is
+            // over, since nobody looks at the clock then.
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
             if (connection.carriesTime(left) || !CurrentCall.isAbsent()) {
@@ -283,8 +285,8 @@ public final class RequestWriter {
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
             if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
-                // The request may have to carry TIME when it begins to leave, and exceeds one frame then. TIME is
-                // inserted now, so that the charge and FrameScheduler count its bytes.
+                // The request may have to carry TIME when sending begins, and would then exceed one frame. So TIME is
+                // inserted now, and the charge and FrameScheduler count its bytes.
                 head |= Wire.TIME;
                 timeBytes = Varint.insert(out, timeAt, micros);
                 metadataAt += timeBytes;
@@ -307,8 +309,8 @@ public final class RequestWriter {
         } catch (CodecException e) {
             throw unusable(e);
         } finally {
-            // The user's accessors and suppliers of metadata may have set the interrupt flag of an event loop, which
-            // writes a further attempt.
+            // The request of a further attempt is written by an event loop. The user's accessors and suppliers of
+            // metadata may have set the loop's interrupt flag.
             LoopThread.forgetInterrupt();
         }
     }
@@ -320,7 +322,7 @@ public final class RequestWriter {
         }
     }
 
-    /** Encodes the arguments as they are now, for a call that leaves later. */
+    /** Encodes the arguments as they are now, for a call that is sent later. */
     ByteBuf encoded(Object[] arguments) {
         if (items != null) {
             needStream(arguments);
@@ -361,8 +363,8 @@ public final class RequestWriter {
     }
 
     /**
-     * Subscribes to the stream that a call sends to the server, once its request is queued: a publisher that fails at
-     * once then ends a call that exists. The items wait for the server's credit.
+     * Subscribes to the stream that a call sends to the server. This happens after the request has been queued, so that
+     * a publisher that fails immediately ends a call that exists. The items wait for the server's credit.
      */
     @SuppressWarnings("unchecked") // the proxied method declares this type
     public static void subscribe(@Nullable StreamSender upload, Object[] arguments) {

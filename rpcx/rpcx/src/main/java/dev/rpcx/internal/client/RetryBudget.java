@@ -3,9 +3,9 @@ package dev.rpcx.internal.client;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Budget for further attempts of calls: one for ten calls, so that in an outage the servers get at most 1.1 times the
- * calls. What is not used is kept, up to {@link #MAX}: it hides the loss of one instance with many calls in flight.
- * Source: Finagle's retry budget.
+ * Budget for further attempts of calls. Ten calls pay for one further attempt, so that in an outage the servers get at
+ * most 1.1 times the calls. What is not used is kept, up to {@link #MAX}: it hides the loss of one instance with many
+ * calls in flight. Source: Finagle's retry budget.
  */
 public final class RetryBudget {
     private static final int RETRY = 10;
@@ -14,19 +14,26 @@ public final class RetryBudget {
 
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 
-    /** Adds a tenth of an attempt for a call that is made. While nothing has failed lately this is a single read. */
+    /**
+     * Adds a tenth of an attempt for a call that is made. While no call has failed lately, the budget is full, and this
+     * is a single read.
+     */
     void called() {
         if (tenths.get() < MAX) {
             tenths.incrementAndGet();
         }
     }
 
-    /** Gives back a further attempt that has not been sent. */
+    /** Gives back the cost of a further attempt that has not been sent. */
     void giveBack() {
         tenths.getAndUpdate(left -> Math.min(MAX, left + RETRY));
     }
 
-    /** @return false if nothing is left */
+    /**
+     * Spends the cost of one further attempt.
+     *
+     * @return false if less than that remains; nothing is spent in this case
+     */
     public boolean spend() {
         return tenths.getAndUpdate(left -> left >= RETRY ? left - RETRY : left) >= RETRY;
     }

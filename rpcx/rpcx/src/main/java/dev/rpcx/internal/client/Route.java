@@ -23,23 +23,23 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Where the calls of a proxy go: one address, or one of several instances, which is chosen for each call. */
+/** Where the calls of a proxy go: to one address, or to one of several instances, which is chosen for each call. */
 public abstract class Route {
     private final ClientCore client;
     private final RetryBudget budget = new RetryBudget();
 
     /**
-     * Refusal budgets by {@link ClientMethod#index}, one for each method of the client's interfaces that an instance
-     * has refused.
+     * Refusal budgets by {@link ClientMethod#index}. There is one for each method of the client's interfaces that an
+     * instance has refused.
      */
     private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
 
     private final @Nullable CircuitBreaker breaker;
 
-    /** Number of calls that no thread blocks for and that have no connection yet. */
+    /** Number of calls for which no thread blocks and which have no connection yet. */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** Latest failure to connect, with the text that calls are told of it. */
+    /** Latest failure to connect, with the text that the errors of calls have for it. */
     private volatile @Nullable FailureLine failureLine;
 
     public Route(ClientCore client) {
@@ -47,7 +47,7 @@ public abstract class Route {
         this.breaker = client.newBreaker();
     }
 
-    /** Clock by which deadlines of calls are measured. */
+    /** Returns the clock by which the deadlines of calls are measured. */
     final Ticker ticker() {
         return client.platform().ticker();
     }
@@ -57,9 +57,9 @@ public abstract class Route {
     }
 
     /**
-     * Budget for further attempts of calls that one instance has refused. It is separate from the budget of all other
-     * retries, and each method has its own: calls of a method that no instance has take nothing from calls of a method
-     * that some instances have.
+     * Returns the budget for further attempts of calls that one instance has refused. It is separate from the budget of
+     * all other retries. Each method has its own, so calls of a method that no instance has take nothing from calls of
+     * a method that some instances have.
      *
      * @param method {@link ClientMethod#index} of the method
      */
@@ -67,26 +67,36 @@ public abstract class Route {
         return refusals.computeIfAbsent(method, first -> new RefusalBudget(ticker()));
     }
 
-    /** Logs the failure of a one-way call, without its text, since a peer may have a part in that. Any thread. */
+    /**
+     * Logs the failure of a one-way call without its text, since a peer may have written a part of that. Thread-safe:
+     * any thread may call this.
+     */
     final void oneWayFailed(Object method, Throwable thrown) {
         client.oneWayFailed("a one-way call of " + method + " at " + this, thrown);
     }
 
-    /** Schedules a task that can be cancelled. Returns null if the client is closed, and the task will not run. */
+    /**
+     * Schedules a task that can be cancelled.
+     *
+     * @return null if the client is closed and the task will not run
+     */
     final @Nullable Future<?> timer(Runnable task, long nanos) {
         return client.timer(task, nanos);
     }
 
     /**
-     * Charge for what a call keeps of its request while it waits for a connection; nothing is charged yet. Whatever
-     * releases the charge has to have this object before anything is charged: if the caller's stack ends in between, no
-     * charge is left that nobody releases.
+     * Returns the charge for what a call keeps of its request while it waits for a connection. Nothing is charged yet.
+     * Whatever releases the charge has to have this object before anything is charged. So if the caller's stack is
+     * exhausted in between, no charge remains that nobody releases.
      */
     final WaitingBytes waitingBytes() {
         return new WaitingBytes(this);
     }
 
-    /** Bytes that are charged for a waiting call: 0 at first, then their number, and {@link #ENDED} once released. */
+    /**
+     * Charge for the bytes of a waiting call. The value is 0 at first, then the number of bytes, and {@link #ENDED}
+     * after the release.
+     */
     static final class WaitingBytes extends AtomicInteger implements BiConsumer<Object, Throwable> {
         private static final int ENDED = -1;
 
@@ -99,11 +109,11 @@ public abstract class Route {
         }
 
         /**
-         * Charges {@code bytes} until {@code giveBack}. Leaves nothing charged if {@code giveBack} has been called
-         * already.
+         * Charges {@code bytes} until {@code giveBack} is called. If {@code giveBack} has been called already, nothing
+         * stays charged.
          *
          * @throws RPCXException {@link RPCXException.Code#OVERLOADED} if the waiting requests of this client hold too
-         *     much
+         *     many bytes
          */
         void hold(int bytes) {
             if (!account.tryCharge(Resource.REQUEST_BYTES, bytes)) {
@@ -136,7 +146,10 @@ public abstract class Route {
         client.awaitOnClose(call);
     }
 
-    /** Notes that a call begins, as {@link #calledAgain} does, and adds the call's part of a retry to the budget. */
+    /**
+     * Notes that a call begins, as {@link #calledAgain} does. Also adds the call's tenth of a retry to the retry
+     * budget.
+     */
     final long called() {
         long permit = calledAgain();
         budget.called();
@@ -144,9 +157,9 @@ public abstract class Route {
     }
 
     /**
-     * Notes that a call begins that has been made once already.
+     * Notes that a call begins that has been made once before.
      *
-     * @return permit of the circuit, which has to be passed to {@link #recordOutcome} with how the call ends, and to
+     * @return permit of the circuit; it has to be passed to {@link #recordOutcome} with the outcome of the call, and to
      *     {@link #releasePermit} in any case: see {@link CircuitBreaker#permit}
      */
     public final long calledAgain() {
@@ -163,8 +176,9 @@ public abstract class Route {
     }
 
     /**
-     * Records how a call has ended, or that it could not be sent: for its last attempt alone, since the caller is told
-     * of no other. A trial that sends a stream is also recorded as answered when the server first gives credit.
+     * Records how a call has ended, or that it could not be sent. Only the last attempt of a call is recorded, since
+     * the caller learns only of that one. A trial that sends a stream is also recorded as answered, when the server
+     * first gives credit.
      */
     public final void recordOutcome(Health.Outcome outcome, long permit) {
         if (breaker != null) {
@@ -173,17 +187,17 @@ public abstract class Route {
     }
 
     /**
-     * Whether a call may find an instance other than the one that has refused it, which may no longer belong to the
-     * service.
+     * Whether a call may find an instance other than the one that has refused it. The refusing instance may no longer
+     * belong to the service.
      *
      * @param used instance that has refused the call; null if that is not known
      */
     public abstract boolean hasOthers(@Nullable ClientAddress used);
 
     /**
-     * Called when the call that got this permit has ended, in whatever way. If the call was a trial of the circuit and
-     * its outcome has not been recorded, since it never left, the trial says nothing, and the next call is the trial.
-     * Does nothing otherwise.
+     * Called when the call with this permit has ended, in whatever way. If the call was a trial of the circuit and its
+     * outcome has not been recorded, since it was never sent, the trial says nothing, and the next call is the trial.
+     * Otherwise this does nothing.
      */
     final void releasePermit(long permit) {
         if (permit != CircuitBreaker.PERMITTED) {
@@ -200,30 +214,33 @@ public abstract class Route {
     }
 
     /**
-     * Existing connection that is not full, of an instance that is not among {@code asked}, and is healthy or free for
-     * a trial; null if there is none. Takes the trial.
+     * Returns an existing connection that is not full, of an instance that is not among {@code asked} and is healthy or
+     * free for a trial; null if there is none. Takes the trial of an instance that is free for one.
      */
     public abstract @Nullable ClientConnection readyBeside(List<ClientAddress> asked);
 
-    /** As {@link #ready(int)}, but of an instance other than {@code than} if there is one. */
+    /** Returns a connection as {@link #ready(int)} does, but of an instance other than {@code than} if there is one. */
     final @Nullable ClientConnection readyElsewhere(int key, @Nullable ClientAddress than) {
         ClientConnection other = than == null ? null : readyBeside(List.of(than));
         return other == null ? ready(key) : other;
     }
 
     /**
-     * An existing connection for a call, or null. Runs for every call, so it allocates nothing.
+     * Returns an existing connection for a call; null if there is none. Runs for every call, so it allocates nothing.
      *
      * @param key number of the argument that decides which instance is called, by {@code RouteKey}; 0 for none
      */
     public abstract @Nullable ClientConnection ready(int key);
 
-    /** A connection that is established or being attempted. It ends with an exception when no connection can be had. */
+    /**
+     * Returns a connection that is established or being attempted. It ends with an exception if no connection can be
+     * made.
+     */
     public abstract PendingConnection<ClientConnection> connect(int key);
 
     public abstract PendingConnection<ClassicClientConnection> connectClassic();
 
-    /** Waits for a connection, at most until the deadline. Refuses on an event loop, which would wait for itself. */
+    /** Waits for a connection, at most until the deadline. Throws on an event loop, which would wait for itself. */
     public final ClientConnection await(int key, long deadlineNanos, AnswerTimes times, long permit) {
         refuseBlocking();
         ClientConnection ready = ready(key);
@@ -235,9 +252,9 @@ public abstract class Route {
     }
 
     /**
-     * Connection for a call that has waited for {@code connected}. Other calls that waited too may have filled that
-     * one. Then the call gets another connection, or a full one, which refuses the call; or null, if one more
-     * connection is being attempted.
+     * Returns the connection for a call that has waited for {@code connected}. Other calls that waited too may have
+     * filled that one. In that case returns another connection, or a full one, which refuses the call. Returns null if
+     * one more connection is being attempted.
      */
     private @Nullable ClientConnection taken(int key, ClientConnection connected) {
         return connected.isFull() ? ready(key) : connected;
@@ -284,7 +301,7 @@ public abstract class Route {
         }
     }
 
-    /** Removes a call that waits no longer. The call may have been told meanwhile. */
+    /** Removes a call that waits no longer. The call may have been notified in the meantime. */
     private static <C> void leave(PendingConnection<C> pending, PendingConnection.Waiter<C> call) {
         if (pending.remove(call)) {
             pending.abandon();
@@ -292,11 +309,12 @@ public abstract class Route {
     }
 
     /**
-     * Waits for a connection on behalf of a call that no thread blocks for: {@code then} is told of a connection, or at
-     * the deadline at the latest that there is none, unless the call is given up before. As many calls may wait as a
-     * connection has slots at most.
+     * Waits for a connection for a call for which no thread blocks. When there is a connection, {@code then} is called
+     * with it. If there is none by the deadline, or the wait fails before, {@code then} is called with an error. If the
+     * call is given up before that, {@code then} is never called. At most as many calls may wait as a connection has
+     * slots.
      *
-     * @return the wait; null if {@code then} has been told already
+     * @return the wait; null if {@code then} has been called already
      */
     public final @Nullable Wait await(
             int key, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClientConnection> then) {
@@ -314,19 +332,26 @@ public abstract class Route {
         return await(source, deadlineNanos, times, permit, then);
     }
 
-    /** The same on the classic wire. */
+    /**
+     * Waits for a connection on the classic wire, for a call for which no thread blocks.
+     *
+     * @return the wait; null if {@code then} has been called already
+     */
     final @Nullable Wait awaitClassic(
             long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<ClassicClientConnection> then) {
         return await(this::connectClassic, deadlineNanos, times, permit, then);
     }
 
-    /** Where calls get their connections. */
+    /** Source of the connections that calls get. */
     @FunctionalInterface
     private interface Source<C> {
-        /** A connection that is established or being attempted. */
+        /** Returns a connection that is established or being attempted. */
         PendingConnection<C> connect();
 
-        /** Connection for a call that has been told of {@code connected}; null if the call waits for one more. */
+        /**
+         * Returns the connection for a call whose wait has ended with {@code connected}; null if the call has to wait
+         * for one more connection.
+         */
         default @Nullable C taken(C connected) {
             return connected;
         }
@@ -334,7 +359,7 @@ public abstract class Route {
 
     private <C> @Nullable Wait await(
             Source<C> source, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<C> then) {
-        // the call is counted as waiting only after this, so that whatever fails before leaves nothing counted
+        // the call is counted as waiting only after this: if this fails, nothing stays counted
         PendingConnection<C> pending = source.connect();
         Waiting<C> call = new Waiting<>(source, pending, deadlineNanos, times, permit, then);
         call.waitFor(pending);
@@ -345,30 +370,33 @@ public abstract class Route {
             call.refuse();
             return null;
         }
-        // the timer also ends a call that could not be told for want of memory
+        // the timer also ends a call that could not be notified for lack of memory
         call.startTimer();
         return call;
     }
 
-    /** Number of calls that no thread blocks for and that wait for a connection: for tests. */
+    /** Returns the number of calls that wait for a connection, and for which no thread blocks. For tests. */
     public final int waitingCalls() {
         return waiting.get();
     }
 
-    /** A call's wait for a connection. */
+    /** The wait of a call for a connection. */
     public interface Wait {
         /**
-         * Ends the wait. From any thread.
+         * Ends the wait. Thread-safe: any thread may call this.
          *
-         * @return false if the call has been told how its wait has ended, or is about to be; true if it never will be
+         * @return false if the callback of the call has been called or is about to be; true if it will never be called
          */
         boolean giveUp();
 
-        /** Whether the call has been told how its wait has ended. From any thread. */
+        /**
+         * Whether the wait has ended: with a connection, with an error, or by {@code giveUp}. Thread-safe: any thread
+         * may call this.
+         */
         boolean isOver();
     }
 
-    /** A call that waits for a connection, until there is one, the call's time is over or the call is given up. */
+    /** A call that waits for a connection, until there is one, the call's time is over, or the call is given up. */
     private final class Waiting<C> implements PendingConnection.Waiter<C>, Wait, Runnable {
         private final Source<C> source;
         private final long deadlineNanos;
@@ -377,16 +405,17 @@ public abstract class Route {
         private final long permit;
         private volatile PendingConnection<C> pending;
 
-        // guarded by this
+        // then, timer, isOver and hasPlace are guarded by this
         /**
-         * Receiver of the result. Null once the wait is over, so that this object then keeps nothing of the call alive.
+         * Callback of the call. Null when the wait has ended, so that this object then keeps nothing of the call in
+         * memory.
          */
         private @Nullable ConnectionCallback<C> then;
 
         private @Nullable Future<?> timer;
         private boolean isOver;
 
-        /** Whether the call is counted by {@link #waiting}. */
+        /** Whether the call is counted in {@link #waiting}. */
         private boolean hasPlace;
 
         Waiting(
@@ -405,7 +434,10 @@ public abstract class Route {
             this.then = then;
         }
 
-        /** Waits for {@code next}, unless that has ended already or the call is over. */
+        /**
+         * Waits for {@code next}. If that has ended already, its end is handled immediately. If the wait of the call
+         * has ended, the call does not wait for {@code next}.
+         */
         void waitFor(PendingConnection<C> next) {
             pending = next;
             if (!next.add(this)) {
@@ -416,8 +448,9 @@ public abstract class Route {
         }
 
         /**
-         * Counts the call as waiting, unless it has been told meanwhile. No method is called between the change of the
-         * count and the store of {@code hasPlace}, here as in {@link #leavePlace}.
+         * Counts the call as waiting, unless its wait has ended in the meantime. No method is called between the change
+         * of the count and the store of {@code hasPlace}, here and in {@link #leavePlace}, so that an exhausted stack
+         * cannot separate them.
          *
          * @return false if too many calls wait
          */
@@ -436,7 +469,7 @@ public abstract class Route {
                     RPCXException.Code.OVERLOADED,
                     Route.this + ": " + Wire.MAX_SLOTS + " calls wait for a connection (expected: fewer)");
             leave(pending, this);
-            // this ends the wait also if the call is about to wait for another connection
+            // this also ends the wait if the call is about to wait for another connection
             end(null, refused);
         }
 
@@ -452,11 +485,11 @@ public abstract class Route {
             }
         }
 
-        /** Sets the timer that ends the wait at the deadline. The call may have been told meanwhile. */
+        /** Sets the timer that ends the wait at the deadline. The wait may have ended in the meantime. */
         void startTimer() {
             Future<?> started = client.timer(this, Math.max(0, deadlineNanos - ticker().nanoTime()));
             if (started == null) {
-                // without a timer nobody would end the call in its time
+                // without a timer nobody would end the wait at the deadline
                 if (pending.remove(this)) {
                     pending.abandon();
                     ended(null, new IllegalStateException("the client is closed"));
@@ -473,7 +506,10 @@ public abstract class Route {
             }
         }
 
-        /** Ends the wait when the call's time is over, also of a call that a thread had begun to tell and could not. */
+        /**
+         * Ends the wait because the call's time is over. This also takes the call out of the count if a thread had
+         * begun to notify it and could not.
+         */
         @Override
         public void run() {
             RPCXException late = late();
@@ -483,7 +519,8 @@ public abstract class Route {
         }
 
         /**
-         * The wait is marked as over first: a thread that is about to wait for another connection for the call sees it.
+         * The wait is marked as ended first. A thread that is about to wait for another connection for this call sees
+         * the mark.
          */
         @Override
         public boolean giveUp() {
@@ -493,7 +530,8 @@ public abstract class Route {
         }
 
         /**
-         * The error for the call is made before the wait is over: if there is no memory for it, the timer tells later.
+         * The error for the call is created before the wait is marked as ended. If there is no memory for it, the timer
+         * ends the wait later.
          */
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
@@ -510,7 +548,10 @@ public abstract class Route {
             }
         }
 
-        /** Ends the wait with a failure, which may count against the service if it is the first to end the wait. */
+        /**
+         * Ends the wait with a failure. If this is what ends the wait, the failure is recorded, and may count against
+         * the service.
+         */
         private void endFailed(RPCXException failure) {
             ConnectionCallback<C> told = over();
             if (told == null) {
@@ -530,7 +571,11 @@ public abstract class Route {
             }
         }
 
-        /** @return the receiver, to the first caller that ends the wait; null to the others */
+        /**
+         * Marks the wait as ended.
+         *
+         * @return the callback, for the first caller of this method; null for later callers
+         */
         private @Nullable ConnectionCallback<C> over() {
             Future<?> started;
             ConnectionCallback<C> told;
@@ -548,12 +593,15 @@ public abstract class Route {
         }
     }
 
-    /** Told once how the wait for a connection has ended: with a connection or with an error. */
+    /**
+     * Callback of a call that waits for a connection. It is called at most once, when the wait has ended with a
+     * connection or with an error. Exactly one argument is null.
+     */
     public interface ConnectionCallback<C> {
         void ended(@Nullable C connected, @Nullable RPCXException failure);
     }
 
-    /** Refuses a blocking call by a thread that has been interrupted, which would not wait for the reply. */
+    /** Refuses a blocking call by a thread that has been interrupted. Such a thread would not wait for the reply. */
     static void refuseInterrupted() {
         if (Thread.currentThread().isInterrupted()) {
             throw interrupted();
@@ -561,8 +609,8 @@ public abstract class Route {
     }
 
     /**
-     * Blocks until the call is over. The event loop of a call ends it when its time is over; if the loop does not,
-     * since it is held up, the caller gives the call up a while later.
+     * Blocks until the call has ended. When the call's time is over, its event loop ends it. If the loop is held up and
+     * does not, the caller gives the call up {@code ClientCall.MARGIN_NANOS} after the deadline.
      */
     public final <T> T await(CallFuture<T> call, long deadlineNanos) {
         try {
@@ -597,11 +645,11 @@ public abstract class Route {
         FailureLine said = cause == null ? null : line(cause);
         String why = said == null ? "no connection" : said.line;
         if (client.isClosed()) {
-            // a caller has no use for how the connections and connection attempts have ended
+            // a caller does not need to know how the connections and connection attempts of a closed client have ended
             why = "the client is closed";
         }
         if (LocalFailure.isNoRoom(cause)) {
-            // this says nothing of the service: this side has no memory for what the service sends
+            // This says nothing about the service: this side has no memory for what the service sends.
             return LocalFailure.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(
@@ -612,9 +660,9 @@ public abstract class Route {
     }
 
     /**
-     * Text of a failure as one visible line, since it goes to logs and a peer may have written it. The line is made
-     * once for all calls that wait for the same connection attempt, which hear of its failure in one pass of the event
-     * loop.
+     * Returns the text of a failure as one visible line, since it goes to logs and a peer may have written it. The line
+     * is created once for all calls that wait for the same connection attempt: they get its failure in one pass of the
+     * event loop.
      */
     private FailureLine line(Throwable cause) {
         FailureLine before = failureLine;
@@ -626,11 +674,14 @@ public abstract class Route {
         return made;
     }
 
-    /** A failure, by a weak reference, and its text as one line. */
+    /** A failure, which is weakly referenced, and its text as one line. */
     private static final class FailureLine extends WeakReference<Throwable> {
         private final String line;
 
-        /** Whether the whole text of the failure is visible; only then do errors have the failure as their cause. */
+        /**
+         * Whether the complete text of the failure is visible. Only then do the errors of calls have the failure as
+         * their cause.
+         */
         private final boolean isVisible;
 
         FailureLine(Throwable failure) {
@@ -641,7 +692,8 @@ public abstract class Route {
     }
 
     /**
-     * Name of the route in the errors of calls. Each error copies it, so it is short however many instances there are.
+     * Returns the name of the route for the errors of calls. Each error copies the name, so it is short, however many
+     * instances there are.
      */
     @Override
     public abstract String toString();

@@ -12,12 +12,12 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameter that decides which instance a call goes to, and a number for its argument that is the same in every
- * process. The number is not {@code hashCode()}, which differs from process to process for an enum, an array and
+ * The parameter that decides to which instance a call goes, and a number for its argument. The number is the same in
+ * every process. It is not {@code hashCode()}, which differs from process to process for an enum, for an array, and for
  * whatever contains one.
  */
 final class RouteKey {
-    /** Types whose {@code hashCode()} is specified by their documentation, and needs no encoding. */
+    /** Types whose documentation specifies {@code hashCode()}. Their values need no encoding. */
     private static final Set<Class<?>> STABLE =
             Set.of(String.class, int.class, long.class, short.class, Integer.class, Long.class, Short.class);
 
@@ -31,7 +31,11 @@ final class RouteKey {
         this.codec = codec;
     }
 
-    /** @return null if no parameter of the method is marked */
+    /**
+     * Returns the key of the method's calls.
+     *
+     * @return null if no parameter of the method is marked
+     */
     static @Nullable RouteKey of(Method method, Codecs codecs) {
         int found = -1;
         for (int i = 0; i < method.getParameterCount(); i++) {
@@ -57,14 +61,16 @@ final class RouteKey {
         return new RouteKey(found, codecs.value(type, method));
     }
 
-    /** Number for the argument of a call. Never 0, which stands for a method without such a parameter. */
+    /**
+     * Returns the number for the argument of a call. It is never 0, which stands for a method without such a parameter.
+     */
     int of(Object[] arguments) {
         Object argument = arguments[parameter];
         int hash = argument == null ? 0 : codec == null ? argument.hashCode() : hash(codec, argument);
         return hash == 0 ? 1 : hash;
     }
 
-    /** FNV-1a hash of the bytes that would be sent. */
+    /** Returns the FNV-1a hash of the bytes that would be sent for the argument. */
     private static int hash(Codec<Object> codec, Object argument) {
         ByteBuf bytes = Unpooled.buffer();
         codec.write(argument, bytes);

@@ -62,8 +62,8 @@ public final class SharedWatch implements Endpoints.Listener {
             @Nullable Throwable failure) {}
 
     /**
-     * One listener. It gets one piece of news at a time, in order. It does not get news that is out of date when its
-     * turn comes.
+     * One listener. It gets one piece of news at a time, in order. News that is out of date before it can be passed on
+     * is left out.
      */
     private static final class ListenerEntry {
         private final Endpoints.Listener listener;

@@ -233,7 +233,7 @@ public final class HalfClose {
 
     /**
      * Says whether the peer's kernel has all bytes, and the end of the stream behind them. Returns true if the local
-     * kernel does not know.
+     * kernel cannot be asked.
      */
     private boolean hasArrived() {
         EpollTcpInfo way = way();

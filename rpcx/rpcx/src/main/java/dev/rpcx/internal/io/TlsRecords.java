@@ -132,7 +132,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
      * Creates the handler that stands before the engine.
      *
-     * @param recordNanos longest time in which a record has to become complete, once more than
+     * @param recordNanos longest time from the first byte of a record until it is complete, if more than
      *     {@code UnchargedAllowance.SMALL_BYTES} of it have come; time in which this side does not read is not counted
      * @param maxSilent the limit for the peer: {@link #MAX_SILENT_OF_CLIENT} or {@link #MAX_SILENT_OF_SERVER}
      */
@@ -242,8 +242,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the connection, and first tells the next handlers in the pipeline the reason. Usually the peer does not
-     * speak TLS, and the user has to see that in the error.
+     * Passes the reason to the next handlers in the pipeline, and then closes the connection. Usually the peer does not
+     * speak TLS, and the user has to learn that.
      */
     private void notARecord(ChannelHandlerContext ctx) {
         ctx.fireExceptionCaught(new NotSslRecordException("not an SSL/TLS record"));

@@ -126,8 +126,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     // ---- methods that any thread may use
 
     /**
-     * Takes the turn for the calling thread if it is free. Whatever this throws is thrown before the turn is taken: no
-     * method is called after that.
+     * Takes the turn for the calling thread if it is free. If this throws, the turn has not been taken, since no method
+     * is called after the exchange that takes it.
      *
      * @return whether the calling thread has the turn now
      */

@@ -79,8 +79,8 @@ public final class Account {
 
     /**
      * Says whether this connection holds more than an eighth of the most that one connection can hold of {@code kind}.
-     * Above that, a request of a client gives up its buffer as soon as it has been sent, so that other requests find
-     * room.
+     * Above that, a client's request gives up its buffer as soon as it has been sent, unless it is a notice, so that
+     * other requests find room.
      */
     public boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.mostOfConnection(kind) / 8;

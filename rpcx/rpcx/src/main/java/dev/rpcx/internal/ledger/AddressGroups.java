@@ -6,14 +6,15 @@ import java.util.BitSet;
  * Puts the connections of a server into groups of peers, by the addresses of the peers. The limit of a method learns
  * from what these groups report: see {@code AdmissionLimit.Group}. Thread-safe.
  *
- * <p>Each address gets the lowest place that is free, and each place has a range of groups. All ranges have the same
- * size: the largest power of two with which every place up to the highest one that is taken has its range. The
- * connections of an address are spread evenly over the groups of its range. So a single address has all groups, and
- * each of two addresses has half of them. If the number of addresses is more than half of {@link #COUNT}, each address
- * has one group.
+ * <p>Each address gets the lowest index that is free, and each index has a range of groups. All ranges have the same
+ * size: the largest power of two with which every index up to the highest one that is taken has its own range. Beyond
+ * {@link #COUNT} indexes, ranges are used more than once. Successive connections of an address get successive groups of
+ * its range, and after the last group the first one again. So a single address has all groups, and each of two
+ * addresses has half of them. If the number of addresses is more than half of {@link #COUNT}, each address has one
+ * group.
  *
  * <p>Two ranges are either the same or have no group in common, whatever addresses come and go. An address that goes
- * and returns gets one of the free places, like any other address.
+ * and returns gets the lowest free index, like any other address.
  */
 public final class AddressGroups {
     private static final int BITS = 4;
@@ -23,7 +24,7 @@ public final class AddressGroups {
     private final BitSet taken = new BitSet();
     private volatile int groupsPerAddress = COUNT;
 
-    /** Takes the lowest place that is free, and returns it. It belongs to the address until {@code give} is called. */
+    /** Takes the lowest index that is free, and returns it. It belongs to the address until {@code give} is called. */
     synchronized int take() {
         int place = taken.nextClearBit(0);
         taken.set(place);
@@ -50,12 +51,12 @@ public final class AddressGroups {
      * Returns the number of the group to which a connection belongs now, from 0 to below {@link #COUNT}. The number may
      * be another one when {@link #groupsPerAddress} has changed.
      *
-     * @param place place of the connection's address; if the connection has no address, its number
+     * @param place index of the connection's address; if the connection has no address, its number
      * @param connection number of the connection
      */
     int groupOf(int place, int connection) {
         int last = groupsPerAddress - 1;
-        // the bits of the place are reversed: so successive places are as far from each other as possible
+        // the bits of the index are reversed, so that the ranges of successive indexes are as far apart as possible
         int first = Integer.reverse(place) >>> 32 - BITS;
         return first & ~last | connection & last;
     }

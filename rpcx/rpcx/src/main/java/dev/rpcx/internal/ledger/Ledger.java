@@ -240,8 +240,8 @@ public final class Ledger {
     }
 
     /**
-     * Drops the ledgers that are held because of {@code keepAll}. Tests call this when they have looked at them.
-     * Ledgers that are made later are held again.
+     * Drops the ledgers that are held because of {@code keepAll}, when tests have checked them. Ledgers that are made
+     * later are held again.
      */
     public static void letGo() {
         Set<Ledger> kept = made;
@@ -617,8 +617,8 @@ public final class Ledger {
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
         /**
-         * Threads that signal something to streams and calls of connections that are gone, and signals to these that
-         * wait for such a thread.
+         * Threads that bring signals to streams and calls of connections that are gone, and the signals that wait for
+         * such a thread.
          */
         public final OrphanedWork signalThreads = new OrphanedWork();
 

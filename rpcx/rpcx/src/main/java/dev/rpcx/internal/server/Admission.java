@@ -10,23 +10,23 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which calls of one connection may begin. A call needs a place, and room for the bytes that its request takes.
- * Unless its handler runs on the event loop, the limit of its method must also have room for one more handler. A call
- * that {@link #enter enters} the limit has to {@link #leave leave} it exactly once. A postponed call leaves the limit
- * while it waits, and enters again before it is started.
+ * Decides which calls of one connection may begin. A call needs a place, and room for the bytes of its request. Unless
+ * its handler runs on the event loop, the limit of its method must also have room for one more handler. A call that
+ * {@link #enter enters} the limit has to {@link #leave leave} it exactly once. A postponed call leaves the limit while
+ * it waits, and enters again before it is started.
  *
  * <p>A handler is counted twice: by the limit of its method, and by its connection. The limit learns from how long
  * handlers take, so the handler leaves it when it ends, on whatever thread that is. The connection counts the handler
  * until the event loop has noticed that it has ended.
  *
- * <p>Event loop only, unless a method says otherwise. The threads of handlers leave the limit by static methods, which
- * read no field of this object. The event loop writes to this object with each call; if other threads read it, they
- * would fetch its cache line from the event loop's processor each time.
+ * <p>Event loop only, unless a method says otherwise. The threads of handlers take handlers off the limit by static
+ * methods, which read no field of this object. The event loop writes to this object with each call; if other threads
+ * read it, they would have to fetch its cache line from the event loop's processor each time.
  */
 final class Admission {
     /**
-     * Maximum number of free places that are kept for later calls. A burst may make more places; those are released
-     * when their calls end.
+     * Maximum number of free places that are kept for later calls. A burst of calls may make more places; the surplus
+     * is given back when calls of the burst end.
      */
     private static final int MAX_FREE = 512;
 
@@ -40,7 +40,7 @@ final class Admission {
     private final RunningHandlers running;
 
     /**
-     * First of the free places for later calls, beginning with the place that was used last. They are linked by
+     * First of the free places for later calls: the place that was used last. The free places are linked by
      * {@link Outbound#next}, so keeping a place needs no memory. Null if no place is free.
      */
     private @Nullable ServerCall free;
@@ -64,9 +64,9 @@ final class Admission {
     // ---- places
 
     /**
-     * Returns a free place for a call, or makes one. A cancelled call keeps its place until its handler has ended, so a
-     * peer that sends and cancels calls over and over soon has no place. A handler that has returned a future counts as
-     * ended, at the latest, when the server stops waiting for that future.
+     * Returns a free place for a call, or makes a place. A cancelled call keeps its place until its handler has ended,
+     * so a peer that sends and cancels calls again and again soon gets no more places. If a handler has returned a
+     * future, the handler counts as ended at the latest when the server stops waiting for that future.
      *
      * @return the place; null if this connection, or the server, has too many calls
      */
@@ -78,8 +78,8 @@ final class Admission {
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
-            // the link is cleared, so that the garbage collector can take the places behind this one if they are given
-            // up while this one is in use
+            // the link is cleared: while this place is in use, it must not keep the garbage collector from freeing the
+            // places behind it, which may be given back in the meantime
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -142,8 +142,8 @@ final class Admission {
     /** Takes back the place of a call that is over: keeps it for a later call, or gives it back to the server. */
     void takeBack(ServerCall call) {
         if (call.isPlaceLeft) {
-            // this call object is not used again: its place stays charged for a handler's future, and the connection no
-            // longer owns that charge
+            // this call object is not used again: its place stays charged for what a handler's future may still hold,
+            // and the connection no longer owns that charge
             call.releasePlace();
             places.handOver(1);
         } else if (connection.isClosed()) {
@@ -169,9 +169,9 @@ final class Admission {
     }
 
     /**
-     * Stops counting the place of a call against the client's maximum number of calls. The client has received the end
-     * of the call, and only threads of the server still run for it. So the client may have as many other calls under
-     * way as the server has announced.
+     * Stops counting the place of a call against the client's maximum number of calls. Called when the client has
+     * received the end of the call, and only threads of the server still run for the call. So the client may have as
+     * many other calls under way as the server has announced.
      */
     void lendPlace(ServerCall call) {
         if (!call.isCancelled()
@@ -182,7 +182,10 @@ final class Admission {
         }
     }
 
-    /** Counts a place again that {@code lendPlace} had stopped counting, since the threads of its call have ended. */
+    /**
+     * Counts a place again that {@code lendPlace} has stopped counting, since the threads of its call have ended. Does
+     * nothing if the place is counted.
+     */
     void endLoan(ServerCall call) {
         if (call.loopState.isPlaceLent) {
             call.loopState.isPlaceLent = false;
@@ -195,7 +198,9 @@ final class Admission {
         giveUpPlaces(freePlaces);
     }
 
-    /** Gives half of the free places back to the server; of an odd number, the larger half. */
+    /**
+     * Gives half of the free places back to the server. If their number is odd, it gives back one more than it keeps.
+     */
     void giveUpHalf() {
         giveUpPlaces(freePlaces - freePlaces / 2);
     }
@@ -223,8 +228,9 @@ final class Admission {
     // ---- what a request takes
 
     /**
-     * Charges the call for its metadata, if they take more memory than a call may use without a charge.
+     * Charges the call for its metadata, if the metadata take more memory than a call may use without a charge.
      *
+     * @param bytes memory that the metadata take
      * @param more whether more parts of the request are to come: then the call does not count as running yet, and may
      *     hold less without a charge
      * @return false if there is no room for the metadata
@@ -271,7 +277,7 @@ final class Admission {
     // ---- handlers
 
     /**
-     * Admits and counts the handler of a call whose request has arrived completely. A handler on the event loop is
+     * Admits the handler of a call whose request has arrived completely, and counts it. A handler on the event loop is
      * always admitted, and not counted.
      *
      * @return false if the connection's share, or the limit of the method, has no room for it
@@ -292,9 +298,9 @@ final class Admission {
 
     /**
      * Takes a handler off the limit of its method, because it has ended, or has not started and will not start. Further
-     * calls of this method for the same handler do nothing. If other threads run for the call, they may still start the
-     * handler: then the last of them takes the handler off the limit, by {@link #leaveNow}. Thread-safe: any thread may
-     * call this.
+     * calls of this method for the same handler do nothing. If other threads run for the call, one of them may still
+     * run the handler. In that case this method leaves the handler in the limit, and the last of these threads takes it
+     * off by {@link #leaveNow}. Thread-safe: any thread may call this.
      *
      * @param isDone whether the call has brought a result
      */
@@ -322,9 +328,9 @@ final class Admission {
     }
 
     /**
-     * Takes off the limit of its method a handler whose result nobody waits for any more. The limit learns nothing from
-     * this handler. If other threads run for the call, the last of them takes the handler off the limit, as with
-     * {@link #leave}.
+     * Takes a handler off the limit of its method, because nobody waits for its result any more. The limit learns
+     * nothing from how long this handler took. If other threads run for the call, the last of them takes the handler
+     * off the limit instead, as after {@link #leave}.
      */
     static void leaveUnlearnt(ServerCall call) {
         AdmissionLimit.Group counted = call.admitted;
@@ -339,8 +345,8 @@ final class Admission {
      * the call and the thread that was to run it may both call this; the second call does nothing.
      */
     private static void leaveUnbegun(ServerCall call) {
-        // the clock is read before the group is taken from the call: if reading it fails, the call still has the group,
-        // and the code that ends the call takes it
+        // the clock is read before the group is taken from the call: if reading the clock fails, the call still has the
+        // group, and the code that ends the call takes the handler off the limit
         long now = call.connection.nanoTime();
         AdmissionLimit.Group counted = call.takeAdmitted();
         if (counted == null) {
@@ -348,7 +354,7 @@ final class Admission {
         }
         PoolShares.Task waits = call.handed == null ? call : call.handed;
         if (call.connection.threads.waitsForItsOwn(call.method().place(), waits)) {
-            // a handler that waits because its own connection already holds its maximum number of threads shows nothing
+            // a handler that waits because its own connection already holds all threads of its share shows nothing
             // about the method's limit
             counted.release();
         } else {
@@ -377,12 +383,15 @@ final class Admission {
         }
     }
 
-    /** Returns whether the connection runs any handler that is counted. Handlers on the event loop are not. */
+    /** Returns whether the connection runs any handler that is counted. Handlers on the event loop are not counted. */
     boolean isAnyRunning() {
         return running.all() > 0;
     }
 
-    /** Records that the connection is gone. Called exactly once. */
+    /**
+     * Records that the connection is gone. Its running handlers then count in the shares of later connections of its
+     * address. Called exactly once.
+     */
     void connectionGone() {
         running.connectionGone();
     }

@@ -13,34 +13,35 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limit of how many handlers of one method run at the same time: concurrency limit = completion rate x target latency.
- * By Little's law, the number of running calls divided by the number of calls that end per second is the time that a
- * call takes. The target latency is the time that the handler itself needs, plus half of the rest of the time that its
- * caller gives. So admitted calls end in time, however much the resources behind the handler can do. All other calls
- * are refused immediately, which costs next to nothing. After the first late calls no other call has to be late,
- * because the limit is computed; a limit that is found by trial would make calls late with each trial.
+ * Limits how many handlers of one method run at the same time. The limit is the rate at which calls end, multiplied by
+ * the target latency. By Little's law, the number of running calls divided by the number of calls that end per second
+ * is the time that a call takes. The target latency is the time that the handler itself needs, plus half of the rest of
+ * the time that its caller gives. So admitted calls end in time, however few calls the resources behind the handler can
+ * serve. All other calls are refused immediately, which costs next to nothing. After the first late calls no other call
+ * has to be late, because the limit is computed; a limit that is found by trial would make calls late with each trial.
  *
  * <p>The time that a handler itself needs is estimated as a share of its callers' time: the share that it took when it
- * did not have to wait. While calls are refused, a handler always has to wait. The estimate is then made whenever the
- * limit has sunk to half, and now and then the limit is halved for this purpose. If calls end at the same rate as
- * before, they had been waiting for each other. If they end at a lower rate, the time is what the handlers themselves
- * need, and the limit is restored.
+ * did not have to wait. While calls are refused, a handler always has to wait. So the estimate is then made only when
+ * the limit has sunk to half. If the limit does not sink so far, it is halved for a moment now and then to make the
+ * estimate: see {@code PROBE_STEPS}. If calls then end at the same rate as before, they had been waiting for each
+ * other. If they end at a lower rate, the time is what the handlers themselves need, and the limit is restored.
  *
  * <p>If most calls get no thread in nearly all of their time, or end too late, the limit is halved, as other algorithms
- * do when a request is dropped. The effect of this is checked as well: if far fewer calls bring a result under half of
- * the limit, the late calls had not waited for other calls, and the limit is restored. While hardly any call ends, the
- * refused calls make that check.
+ * do when a request is dropped. The effect of this is checked as well: if far fewer calls bring a result while the
+ * limit is halved, the late calls had not waited for other calls, and the limit is restored. While hardly any call
+ * ends, this check is made when a call is refused.
  *
  * <p>Callers decide how much time they give, so the time that one caller gives must not determine the limit for the
  * others. The limit learns nothing from calls that failed or were cancelled early, whether or not their handlers had
- * begun, and nothing from calls that were given less time than a call takes that does not wait. A given time above the
+ * begun, and nothing from calls that were given less time than a call takes if it does not wait. A given time above the
  * usual time counts as the usual time, which is about the 5th percentile of the given times. If only calls of one group
- * end, and they take no longer than they ever did, the limit is not lowered, however many of them end late.
+ * end, and on average they take less than 1.25 times the smallest mean duration that was seen lately, calls that end
+ * late do not lower the limit, however many they are.
  *
  * <p>The limit learns how long calls take, how much time they are given, and which of them are late, from what most
- * groups of peers report. Each group counts for at most twice as many calls as the median group has. Peers that run
- * less than their group's part of a limit are not refused because of what others run. So one address does not decide
- * for the others. See {@link Group}.
+ * groups of peers report. Each group counts for at most twice as many calls as the median group has. A group of peers
+ * that runs fewer handlers than its part of the limit is not refused because of what other groups run. So one address
+ * does not decide for the others. See {@link Group}.
  *
  * <p>Each method has its own limit, because methods wait for different things: an overloaded method takes nothing from
  * the others. Handlers on the event loop need no limit, since each event loop runs one handler at a time.
@@ -56,8 +57,8 @@ public final class AdmissionLimit {
     private static final double MAX_OF_MIDDLE = 2;
 
     /**
-     * Number of calls of a group at the beginning of a step that are all evaluated. Of the group's later calls in the
-     * step, one in {@link #SAMPLED} is enough.
+     * In each step, the first calls of a group are all evaluated, up to this number. Of the group's later calls in the
+     * step, only one in {@link #SAMPLED} is evaluated, which is enough.
      */
     private static final int ALL_COUNT = 256;
 
@@ -66,7 +67,7 @@ public final class AdmissionLimit {
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
-    /** Minimum number of calls that a step needs to learn anything from them. */
+    /** A step learns nothing if it has fewer calls than this. */
     private static final int MIN_COUNT = 8;
 
     /**
@@ -76,8 +77,8 @@ public final class AdmissionLimit {
     private static final long MEMORY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Number of steps with refused calls after which the limit is halved for a moment, to find out whether calls then
-     * end at a lower rate.
+     * Number of steps with refused calls from one trial to the next. In a trial the limit is halved for a moment, to
+     * find out whether calls then end at a lower rate.
      */
     private static final int PROBE_STEPS = 64;
 
@@ -94,29 +95,31 @@ public final class AdmissionLimit {
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * Minimum number of calls that had to end at the earlier rate before refused calls decide that calls have stopped
-     * ending. It is more than {@link #MIN_COUNT}, as fewer than {@code MIN_COUNT} have ended by then.
+     * Refused calls decide that calls have stopped ending only if, at the earlier rate, at least this number of calls
+     * would have ended by now. As a rule fewer than {@link #MIN_COUNT} have ended by then, as there has been no step,
+     * so the difference is certain.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
     /**
-     * Refused calls check the limit once a step has been overdue for this long, because too few calls have ended for
-     * the step.
+     * If too few calls end for a step, the step becomes overdue. When it has been overdue for this long, each refused
+     * call checks the limit.
      */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
-    /** If fewer than one call in this number is late, no limit is needed, however much of their time calls take. */
+    /** If fewer than one in this number of calls is late, no limit is needed, however much of their time calls take. */
     private static final int SOME_LATE = 64;
 
     /**
-     * If for this long, and for a multiple of the time that a call takes, fewer calls have ended than half the number
-     * of running ones, the limit only shuts other calls out and helps nobody.
+     * Minimum time after which the limit is raised because it only shuts other calls out and helps nobody. That is so
+     * if, during this time and during {@code ROOMY} times the duration of a call, fewer calls have ended than half the
+     * number of the running ones.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Upper bound of the multiple that {@link #PATIENCE_NANOS} names. It is needed since callers choose how long calls
-     * take.
+     * Maximum for the second of the two times that {@code PATIENCE_NANOS} names, {@code ROOMY} times the duration of a
+     * call. The maximum is needed because callers choose how long calls take.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -127,8 +130,8 @@ public final class AdmissionLimit {
     private static final double MAX_OWN = 0.95;
 
     /**
-     * If calls take at most this part of the time that they are given, and none is late, no call waits. The trial of a
-     * lower limit then ends.
+     * If calls take at most this part of the time that they are given, and none is late, no call waits. The check of a
+     * halved limit then ends early, and the limit is not restored.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
@@ -158,23 +161,23 @@ public final class AdmissionLimit {
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /**
-     * The usual time is the time that one call in this number, a twentieth, is given at most: the 5th percentile. A
-     * limit for callers who give little time serves those who give much as well.
+     * The usual time is the 5th percentile of the times that calls are given: one call in this number, a twentieth, is
+     * given at most the usual time. A limit for callers who give little time serves those who give much as well.
      */
     private static final int USUAL_PART = 20;
 
     /**
-     * The usual time is at least this multiple of what calls take that do not wait. That is their mean, or
-     * {@code ownMiddleNanos} if that is longer. The bound does not hold if most of the given time comes in pieces that
-     * are shorter than it. A limit for callers who give hardly more time than the handler needs would leave the handler
-     * idle while other callers have time. The factor is 4 because the durations of single calls of one method differ by
-     * about this much.
+     * The usual time is at least this multiple of the duration of calls that do not wait: of their mean, or of
+     * {@code ownMiddleNanos} if that is longer. But this bound is never greater than the middle of the given times:
+     * calls that are given at least the middle make up half of all the time that is given. A limit for callers who give
+     * hardly more time than the handler needs would leave the handler idle while other callers have time. The factor is
+     * 4 because the durations of single calls of one method differ by about this much.
      */
     private static final double ROOMY = 4;
 
     /**
-     * Maximum factor by which the usual time rises in one step, since a few calls with much time may happen to come
-     * together. If many calls are counted, the usual time may fall to any value in one step.
+     * Maximum factor by which the usual time rises in one step. The rise is bounded because a few calls with much time
+     * may happen to come together. If many calls are counted, the usual time may fall to any value in one step.
      */
     private static final double MAX_RISE = 1.25;
 
@@ -190,7 +193,7 @@ public final class AdmissionLimit {
      */
     private static final double SMOOTHED = 64;
 
-    /** After a limit has been restored, late calls do not halve it for this long. */
+    /** After a limit has been restored, late calls do not halve it for at least this long. */
     private static final long HOLD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
@@ -205,8 +208,9 @@ public final class AdmissionLimit {
     private static final double NEARLY_USUAL = 0.75;
 
     /**
-     * After a second connection has run handlers of the method, each connection has only its share of the limit for
-     * this number of steps.
+     * When a connection finds the limit used up while other connections run handlers of the method, each connection has
+     * only its share of the limit for this number of steps. The number is counted from the beginning again whenever a
+     * connection asks for a handler during these steps while other connections run handlers.
      */
     private static final int SHARED_STEPS = 10;
 
@@ -220,7 +224,7 @@ public final class AdmissionLimit {
 
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Groups by number. An element is null until the group is first asked for. */
+    /** Groups by number. An element is null until {@code group} is first called for this number. */
     private final AtomicReferenceArray<@Nullable Group> groups = new AtomicReferenceArray<>(AddressGroups.COUNT);
 
     /**
@@ -234,20 +238,28 @@ public final class AdmissionLimit {
 
     private volatile int limit;
 
-    // The fields "ended", "unbegun", "taken", "refused" and "wasIdle" record what has happened since the last step.
+    /** Calls that have ended since the last step, and their durations; see {@code COUNT_SHIFT} for the layout. */
     private final AtomicLong ended = new AtomicLong();
 
     /**
-     * Calls that waited for a thread for nearly all of their time, and whose handlers never began. The layout of the
-     * bits is that of {@link #ended}.
+     * Calls, since the last step, that waited for a thread for nearly all of their time, and whose handlers never
+     * began. The layout of the bits is that of {@link #ended}.
      */
     private final AtomicLong unbegun = new AtomicLong();
 
-    /** Time that the calls in {@link #ended} took, by their duration. */
+    /** Time that the calls in {@link #ended} took in total, for each range of durations. */
     private final HandlerTimeHistogram taken = new HandlerTimeHistogram(MAX_GIVEN_NANOS);
 
     private final Medians medians = new Medians(AddressGroups.COUNT);
+
+    /**
+     * Whether, since the last step, a call has found the limit used up, or has been refused because of its connection's
+     * share of a limit below the maximum. A call that found the limit used up may have been admitted all the same,
+     * because of its group's part.
+     */
     private volatile boolean refused;
+
+    /** Whether there was a time since the last step at which no handler ran. */
     private volatile boolean wasIdle;
 
     /**
@@ -277,7 +289,8 @@ public final class AdmissionLimit {
     private long windowBeganNanos;
 
     /**
-     * Part of their callers' time that handlers need themselves, from 0 to 1: the smallest value that was seen lately.
+     * Part of the callers' time that handlers need themselves, from 0 to 1. It is the smallest part that was seen
+     * lately.
      */
     private double own = MAX_OWN;
 
@@ -301,8 +314,8 @@ public final class AdmissionLimit {
     private volatile long minGivenNanos = MIN_GIVEN_NANOS;
 
     /**
-     * Duration of calls that do not wait: the smallest mean that was seen lately; 0 while it is not known. {@link #own}
-     * is the corresponding share of the callers' time.
+     * Duration of calls that do not wait, in nanoseconds: the smallest mean duration that was seen lately. It is 0
+     * while it is not known. {@link #own} is the corresponding share of the callers' time.
      */
     private double ownNanos;
 
@@ -317,14 +330,14 @@ public final class AdmissionLimit {
     private double leastNanosNow = MAX_GIVEN_NANOS;
     private double leastNanosBefore = MAX_GIVEN_NANOS;
 
-    /**
-     * Smallest value of {@code middleNanos} that was seen lately. Half of the time of all handlers goes to calls that
-     * take at least as long as the middle. Quick calls, however many there are, lower the middle only if together they
-     * take as much time as all other calls. A mean over calls would be lowered by their number alone.
-     */
+    /** Smallest value of {@code middleNanos} that was seen lately. */
     private double ownMiddleNanos;
 
-    /** Current middle duration, from which {@code ownMiddleNanos} is the minimum; 0 while it is not known. */
+    /**
+     * Current middle duration, in nanoseconds; 0 while it is not known. Half of the time of all handlers goes to calls
+     * that take at least as long as the middle. Quick calls, however many there are, lower the middle only if together
+     * they take as much time as all other calls. A mean over calls would be lowered by their number alone.
+     */
     private double middleNanos;
 
     private double leastMiddleNow = MAX_GIVEN_NANOS;
@@ -337,26 +350,27 @@ public final class AdmissionLimit {
     private double sinkingFrom;
 
     /**
-     * Rate at which calls ended when the decline began, in calls per nanosecond. If the decline is a cut, only calls
-     * count that brought a result in time.
+     * Rate at which calls ended when the decline began, in calls per nanosecond. If the decline began with a cut, only
+     * calls that brought a result in time are counted.
      */
     private double sinkingRate;
 
     /**
-     * Rate at which calls ended when a cut was made, in calls per nanosecond, including calls that brought no result in
-     * time.
+     * Rate at which calls ended when the last cut was made, in calls per nanosecond. Calls that brought no result in
+     * time are included.
      */
     private double sinkingEnds;
 
     /**
-     * Duration of calls that did not become quicker under a lower limit. It is valid until {@code neededUntilNanos},
-     * and used together with {@link #ownNanos}.
+     * Duration of calls that did not become quicker under a lower limit, in nanoseconds. Until
+     * {@code neededUntilNanos}, the greater of this duration and {@link #ownNanos} counts as the duration of calls that
+     * do not wait.
      */
     private double neededNanos;
 
     private long neededUntilNanos;
 
-    /** Time since which refused calls have found that hardly any call ends. */
+    /** Time at which a refused call first found that hardly any call ends. Later refused calls have found the same. */
     private long heldSinceNanos;
 
     /** Number of calls that had ended by {@code heldSinceNanos}, in the step that began at {@code heldWindowNanos}. */
@@ -425,9 +439,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Group of peers, as {@link Ledger} puts them together, most of them of one address. It counts the handlers that
-     * its peers run, and records what their calls show. The limit learns from what most groups report. So no group
-     * decides for the others by how many calls it makes, how long they take or how little time it gives them.
+     * Group of peers. {@link Ledger} puts peers into groups so that most of the peers of a group have the same address.
+     * The group counts the handlers that its peers run, and records what their calls show. The limit learns from what
+     * most groups report. So no group decides for the others by how many calls it makes, how long they take or how
+     * little time it gives them.
      */
     public final class Group {
         private final AtomicInteger running = new AtomicInteger();
@@ -443,20 +458,21 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Admits a call or refuses it. A connection may run one more handler than are still free at that moment, of the
-         * maximum for all methods. So a greedy connection gets half of the maximum, each further greedy connection gets
-         * a part of what remains, and something always remains for a connection that runs few handlers. The same rule
-         * holds for the handlers of a method and its limit: a limit that has sunk is shared by connections and not by
-         * requests. But while a connection is the only one to use the method, it may use all of the limit, until
-         * another connection is refused. See {@link Ledger} for the source of the rule. If the limit is below the
-         * maximum, a call that is refused because of its connection's share counts as refused because of the limit:
-         * connections that share a limit always leave a part of it free.
+         * Admits a call or refuses it. A connection may run another handler if it runs at most as many handlers as are
+         * still free in the maximum for all methods. So a greedy connection gets half of the maximum, each further
+         * greedy connection gets a part of what remains, and something always remains for a connection that runs few
+         * handlers. The same rule holds for the handlers of this method and the limit of this method. So connections
+         * share a limit that has sunk, and a connection does not get a greater share by more requests. But while a
+         * connection is the only one to use the method, it may use all of the limit. That ends when another connection
+         * finds the limit used up. See {@link Ledger} for the source of the rule. If the limit is below the maximum, a
+         * call that is refused because of its connection's share counts as refused because of the limit: connections
+         * that share a limit always leave a part of it free.
          *
          * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
-         * A group that runs less than its part is not refused because of the limit, even if others use all of it. So
-         * handlers that others run for long, or a limit that sinks because of them, take nothing from peers that run
-         * few. If each of 16 groups comes after the other while the earlier ones run their parts, up to 3.4 times the
-         * limit may run.
+         * A group that runs fewer handlers than its part is not refused because of the limit, even if other groups use
+         * all of the limit. So peers that run few handlers lose nothing if other peers run handlers for long, or if the
+         * limit sinks because of such handlers. If 16 groups begin one after the other, and each group keeps all
+         * handlers of its part running, up to 3.4 times the limit may run: 1/1 + 1/2 + ... + 1/16.
          *
          * @param own number of handlers that the caller's connection already runs
          * @param ownHere number of those handlers that are of this method
@@ -473,8 +489,9 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler. The limit learns nothing from the call. Called exactly
-         * once for each call, or one of the other two methods that do so.
+         * Stops counting an admitted call as a running handler. The limit learns nothing from the call. For each
+         * admitted call, one of three methods is called exactly once: this one, {@code release} with times, or
+         * {@code leaveUnbegun}.
          */
         public void release() {
             if (running.decrementAndGet() == 0) {
@@ -484,11 +501,11 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Stops counting an admitted call as a running handler, and learns from how long it took. Called at most once
-         * for each call.
+         * Stops counting an admitted call as a running handler, and learns from how long the call took. Called at most
+         * once for each admitted call, and then instead of {@code release} without times and {@code leaveUnbegun}.
          *
          * @param isDone whether the handler brought a result. The limit learns nothing from a call that failed or was
-         *     cancelled early, since callers decide that
+         *     cancelled early, since callers decide whether that happens
          */
         public void release(long beganNanos, long deadlineNanos, long nowNanos, boolean isDone) {
             if (running.decrementAndGet() == 0) {
@@ -499,9 +516,10 @@ public final class AdmissionLimit {
 
         /**
          * Stops counting an admitted call whose handler never began. If the call has waited for a thread for nearly all
-         * of its time, this method, or others that use the same threads, admit more calls than can be executed; other
-         * limit algorithms call that a drop. Such a call counts as late. It does not count as ended, since the rate of
-         * ended calls says how much can be done. The limit learns nothing from a call whose caller gave up earlier.
+         * of its time, the called method, or other methods whose handlers use the same threads, admit more calls than
+         * can be executed. Such a call, which other limit algorithms call a drop, counts as late. It does not count as
+         * ended, since the rate of ended calls says how much can be done. The limit learns nothing from a call whose
+         * caller gave up earlier.
          */
         public void leaveUnbegun(long beganNanos, long deadlineNanos, long nowNanos) {
             if (running.decrementAndGet() == 0) {
@@ -528,7 +546,7 @@ public final class AdmissionLimit {
 
     /** What the calls of a group have shown since the last step, and the sums of the last step. */
     private static final class GroupStats {
-        // These fields count what has happened since the last step; any thread writes them.
+        // The next fields count what has happened since the last step. Any thread writes them.
 
         /**
          * Calls that ended in time and with a result. The layout of the bits is that of {@link AdmissionLimit#ended}.
@@ -545,7 +563,7 @@ public final class AdmissionLimit {
         private final AtomicLong shares = new AtomicLong();
         private final GivenTimes given = new GivenTimes(MIN_GIVEN_NANOS, MAX_GIVEN_NANOS);
 
-        // These fields are the sums of the last step; the lock "stepping" guards them.
+        // The next fields are the sums of the last step. The lock "stepping" guards them.
         private long doneSum;
         private long undoneSum;
         private long shareSum;
@@ -589,8 +607,8 @@ public final class AdmissionLimit {
 
         /** Returns the mean duration of all calls that ended, in nanoseconds. */
         private double tookNanos() {
-            // Most calls that did not end in time ended about when their time was over. So they count with the time
-            // that they were given.
+            // Most calls that did not end in time ended about when their time was over. So the time that such a call
+            // was given counts as its duration.
             return (sum(doneSum) + sum(undoneSum)) / endedCount();
         }
     }
@@ -626,9 +644,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether a call has to be admitted although the limit is used up. That is so if other groups run handlers
-     * too, the call's group runs less than its part of the limit, and the call's connection runs at most as many
-     * handlers as remain of that part, or all handlers that the group runs.
+     * Returns whether a call has to be admitted although the limit, or the connection's share of it, is used up. Three
+     * conditions must be met. Other groups run handlers too. The call's group runs fewer handlers than its part of the
+     * limit. The call's connection runs at most as many handlers as remain of that part, or it runs all handlers of the
+     * group.
      */
     private boolean isWithinShare(int most, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -649,9 +668,9 @@ public final class AdmissionLimit {
 
     /**
      * Checks the limit when a call has been refused. Normally the limit is checked when calls end. But if the running
-     * calls do not end, and the limit is below their number, no other call is let in. Then only a refused call can find
-     * that the limit prevents calls that could be executed. The limit then rises, again and again, until the calls that
-     * use it up have ended.
+     * calls do not end, and the limit is at most their number, no other call is admitted. Then only a refused call can
+     * find that the limit prevents calls that could be executed. In this case the limit is raised again and again,
+     * until the calls that use it up have ended.
      */
     public void refused(long nowNanos) {
         if (nowNanos - nextStepNanos < OVERDUE_NANOS || !stepping.compareAndSet(false, true)) {
@@ -667,7 +686,8 @@ public final class AdmissionLimit {
                     && sinkingRate * elapsed >= ENOUGH_EXPECTED
                     && count < STOPPED_RATE * sinkingRate * elapsed) {
                 rememberNeed(nowNanos, elapsed * running.get() / Math.max(1, count));
-                // The limit must become greater than the number of running calls, since those use up the present one.
+                // The new limit must be greater than the number of running calls, since these calls use up the present
+                // limit.
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
@@ -688,7 +708,7 @@ public final class AdmissionLimit {
 
     /**
      * Returns whether calls have been refused for long, and in that time fewer calls have ended than half the number of
-     * running ones.
+     * running ones. See {@code PATIENCE_NANOS} for how long that is.
      */
     private boolean isStalled(long nowNanos, long ends) {
         if (heldWindowNanos != windowBeganNanos || 2 * (ends - heldEnds) >= running.get()) {
@@ -697,7 +717,8 @@ public final class AdmissionLimit {
             heldSinceNanos = nowNanos;
             return false;
         }
-        // In an overload, while the limit has not been cut far enough, calls end only when their time is over.
+        // If the method is overloaded and the limit has not been cut far enough yet, calls end only when their time is
+        // over.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
@@ -722,8 +743,8 @@ public final class AdmissionLimit {
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
-            // No other call was running, so this one has not waited and the limit learns nothing from it. The time that
-            // follows may be idle.
+            // No other call was running at the end of this one, so the limit does not learn how long it took. From now
+            // until the next call there is an idle time.
             if (!wasIdle) {
                 wasIdle = true;
             }
@@ -800,9 +821,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Raises the limit when all admitted calls have ended, the last one in time. Then the limit does not admit too
-     * many. Nothing else can be learnt from calls that come in bursts with idle time between the bursts. Without this
-     * method, the limit would stay as low as one bad moment has made it.
+     * Raises the limit when all admitted calls have ended, if the last one took less than {@code NEARLY_ALL} of the
+     * usual time. The limit then does not admit too many calls. Nothing else can be learnt from calls that come in
+     * bursts with idle time between the bursts. Without this method, the limit would stay as low as one bad moment has
+     * made it.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -841,8 +863,8 @@ public final class AdmissionLimit {
         boolean areMostLate = 2 * late > counted;
         wereMostLate = areMostLate;
         if (unbegunSum != 0 && areMostLate) {
-            // The limit is cut, whatever the rate at which the few other calls end. So that rate is not checked
-            // afterwards.
+            // Most calls were late, and some of them got no thread. The limit is cut, whatever the rate at which the
+            // few other calls end, and it is not checked afterwards whether that rate has become lower.
             if (cut(now, mean(unbegunSum))) {
                 sinkingFrom = 0;
             }
@@ -866,7 +888,8 @@ public final class AdmissionLimit {
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
-        // This minimum is set even if no call was counted, as it may have become more than any call is given.
+        // The minimum is computed even if no call was counted: the earlier one may be greater than the time that any
+        // call is given, and then no call would ever be counted.
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         if (counted == 0) {
             return;
@@ -880,7 +903,7 @@ public final class AdmissionLimit {
         // Little's law includes the calls that have not ended. The calls that end first are the quickest, so their mean
         // would be too small.
         double needed = Math.max(tookByMost, running.get() / current);
-        // The length of the trial is bounded, since callers choose how long their calls take.
+        // The length of a trial or a check of a lower limit is bounded, since callers choose how long their calls take.
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
         // A lower limit refuses mainly calls of the group that makes the most calls. If fewer of its calls end, that
         // shows nothing about the other groups, so the rates are weighted by group.
@@ -924,8 +947,8 @@ public final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // In a flood of quick calls, many of these end, and hardly any long ones. So the rate is scaled to that of
-        // ordinary calls that take as much time in all.
+        // In a flood of quick calls, many quick calls end and hardly any long ones. So the rate is converted into that
+        // of ordinary calls which take as much time in total.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == most) {
             refusingSteps = 0;
@@ -971,16 +994,22 @@ public final class AdmissionLimit {
      */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
-    // The next three fields are the sums of the three arrays of weights, in the same order.
+    /** Sum of {@code weights}. */
     private double counted;
+
+    /** Sum of {@code endedWeights}. */
     private double endedByMost;
+
+    /** Sum of {@code doneWeights}. */
     private double done;
 
     /** Weight of the late calls among {@link #counted}. */
     private double late;
 
-    // The next two fields are totals without weights.
+    /** Number of calls, without weights, whose given times were counted in the last step. */
     private long countedCalls;
+
+    /** Number of groups of which calls ended in the last step. */
     private int groupsEnded;
 
     private void takeAll() {
@@ -1021,8 +1050,8 @@ public final class AdmissionLimit {
     /**
      * Returns whether enough calls have ended for a step. Groups that run handlers and have not reported anything yet
      * count in the medians with 0 calls; otherwise a group that calls often would report alone, in one step after the
-     * other. The step waits for such groups, but for no longer than {@link #PATIENCE_NANOS}, since their calls may be
-     * long ones.
+     * other. The step waits for groups that have not reported anything yet, but for no longer than
+     * {@code PATIENCE_NANOS}, since their calls may take long.
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -1038,10 +1067,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Weighs each group by its calls. The weight of a group is bounded by those of the other groups of its address, and
-     * the weight of an address by those of the other addresses.
+     * Weighs each group by its calls. A group counts for at most {@code MAX_OF_MIDDLE} times the median of the groups
+     * of its address, and an address for at most {@code MAX_OF_MIDDLE} times the median of the addresses.
      *
-     * @param weights receives the weights
+     * @param weights receives the weight of each group, in calls
      * @param each number of groups that belong to one address
      * @param calls number of calls by which a group is weighed
      * @return the sum of the weights
@@ -1080,8 +1109,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the maximum weight of the entries in a range. There is none if only two entries are not 0: the smaller
-     * one, which may belong to anybody, would determine it.
+     * Returns the maximum weight that an entry in a range may have. Entries that are 0 do not count. If at most two
+     * entries are not 0, there is no maximum: the smaller one, which may belong to anybody, would determine it.
      */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
@@ -1116,9 +1145,9 @@ public final class AdmissionLimit {
 
     /**
      * Returns the weighted median of the groups' middle given times, in nanoseconds. As long as hardly any call is
-     * late, groups are weighted by the time that they give, as calls are within a group: many callers give little time,
-     * but all of them together give little of the total. In an overload groups are weighted by calls; otherwise callers
-     * who give much time would have the limit serve them alone.
+     * late, groups are weighted by the time that they give in total, as calls are within a group: even many callers who
+     * give little time each give only a small part of all the time. In an overload, groups are weighted by their calls;
+     * otherwise the limit would serve only callers who give much time.
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;
@@ -1153,8 +1182,8 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns a new usual time whose rise is bounded, and its fall too if few calls are counted: among few calls, those
-     * of a minority of the groups happen to be the majority now and then.
+     * Returns the new usual time. Its rise from the earlier value is bounded. If few calls are counted, its fall is
+     * bounded too: when there are few calls, most of them may happen to come from a minority of the groups.
      */
     private double gradually(double usual, double elapsed) {
         double change = Math.pow(MAX_RISE, Math.max(1, elapsed / STEP_NANOS));
@@ -1175,10 +1204,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Halves the limit, since most calls end too late although they were given enough time. The limit is not cut again
-     * until the time that a call takes, or the usual time if that is shorter, has passed.
+     * Halves the limit, since most calls end too late although they were given enough time. After a cut, the limit is
+     * not cut again until the time that a call takes has passed, or the usual time if that is shorter.
      *
-     * @return false if the last cut was too recent, so that the limit has not been changed
+     * @param took mean duration of a call, in nanoseconds
+     * @return false if the last cut, or the last restoration of the limit, is too recent: then the limit is not changed
      */
     private boolean cut(long now, double took) {
         if (now - cutNanos < Math.min(took, usualNanos)) {
@@ -1194,8 +1224,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Learns the duration of calls that do not wait, as {@link #learn} does for the share of their callers' time.
-     * Callers decide what share a duration is, so the two are learnt separately.
+     * Learns the duration of calls that do not wait. {@link #learn} does the same for the share that this duration is
+     * of the callers' time. Callers decide what share a duration is, so the duration and the share are learnt
+     * separately.
      */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
         // The means are smoothed, because the minimum of many means over few calls would be smaller than any mean over
@@ -1217,8 +1248,8 @@ public final class AdmissionLimit {
 
     /**
      * Learns the middle duration. By Little's law, the time that handlers take is the time that passes, multiplied by
-     * the number of running handlers. The calls that have ended count by their part of that time. So if quick calls end
-     * at a moment at which the others only run, they change hardly anything.
+     * the number of running handlers. The calls that have ended count by their part of that time. So quick calls that
+     * end while long calls still run change hardly anything.
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();
@@ -1229,16 +1260,17 @@ public final class AdmissionLimit {
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         leastMiddleNow = Math.min(leastMiddleNow, middleNanos);
         if (refusing && limit == MIN) {
-            // At the smallest limit, the duration is as close as it can be to what calls themselves need. The shares
-            // are treated alike.
+            // At the smallest limit, the duration is as close as it can be to what calls themselves need. For the same
+            // reason, learn() takes over the share at the smallest limit.
             leastMiddleNow = middleNanos;
             leastMiddleBefore = middleNanos;
         }
     }
 
     /**
-     * Evaluates a limit that has declined to half. If calls end at about the same rate as before, the calls that are
-     * now missing had only waited.
+     * Evaluates a limit that has declined to half. If calls end at about the same rate as before, the calls that do not
+     * run any more had only waited, and the limit stays low unless it was halved for a trial. If calls end at a lower
+     * rate, the limit is restored.
      *
      * @param current rate at which calls end now, in calls per nanosecond
      * @param used share of their callers' time that calls took
@@ -1277,8 +1309,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Records how long calls were found to take without waiting. The smallest mean duration would be too little, since
-     * it is that of the quickest calls.
+     * Records how long calls were found to take without waiting. The smallest mean duration would be too short for
+     * this, since the quickest calls determine it. In addition, for {@code HOLD_NANOS}, late calls do not halve the
+     * limit.
      */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
@@ -1311,15 +1344,15 @@ public final class AdmissionLimit {
      * Computes the new limit, from the rate at which calls end and the target latency.
      *
      * @param refusing whether calls have been refused since the last step
-     * @param areSomeLate whether some calls ended after their own time, or without a result. If calls end in time, no
-     *     limit is needed, even if they take nearly all of their time: calls that wait for news do so until their
-     *     caller's time is nearly over
-     * @param used the part of their callers' time that calls took: the median of the groups' means
+     * @param areSomeLate whether at least one in {@code SOME_LATE} calls ended after its time was over, or without a
+     *     result. If calls end in time, no limit is needed, even if they take nearly all of their time: a call that
+     *     waits for news waits until its caller's time is nearly over
+     * @param used part of the callers' time that calls took: the median of the groups' means
      * @param inTheirTime number of calls that end within the usual time that one call is given
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + own) / 2;
-        // Hardly any call waits now. But a longer wait may still appear, until calls that began now have ended.
+        // If this is true, hardly any call waits. But the calls that run now may still turn out to have waited longer.
         boolean isCalm = used < own + (target - own) / 4;
         int now = limit;
         // If no call was refused, it is not known whether calls wait for each other. The limit is then lowered only if
@@ -1329,8 +1362,8 @@ public final class AdmissionLimit {
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // A first limit starts from the goal, since the calls that have been admitted up to now are more than
-            // enough.
+            // A first limit starts from the goal and not from the maximum, since more than enough calls have been
+            // admitted by now.
             double from = now == most && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(most, goal > from ? Math.ceil(next) : next));

@@ -5,33 +5,37 @@ import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 
 /**
- * The charges of one call at a server. Most calls are small and charged for nothing but their place, so a call makes
- * this object when it first needs it, and keeps it for the calls that use the same call object later.
+ * Charges of one call at a server. Most calls are small, and are charged for nothing but their place. So a call makes
+ * this object only when it first needs it. The object stays with the {@code ServerCall}, and is used again by later
+ * calls that use the same {@code ServerCall}.
  *
- * <p>Not thread-safe: the object belongs to whoever owns the call at the time, as {@link Charge} says.
+ * <p>Not thread-safe: the object belongs to whoever owns the call at that time, as {@link Charge} says.
  */
 final class CallCharges {
     /**
-     * Charge for the bytes by which the buffer grows for the request, and for metadata that are not small, from their
-     * arrival until the handler has ended and its reply has left or waits to leave. If threads of the call run on after
-     * its reply, the metadata stay charged for as long as these threads run.
+     * Charge for the bytes by which the buffer grows for the request, and for metadata that are not small. It is held
+     * from the arrival of the request until the handler has ended and its reply has been sent or waits to be sent. If
+     * threads of the call run on after its reply, the metadata stay charged until these threads have ended.
      */
     final Charge request;
 
     /**
-     * Charge for the objects that a large request has been read into, from then until its handler and the threads that
-     * its interceptors have begun have ended.
+     * Charge for the objects into which a large request has been read. It is held until the handler has ended, and the
+     * threads that the call's interceptors have started have ended too.
      */
     final Charge objects;
 
     /**
-     * Charge for a reply that cannot leave at once, with its call's metadata, or that another thread than the event
-     * loop has made. That thread charges the reply before it queues it, since all threads at once could make more than
-     * the heap holds.
+     * Charge for a reply, together with the metadata of its call. A reply is charged if it cannot be sent immediately,
+     * or if it is large and a thread other than the event loop has made it. That thread charges the reply before it
+     * queues it, since otherwise all threads together could make more replies than the heap can hold.
      */
     final Charge reply;
 
-    /** Charge for the buffer, at its size when it was kept for the next call, until the buffer is given up. */
+    /**
+     * Charge for the buffer that is kept for the next call. It is for the size that the buffer had when it was kept,
+     * and is held until the buffer is given up.
+     */
     final Charge kept;
 
     CallCharges(Account account) {

@@ -5,29 +5,33 @@ import dev.rpcx.codec.Words;
 import dev.rpcx.internal.ThrowableText;
 
 /**
- * Errors that callers of both wires are told: it decides which code and words they see, and whether the error says that
- * the handler has run. Any thread.
+ * Makes the errors that callers get, on both wires. This class decides which code and which words a caller sees, and
+ * whether the error says that the handler has run. Thread-safe.
  */
 final class CallErrors {
     private CallErrors() {}
 
-    /** Error for a call that comes to a thread after its time. */
+    /** Returns the error for a call whose time was already over when a thread began to work on the call. */
     static RPCXException late() {
         return RPCXException.refused(
                 RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started");
     }
 
-    /** Error for a call of which reading the arguments has thrown this. */
+    /**
+     * Returns the error for a call whose arguments could not be read.
+     *
+     * @param t what was thrown when they were read; if it is an {@link RPCXException}, it is returned unchanged
+     */
     static RPCXException unread(Throwable t) {
         return t instanceof RPCXException refused ? refused : unreadable(t);
     }
 
-    /** Error for a call that was cancelled before its handler began. */
+    /** Returns the error for a call that was cancelled before its handler began. */
     static RPCXException gone() {
         return RPCXException.refused(RPCXException.Code.CANCELLED, "the caller is gone");
     }
 
-    /** Error for a caller whose handler comes too late to start. */
+    /** Returns the error for a call whose handler cannot start any more, because the server is closing. */
     static RPCXException closing() {
         return RPCXException.refused(RPCXException.Code.UNAVAILABLE, "the server is closing");
     }
@@ -39,16 +43,18 @@ final class CallErrors {
     }
 
     /**
-     * As {@link #failed(Throwable)}, but the error says correctly whether the handler has run. Only an interceptor
-     * before the handler can say that it has not run, and from then on the handler does not start.
+     * Makes the error that the caller sees if a handler or an interceptor has thrown something. The error has the code
+     * and the message of what was thrown, but does not name its class. It says correctly whether the handler has run.
+     * It says that the handler has not run only if an interceptor ended the call before the handler started; the
+     * handler then does not start later either.
      */
     static RPCXException failed(Throwable thrown, ServerMethod method, HandledContext context) {
         return failed(thrown, hasRun(method, context));
     }
 
     /**
-     * Makes the error that the caller sees for a result that cannot be sent. The result may be an interceptor's own, so
-     * the error says whether the handler has run, as that of {@code failed} does.
+     * Makes the error that the caller sees if a result cannot be sent. An interceptor may have made the result without
+     * running the handler, so the error says correctly whether the handler has run.
      */
     static RPCXException unsendable(RPCXException.Code code, String text, ServerMethod method, HandledContext context) {
         return ended(code, text, hasRun(method, context));
@@ -59,8 +65,8 @@ final class CallErrors {
     }
 
     /**
-     * Makes the error that the caller sees for what a handler threw: its code and message, never its class. See
-     * {@link Words}.
+     * Makes the error that the caller sees if a handler has thrown something. The error has the code and the message of
+     * what was thrown, but does not name its class: see {@link Words}. It says that the handler has run.
      */
     static RPCXException failed(Throwable thrown) {
         return failed(thrown, true);
@@ -70,7 +76,7 @@ final class CallErrors {
         try {
             return asTold(thrown, hasRun);
         } catch (Throwable worse) {
-            // the exception's own methods fail: the caller has an answer all the same
+            // methods of the exception itself have thrown: the caller gets an answer nevertheless
             return ended(RPCXException.Code.HANDLER_FAILED, "the handler failed", hasRun);
         }
     }

@@ -3,15 +3,16 @@ package dev.rpcx.internal.server;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A list of calls of one connection, in the order in which they came. The links are the calls' own, so adding and
- * removing cost the same however many calls there are, and a call is in one list at most. Event loop only.
+ * List of calls of one connection, in the order in which they were added. The calls themselves hold the links, so
+ * adding or removing a call takes the same time however long the list is. A call is in at most one list at a time.
+ * Event loop only.
  */
 final class CallList {
     private @Nullable ServerCall first;
     private @Nullable ServerCall last;
     private int size;
 
-    /** Number of calls that have been added so far. */
+    /** Number of calls that have ever been added to this list. */
     private long additions;
 
     @Nullable
@@ -31,12 +32,20 @@ final class CallList {
         return call.loopState.list == this;
     }
 
-    /** @return whether the call has been in this list ever since the addition with this number */
+    /**
+     * Returns whether the call is in this list, and has not been removed since a certain addition.
+     *
+     * @param addition number of that addition: the value that {@code LoopState.addition} of the call had after it
+     */
     boolean hasKept(ServerCall call, long addition) {
         return contains(call) && call.loopState.addition == addition;
     }
 
-    /** Adds a call behind the last one. */
+    /**
+     * Adds a call at the end of this list.
+     *
+     * @throws IllegalStateException the call is already in a list
+     */
     void add(ServerCall call) {
         if (call.loopState.list != null) {
             throw new IllegalStateException("a call that is in a list already (expected: in none)");
@@ -54,7 +63,7 @@ final class CallList {
         size++;
     }
 
-    /** Takes a call out of this list, if it is there. */
+    /** Removes a call from this list. Does nothing if the call is not in it. */
     void remove(ServerCall call) {
         if (call.loopState.list != this) {
             return;

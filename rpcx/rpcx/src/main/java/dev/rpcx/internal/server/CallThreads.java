@@ -17,39 +17,43 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs user code for the calls of one connection, on either wire, beside what their handlers run themselves: callbacks
- * for the end of a call, the publishers and subscribers of its streams, and the rest of its chain where an interceptor
- * proceeds on an event loop. All of that runs where the method's handlers do, and may take as long as a handler. So a
- * call that is over keeps its place, and its handler counts, until these threads are done. A thread of an interceptor
- * that runs the handler is one of them. The call's context keeps the number of these threads, since a call's object may
- * serve another call.
+ * Runs user code for the calls of one connection, on either wire, in addition to what their handlers run themselves.
+ * There are three kinds of such code: callbacks for the end of a call, the publishers and subscribers of a call's
+ * streams, and the rest of a call's chain of interceptors if an interceptor proceeds on an event loop. All this code
+ * runs where the handlers of the method run, and may take as long as a handler. So the threads that run it are counted,
+ * and until the last of them has ended, a call that is over keeps its place, and its handler stays counted. If an
+ * interceptor has the handler run on one of the interceptor's own threads, that thread is counted too. The number of
+ * these threads is kept in the call's context, since the object of the call may serve another call later.
  */
 public final class CallThreads {
-    /** A call for which threads run beside its handler. */
+    /** Call for which threads may run beside its handler. */
     public interface Call {
         ServerMethod method();
 
         HandledContext context();
 
         /**
-         * Whether this thread is the one that was given to the call, and runs its handler or the interceptors before
-         * it.
+         * Returns whether the calling thread is the one that was given to the call, and that currently runs the call's
+         * handler or the interceptors before the handler.
          */
         boolean isRunner();
 
         /**
-         * Stops counting the handler in the limit of its method. Any thread, one at a time; a second time does nothing.
+         * Stops counting the handler in the limit of its method. Any thread may call this, but only one at a time.
+         * Further calls of this method do nothing.
          */
         void releaseAdmission(boolean isDone);
 
         /**
-         * Notes that the last thread is done of a call that had this context, and that was over but for its threads, or
-         * but for these and its reply. Event loop only.
+         * Called when the last of the call's threads has ended. By then the call was over, or only its reply remained
+         * to be sent. Event loop only.
+         *
+         * @param of context of the call for which the threads ran; this object may serve another call by now
          */
         void threadsEnded(HandledContext of);
     }
 
-    /** Steps of any call that is over: they hold nothing of it. */
+    /** Steps that replace those of a call that is over. They are the same for all calls, and refer to none of them. */
     public static final Steps NO_STEPS = new Steps() {
         @Override
         public boolean isElsewhere() {
@@ -63,7 +67,8 @@ public final class CallThreads {
 
         @Override
         public boolean bringsStream() {
-            // whether it does is not known any more, so what has been brought is left as it is
+            // it is not known any more whether the method returns a stream; if this method returns true, the result is
+            // not changed
             return true;
         }
 
@@ -87,16 +92,16 @@ public final class CallThreads {
     };
 
     /**
-     * Number of stack frames that it may take to end a thread's work or to hand a task over: where fewer are left no
-     * handler starts, and no thread is counted.
+     * Maximum number of stack frames that are needed to hand a task over, or to end the work of a thread. If fewer are
+     * free, no handler starts, and no thread is counted.
      */
     private static final int RESERVED_FRAMES = 100;
 
     private final EventLoop loop;
 
     /**
-     * Runs a task on the connection's event loop, or on the calling thread after the loop's end. While the loop runs,
-     * no task runs within the code that hands it over.
+     * Runs a task on the connection's event loop, or on the calling thread if the loop has ended. While the loop has
+     * not ended, a task never runs before the method that hands it over has returned.
      */
     private final Executor inLoopOrHere;
 
@@ -111,8 +116,9 @@ public final class CallThreads {
     }
 
     /**
-     * Runs the callbacks for the end of a call, not within the code that ends it unless there is no thread for them or
-     * the event loop has ended. They run in no call's context: the time of their own call may be over.
+     * Runs the callbacks for the end of a call. They run after the code that ends the call has returned, unless there
+     * is no thread for them or the event loop has ended. While they run, there is no current call, since the time of
+     * the call that has ended may be over.
      */
     public void runCallbacks(Call call, List<? extends Runnable> told) {
         run(
@@ -121,8 +127,8 @@ public final class CallThreads {
     }
 
     /**
-     * As {@link #runCallbacks(Call, List)}, for a call that is over also where there is no memory to tell anybody of
-     * it.
+     * Runs the callbacks for the end of a call, as {@link #runCallbacks(Call, List)} does. If there is no memory to run
+     * them, the failure is reported and not thrown, since the call is over even then.
      */
     void tellIfPossible(Call call, List<? extends Runnable> told) {
         try {
@@ -142,14 +148,14 @@ public final class CallThreads {
         });
     }
 
-    /** Makes the executor that runs the signals of a call's streams, in the call's context. */
+    /** Returns an executor that runs the signals of a call's streams, in the call's context. */
     public Executor signalsOf(Call call) {
         HandledContext context = call.context();
         RunOn.Place place = call.method().place();
         return signal -> run(place, new Counted(call, context, () -> context.run(signal), null).begin());
     }
 
-    /** Makes the steps that run the rest of the call's chain where the method's handlers run. */
+    /** Returns an object that runs the rest of the call's chain where the handlers of the method run. */
     public Steps stepsOf(Call call) {
         return new StepsOfCall(this, call);
     }
@@ -192,16 +198,16 @@ public final class CallThreads {
         try {
             inLoopOrHere.execute(() -> call.threadsEnded(context));
         } catch (Throwable t) {
-            // the call's place is found at the next check
+            // the call was not informed: the next check for lost calls gives its place back
             lost.isAny = true;
             throw t;
         }
     }
 
     /**
-     * A task that runs once, whoever has taken it: the place where it is to run may take it and throw all the same. It
-     * is made before its thread is counted, and handed over right after, so that a thread which has been counted is
-     * counted back.
+     * Task that runs at most once, even if the executor to which it is given both takes it and throws. The task object
+     * is made before its thread is counted, and is handed over right afterwards. So whatever fails, a thread that has
+     * been counted is later counted as ended.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -211,8 +217,8 @@ public final class CallThreads {
         private final transient Runnable task;
 
         /**
-         * Step of a chain, which may only run where the handlers run; null for a task that may run without a thread of
-         * its own where there is none.
+         * Step of a chain that this task runs. A step may run only where the handlers run. Null for any other task: if
+         * there is no thread for it, it runs on the event loop.
          */
         final transient @Nullable LaterStep step;
 
@@ -223,7 +229,10 @@ public final class CallThreads {
             this.step = step;
         }
 
-        /** Counts the thread of the task. If that fails, such as at the end of a stack, nothing is counted. */
+        /**
+         * Counts the thread that will run the task. If this method throws, for example because the stack is nearly
+         * full, no thread has been counted.
+         */
         Counted begin() {
             ThreadTools.reserveStack(RESERVED_FRAMES);
             context.beginThread();
@@ -252,7 +261,7 @@ public final class CallThreads {
             }
         }
 
-        /** Counts the thread back of a task that is not run. */
+        /** Counts the thread of a task that will not run as ended. Does nothing if the task has begun. */
         void end() {
             if (compareAndSet(false, true)) {
                 ended(call, context);
@@ -272,29 +281,37 @@ public final class CallThreads {
         }
     }
 
-    /** Continues the chain of one call where its handlers run. */
+    /** Continues the chain of one call on the threads on which the handlers of its method run. */
     public interface Steps {
-        /** Whether this thread is an event loop on which no handler of the method may run. */
+        /** Returns whether the calling thread is an event loop on which no handler of the method may run. */
         boolean isElsewhere();
 
         /**
-         * Goes one step further in the chain of the call, later.
+         * Has the next step of the call's chain run later, on a thread on which the handlers of the method run. Returns
+         * a stage that ends with the result of that step.
          *
          * @throws RPCXException the call has ended
          */
         CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step);
 
-        /** Whether the method brings a stream: its publisher may be a stage as well, but is not taken for one. */
+        /**
+         * Returns whether the method returns a stream. If it does, a publisher that also is a {@link CompletionStage}
+         * must not be treated as a stage.
+         */
         boolean bringsStream();
 
-        /** Whether a thread beside the call's own runs a part of its chain. */
+        /** Returns whether a thread other than the call's own runs a part of the call's chain. */
         boolean isAnyBehind();
 
-        /** Whether the call does not end while this thread runs for it: the thread is the call's own, or is counted. */
+        /**
+         * Returns whether the call stays open as long as the calling thread runs for it. That is so if the thread is
+         * the call's own, or is counted because it runs a part of the call's chain.
+         */
         boolean isCounted();
 
         /**
-         * Runs the handler on a thread of an interceptor, which is counted and which a cancel of the call interrupts.
+         * Runs the handler on the calling thread, which belongs to an interceptor. While the handler runs, the thread
+         * is counted, and a cancel of the call interrupts it.
          *
          * @throws RPCXException the call has ended
          */
@@ -302,8 +319,9 @@ public final class CallThreads {
         Object handle(Interceptor.Invocation invocation, Interceptor.Next handler) throws Throwable;
 
         /**
-         * Takes back the steps that wait for a thread: the call has ended, and none of them may start. Any thread. This
-         * method throws nothing, as it is called in the midst of what ends a call.
+         * Takes back the steps that still wait for a thread. Called when the call has ended, so that none of them may
+         * start any more. Thread-safe: any thread may call this. The method throws nothing, since the code that calls
+         * it is ending a call and has to go on.
          */
         void callEnded();
     }
@@ -315,10 +333,15 @@ public final class CallThreads {
         private final RunOn.Place place;
         private final boolean bringsStream;
 
-        /** Steps that have not started; null where there was none, as in most calls. Guarded by {@code this}. */
+        /**
+         * Steps that have not started. Null if the call has never had a step, as most calls. Guarded by {@code this}.
+         */
         private @Nullable Set<LaterStep> unbegun;
 
-        /** Threads that run a part of the chain and are counted; null where there was none. Guarded by {@code this}. */
+        /**
+         * Counted threads that run a part of the chain. Null if there has never been such a thread. Guarded by
+         * {@code this}.
+         */
         private @Nullable Set<Thread> counted;
 
         StepsOfCall(CallThreads threads, Call call) {
@@ -338,8 +361,8 @@ public final class CallThreads {
         @Override
         public CompletionStage<?> proceed(Interceptor.Invocation invocation, Interceptor.Next step) {
             LaterStep later = new LaterStep(this, invocation, step);
-            // all that may fail comes before the step's thread is counted, and nothing between that and handing the
-            // step over
+            // everything that may fail is done before the step's thread is counted, and the step is handed over right
+            // after the thread has been counted
             ThreadTools.reserveStack(RESERVED_FRAMES);
             synchronized (this) {
                 if (unbegun == null) {
@@ -388,7 +411,10 @@ public final class CallThreads {
             }
         }
 
-        /** Goes one step further on this thread, which is counted. A cancel of the call interrupts it meanwhile. */
+        /**
+         * Runs the next step of the chain on the calling thread, which is counted. A cancel of the call interrupts the
+         * thread during that step.
+         */
         @Nullable
         Object proceedCounted(Interceptor.Invocation invocation, Interceptor.Next step) throws Throwable {
             Thread here = Thread.currentThread();
@@ -419,7 +445,8 @@ public final class CallThreads {
                 }
                 all.forEach(LaterStep::takeBack);
             } catch (Throwable noMemory) {
-                // the steps that are left find, when a thread comes to them, that the call has ended
+                // steps that have not been taken back do no harm: when a thread takes up such a step, the step finds
+                // that the call has ended
                 ThreadTools.report(noMemory);
             }
         }
@@ -432,8 +459,9 @@ public final class CallThreads {
     }
 
     /**
-     * Rest of a chain, which runs on a thread of its own. A cancel of the call interrupts that thread as it does the
-     * handler's. While the step waits for that thread, the end of the call takes it back.
+     * Rest of a call's chain, which runs later, on a thread on which the handlers of the method run. A cancel of the
+     * call interrupts the thread that runs this step, just as it interrupts a thread that runs the handler. If the call
+     * ends while the step still waits for its thread, the step is taken back.
      */
     private static final class LaterStep implements Runnable {
         private final StepsOfCall of;
@@ -452,8 +480,8 @@ public final class CallThreads {
         }
 
         /**
-         * Called when the step waits for its thread, or has started. The call may have ended while the step was on its
-         * way there: then the step is taken back.
+         * Called after the step has been handed over, so that it waits for its thread or has started. If the call ended
+         * before the step was in the queue, the step is taken back now.
          */
         void onQueued() {
             if (context.isBarred()) {
@@ -462,8 +490,9 @@ public final class CallThreads {
         }
 
         /**
-         * Takes the step back, if it still waits. The call is over then, and those who wait for the step's result are
-         * told so where the call's signals run.
+         * Takes the step back, if it still waits for its thread. Called when the call has ended. The result of a step
+         * that is taken back fails, and code that waits for this result runs where the signals of the call's streams
+         * run.
          */
         void takeBack() {
             if (of.threads.threads.withdraw(of.place, counted)) {
@@ -493,7 +522,8 @@ public final class CallThreads {
             try {
                 Object value = proceed();
                 if (!of.bringsStream && value instanceof CompletionStage<?> stage) {
-                    // others may share the stage, or it may never end, so the result waits at a stage of the call's own
+                    // other calls may share the stage, and the stage may never end, so the result waits for a stage
+                    // that belongs to this call alone
                     context.asOwn(stage).whenComplete(this::end);
                 } else {
                     result.complete(value);
@@ -515,17 +545,19 @@ public final class CallThreads {
             try {
                 return of.proceedCounted(invocation, step);
             } finally {
-                // clears also an interrupt that the handler has made itself: the thread's next task must not meet it
+                // clears any interrupt, also one that the handler itself has caused: the thread's next task must not
+                // see it
                 Thread.interrupted();
             }
         }
     }
 
-    /** A thread that a cancel of the call interrupts, for as long as it runs a part of the call's chain. */
+    /** Thread that a cancel of the call interrupts, as long as the thread runs a part of the call's chain. */
     static final class Interruptible implements Runnable {
-        /** The thread while it runs that part; null afterwards. Guarded by {@code this}, as the field below is. */
+        /** The thread while it runs a part of the chain; null afterwards. Guarded by {@code this}. */
         private @Nullable Thread thread;
 
+        /** Whether a cancel has interrupted the thread. Guarded by {@code this}. */
         private boolean isInterrupted;
 
         Interruptible(Thread thread) {
@@ -541,8 +573,9 @@ public final class CallThreads {
         }
 
         /**
-         * Ends the part that a cancel interrupts. Called on that thread: what the thread does next must not meet the
-         * call's interrupt, and has to meet that of its owner.
+         * Keeps a later cancel of the call from interrupting the thread. Called on that thread when it has run its part
+         * of the chain. If a cancel has interrupted the thread, the interrupt is cleared, since what the thread does
+         * next must not see it. If no cancel has, an interrupt is kept: the owner of the thread may have caused it.
          */
         public synchronized void end() {
             thread = null;

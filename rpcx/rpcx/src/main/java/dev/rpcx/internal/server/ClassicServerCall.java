@@ -24,18 +24,24 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's call on the classic wire. Whatever its arguments, handler and result do, the call ends once, in
- * {@link #end}, or is given up.
+ * Call at a server on the classic wire. Whatever its arguments, its handler and its result do, the call ends exactly
+ * once: with a reply, or when it is given up, or by {@link #end} if the thread that was to end it has failed.
  */
 public final class ClassicServerCall implements PoolShares.Task, PendingResult.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
     private final Account account;
     private final ServerMethod method;
 
-    /** Key in the connection's table, kept as an object: the call can be removed without memory for another key. */
+    /**
+     * Id of the call, which is its key in the connection's table. It is kept as an object, so that removing the call
+     * from the table needs no memory for a new key.
+     */
     private final Long id;
 
-    /** Request; null once its arguments have been read, or the call is over, since a small request is not charged. */
+    /**
+     * Request; null once its arguments have been read, or when the call is over. It must not be kept for longer, since
+     * a small request is not charged.
+     */
     private ClassicWire.@Nullable Request request;
 
     private final Charge requestBytes;
@@ -46,15 +52,17 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable Thread runner;
 
-    /** Takes the result of a handler that has returned before it had a result. Guarded by {@code this}. */
+    /**
+     * Receives the result of a handler that has returned a future; null for other handlers. Guarded by {@code this}.
+     */
     private @Nullable PendingResult pendingResult;
 
-    /** Whether the handler has begun. */
+    /** Whether the handler, or an interceptor before it, has begun. */
     private boolean entered;
 
     /**
-     * Group that counts the handler in its method's limit; null if the handler is not counted, or no longer. Guarded by
-     * {@code this} until the handler has begun.
+     * Group that counts the handler in the limit of its method. Null if the handler is not counted, or not any more.
+     * Guarded by {@code this} until the handler has begun.
      */
     private AdmissionLimit.@Nullable Group admitted;
 
@@ -62,46 +70,52 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private boolean isOrphan;
 
     /**
-     * Charge of a large reply; null if the reply is not charged. Written by the thread that ends the call, before the
-     * connection's event loop learns of the end.
+     * Charge for a large reply; null if the reply is not charged. Written by the thread that ends the call, before the
+     * connection's event loop is notified of the end.
      */
     @Nullable
     Charge replyBytes;
 
     /**
-     * Whether the place of this call stays charged for what the call leaves behind. Written by the thread that ends the
-     * call, before the connection's event loop learns of the end.
+     * Whether the place of this call stays charged for a handler's future that has not ended, because nothing else
+     * could be charged for it. Written by the thread that ends the call, before the connection's event loop is notified
+     * of the end.
      */
     boolean isPlaceLeft;
 
-    /** Whether the call is over but for the threads that {@link CallThreads} runs for it. */
+    /** Whether the call is over, but threads that {@link CallThreads} runs for it have not ended. */
     boolean isOverButThreads;
 
-    /** Once the call has been cancelled: whether the method itself, behind its interceptors, may have been called. */
+    /** Whether the method itself, after its interceptors, may have been called. Set when the call is cancelled. */
     boolean mayHaveRun;
 
     /**
-     * Whether the call has been executed, as its reply says. Written by the thread that ends the call, before the
-     * connection's event loop learns of the end.
+     * What the reply says about whether the call has been executed. Written by the thread that ends the call, before
+     * the connection's event loop is notified of the end.
      */
     private RPCXException.Executed executed = RPCXException.Executed.EXECUTED;
 
-    /** Whether the handler's future has some time to end, though nobody waits for it. Used by the connection only. */
+    /**
+     * Whether nobody waits for the call any more, and the handler's future still has some time to end. Only the
+     * connection uses this field.
+     */
     boolean isLingering;
 
     /**
-     * Whether the reply has come to the connection, or the call was withdrawn before a thread ran it. Used by the
-     * connection only.
+     * Whether the connection has received the call's reply, or the call was withdrawn before a thread ran it. Only the
+     * connection uses this field.
      */
     boolean isAnswered;
 
-    /** Whether the call is counted among its connection's running handlers. Used by the connection only. */
+    /** Whether the connection counts the call among its running handlers. Only the connection uses this field. */
     boolean running;
 
-    /** Bytes that the arguments take in objects, beside those that are charged. */
+    /** Estimated bytes that the objects of the arguments take, without those that are charged. */
     private int uncharged;
 
-    /** The connection gives the call up at this time, if its handler's future has not ended by then. Event loop only. */
+    /**
+     * Time at which the connection gives the call up, if its handler's future has not ended by then. Event loop only.
+     */
     long lingerUntilNanos;
 
     public ClassicServerCall(
@@ -150,7 +164,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     @Override
     public boolean isRunner() {
-        // No lock is needed: only a thread that has written itself here can read itself here.
+        // No lock is needed: a thread can find itself in this field only if it has written itself there.
         return runner == Thread.currentThread();
     }
 
@@ -163,7 +177,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         return deadlineNanos;
     }
 
-    /** Whether the frame of the request is still held: for tests. */
+    /** Returns whether this call still holds the frame of its request. For tests. */
     public boolean holdsRequest() {
         return request != null;
     }
@@ -184,11 +198,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         try {
             connection.lost.requestCheck();
         } catch (Throwable again) {
-            // The connection finds the call at its next check.
+            // The connection finds the call at its next check for lost calls.
         }
     }
 
-    /** Whether no thread will end this call; asked by the connection. */
+    /** Returns whether no thread will ever end this call. Called by the connection. */
     boolean isLost() {
         PendingResult result;
         synchronized (this) {
@@ -197,7 +211,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         return isOrphan && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
-    /** Ends the call for the connection, since no thread will. The limit learns nothing from the call. */
+    /**
+     * Ends the call in place of the thread that has failed to do so. Called by the connection. The limit of the method
+     * learns nothing from how long this call took.
+     */
     public void end() {
         executed = RPCXException.Executed.MAYBE;
         leaveStages();
@@ -211,7 +228,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    /** As {@link ServerCall#leavesUnlessThreads}. */
+    /**
+     * Returns whether the handler may leave the limit of its method now, as {@link ServerCall#leavesUnlessThreads}
+     * does.
+     */
     private boolean leavesUnlessThreads(boolean isDone) {
         return method.chain() == null || context.leavesUnlessThreads(isDone);
     }
@@ -245,7 +265,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         try {
             arguments = arguments();
         } catch (Throwable t) {
-            // An Error is caught too: a class that cannot be initialised is its caller's affair, and not this thread's.
+            // An Error is caught too: if a class cannot be initialised, the caller gets the error, and this thread goes
+            // on.
             fail(CallErrors.unreadable(t));
             return;
         }
@@ -271,7 +292,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    /** Registers for a result that comes later, or never. */
+    /** Waits, without a thread, for a result that comes later or never. */
     private void await(CompletionStage<?> stage) {
         PendingResult result = new PendingResult(this, stage, connection.lost);
         boolean isGone;
@@ -287,11 +308,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // The mark is set here, since a stage that brought this one does not mark the call as lost.
+                // The call is marked as lost here too: if another stage has brought this one, an exception that is
+                // thrown to that stage does not mark it.
                 isOrphan = true;
                 throw t;
             }
-            // The thread that has the result ends the call.
+            // The thread that has received the result ends the call.
             ThreadTools.report(t);
         }
     }
@@ -299,7 +321,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     @Override
     public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
-            // An interceptor has gone on behind a stage, and brings another stage, whose result is the call's.
+            // An interceptor has proceeded after a stage had ended, and brings another stage, whose result is the
+            // result of the call.
             await(method.brought(stage, context));
         } else if (thrown == null) {
             succeed(value);
@@ -308,15 +331,15 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    /** Whether the handler has returned, so that it has no thread, and its result has not come. */
+    /** Returns whether the handler has returned, so that it no longer has a thread, and its result has not come yet. */
     synchronized boolean isAwaiting() {
         return pendingResult != null && pendingResult.isOpen();
     }
 
     /**
-     * Gives up a call for whose result nobody waits any more, if the result has not come. The handler then no longer
-     * counts as running. What the handler was given stays charged for as long as its future may hold it. Called by the
-     * connection, as {@link #release}.
+     * Gives up a call whose result nobody waits for any more, if the result has not come. From then on, the handler
+     * does not count as running. What the handler was given stays charged for as long as its future may refer to it.
+     * Called by the connection, on its event loop or while holding its lock.
      *
      * @return false if the result has come
      */
@@ -333,10 +356,11 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             leaveSilently();
             own = context.giveUp();
         } catch (Throwable noMemory) {
-            // The call cannot be taken from its stage a second time, so it is over all the same.
+            // The call cannot be taken from its stage a second time, so it is over nevertheless.
             ThreadTools.report(noMemory);
         }
-        // This comes first, since it looks whether the stage is open, and code that is told of the end closes it.
+        // This is done before the callbacks below run: they end the stage, and something stays charged only for a stage
+        // that has not ended.
         isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.tellIfPossible(this, own);
@@ -353,14 +377,15 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             ClassicParameter parameter = parameters.get(i);
             arguments[parameter.place()] = parameter.codec().read(values.get(i), memory);
         }
-        // A future may be waited for much longer than the frame is needed, and on the event loop by many calls.
+        // The request is dropped here, since the call may wait for a future much longer than it needs the frame. If the
+        // handlers run on the event loop, many calls may wait for a future at the same time.
         request = null;
         return arguments;
     }
 
     /**
-     * Memory for the arguments, which are read one after the other: the bytes that a call may take without a charge are
-     * for all its arguments together, so each argument has an equal part of them.
+     * Memory for the arguments, which are read one after the other. The bytes that a call may take without a charge are
+     * for all its arguments together, so each argument gets an equal part of them.
      */
     private final class ShareOfUnasked implements Memory {
         private final int arguments;
@@ -386,7 +411,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * From here on {@link #cancel} interrupts this thread. @return false if a cancel, or the call's end, came already
+     * Begins the part of the call during which {@link #cancel} interrupts the calling thread.
+     *
+     * @return false if the call has already been cancelled, or has ended
      */
     private synchronized boolean enter() {
         if (context.isCancelled() || ended.get()) {
@@ -401,14 +428,14 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // An interrupt came from a cancel of this call or from its handler: neither the call's reply nor the thread's
-        // next task must meet it.
+        // An interrupt up to now was caused by a cancel of this call or by its handler. Neither the call's reply nor
+        // the thread's next task must see it.
         Thread.interrupted();
     }
 
     /**
-     * Cancels the call, since nobody waits for its result any more. On the event loop. A handler that has not begun is
-     * not counted from here on, whenever a thread comes to it.
+     * Cancels the call, since nobody waits for its result any more. Event loop only. If the handler has not begun, it
+     * will not begin, and the limit of the method stops counting it now, and not only when a thread takes the call up.
      *
      * @return false if the handler has not begun, and will not
      */
@@ -445,8 +472,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Takes a handler that has not begun, and will not, off its method's limit. The thread that cancels the call and
-     * the thread that comes to it may both call this method.
+     * Takes a handler that has not begun, and will not begin, off the limit of its method. The thread that cancels the
+     * call and the thread that takes it up may both call this method; the second call does nothing.
      */
     private void leaveUnbegun() {
         // The clock is read before the group is taken: if reading it fails, the thread that ends the call takes the
@@ -463,13 +490,17 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    /** Ends the call, since no thread can be had for its handler. */
+    /** Ends the call with an error, since there is no thread for its handler. */
     @Override
     public void refused(Throwable noThread) {
         refused("the server has no thread for the call");
     }
 
-    /** Ends the call, whose handler was not started. */
+    /**
+     * Ends the call, whose handler has not started, with an error.
+     *
+     * @param text text of the error
+     */
     public void refused(String text) {
         try {
             fail(RPCXException.refused(RPCXException.Code.UNAVAILABLE, text));
@@ -520,7 +551,14 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         end(ClassicWire.reply(id(), null, error), error.executed(), true);
     }
 
-    /** Ends the call with a reply. Only the first end counts, so a stage that completes twice is heard once. */
+    /**
+     * Ends the call with a reply. Only the first call of this method does anything, so a stage that completes twice
+     * brings one reply.
+     *
+     * @param frame frame of the reply
+     * @param said what the reply says about whether the call has been executed
+     * @param isDone whether the handler has brought a result
+     */
     private void end(byte[] frame, RPCXException.Executed said, boolean isDone) {
         if (!ended.compareAndSet(false, true)) {
             return;
@@ -535,7 +573,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         connection.ended(this, frame);
     }
 
-    /** As {@link ServerCall#leaveStages}. */
+    /** Gives up the stages of this call, which has ended, as {@link ServerCall#leaveStages} does. */
     private void leaveStages() {
         if (method.chain() == null) {
             return;
@@ -549,8 +587,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Releases what the request held; its handler has ended. Called by the connection, on the event loop or under the
-     * connection's lock.
+     * Releases what the request has held. Called by the connection after the handler has ended, on the event loop or
+     * while holding the lock of the connection.
      */
     void release() {
         context.releaseReferences();

@@ -35,19 +35,20 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server's connection on the classic wire, which is the paper's form: length-prefixed {@code RPCXRequest} and
- * {@code RPCXReply}. The classic wire has no handshake, no cancel and no remaining time; a call has the server's own
- * time. What the connection holds is charged to its account, as on the native wire. All state belongs to the event
- * loop; after the event loop's end it belongs to the thread that ends a call, under this object's lock.
+ * Connection of a server on the classic wire. That is the wire that the paper describes: each message is an
+ * {@code RPCXRequest} or an {@code RPCXReply} with its length in front. The classic wire has no handshake and no
+ * cancel, and a request does not say how much time it has. So each call has the time that the server sets. What the
+ * connection holds is charged to its account, as on the native wire. All state belongs to the event loop. After the
+ * event loop's end it belongs to the thread that ends a call, which then holds this object's lock.
  */
 public final class ClassicServerConnection extends ClassicConnection implements ServedConnection {
     /**
-     * Time of a call; the caller has no way to say another. A call that has no reply by then is answered with an error,
-     * and its handler is interrupted.
+     * Maximum time of a call; the caller has no way to choose another time. A call that has no reply by then is
+     * answered with an error, and its handler is interrupted.
      */
     public static final long CALL_NANOS = TimeUnit.SECONDS.toNanos(60);
 
-    /** Number of keepAlive times without a call after which the connection ends. */
+    /** The connection is closed after it has had no call for this multiple of the server's keepAlive time. */
     private static final int IDLE_KEEPALIVES = 5;
 
     private final ServerCore server;
@@ -55,65 +56,84 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private final Account account;
 
     /**
-     * Requests and replies up to this size are not charged: there are as many of them as calls under way, and charging
-     * would cost more than it saves.
+     * Maximum number of bytes of a request or a reply that is not charged. There are at most as many such messages as
+     * calls under way, and charging for them would cost more than it saves.
      */
     private final int unchargedBytes;
 
-    /** Tables that have held more places at once than this are not kept. */
+    /**
+     * If the connection has had more places than this at one time, its tables are replaced as soon as it has no call.
+     */
     private static final int MAX_PLACES_KEPT = 64;
 
     /** Charge for the places of calls whose handlers have not ended, including calls that nobody waits for any more. */
     private final Charge places;
 
-    /** Calls that somebody waits for, by id; in the order of their deadlines, since each call has the same time. */
+    /**
+     * Calls that a client waits for, by id. They are in the order of their deadlines, since all calls have the same
+     * maximum time.
+     */
     private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
 
-    /** Charge for the frame that is arriving; it goes to the call that the frame brings. */
+    /** Charge for the frame that is currently arriving. When the frame is complete, the charge goes to its call. */
     private Charge arriving;
 
-    /** Number of bytes that are held for the frame that is arriving. */
+    /** Number of bytes that are held for the frame that is currently arriving. */
     private long arrivingBytes;
 
     private final RunningHandlers running;
 
-    /** Time of a call: {@link #CALL_NANOS}, or less where the server's largest time is less. */
+    /** Maximum time of a call: {@link #CALL_NANOS}, or the server's maximum time of a call if that is less. */
     private final long callNanos;
 
-    /** Calls whose callers are gone and whose handlers' futures have some time to end, in the order of giving up. */
+    /**
+     * Calls that nobody waits for any more, and whose handlers' futures still have some time to end. They are in the
+     * order in which they will be given up.
+     */
     private ArrayDeque<ClassicServerCall> lingering = new ArrayDeque<>();
 
-    /** Calls that nobody waits for any more, and that their handlers, or the threads that run for them, will end. */
+    /**
+     * Calls that nobody waits for any more, and that will be ended by their handlers or by threads that run for them.
+     */
     private Set<ClassicServerCall> dropped = new HashSet<>();
 
-    /** Largest number of places at once since the tables were made. */
+    /** Largest number of places that were held at the same time since the tables were made. */
     long mostPlaces;
 
-    /** Any thread that could not end a call says so here. */
+    /**
+     * Says whether there may be calls that their threads were about to end and could not end. Any thread may set this
+     * flag.
+     */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
 
-    /** Timer for the first call of {@link #lingering}, or for lost calls after the connection's end. */
+    /**
+     * Timer for the first call of {@link #lingering}. After the connection's end it may also be set for the next check
+     * for lost calls. Null if the timer is not set.
+     */
     private @Nullable ScheduledFuture<?> lingerTimer;
 
-    /** The channel is gone; handlers may be under way. */
+    /** Whether the connection has ended. Handlers may still run. */
     private boolean isOver;
 
     /** Charge for {@code lingerTimer}. */
     private final Charge lingerTimers;
 
-    /** Timer for the call whose time is over first, or for one that has ended since. */
+    /**
+     * Timer for the call whose time is over first; that call may have ended since the timer was set. Null if the timer
+     * is not set.
+     */
     private @Nullable ScheduledFuture<?> dueTimer;
 
     private final Charge dueTimers;
 
     private boolean draining;
 
-    /** Value of {@link #reads} when the last pause in reading ended; any other number if there was no pause. */
+    /** Value of {@link #reads} when the last pause in reading ended; -1 if there has been no pause. */
     private int readsBeforeResume = -1;
 
-    /** Number of bytes that have left since this side paused reading. */
+    /** Number of bytes that have been sent since this side paused reading. */
     private int leftInPause;
 
     public ClassicServerConnection(Channel channel, ServerCore server, Account account) {
@@ -155,12 +175,12 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return !calls.isEmpty();
     }
 
-    /** Calls that somebody waits for; for tests. */
+    /** Returns the calls that a client waits for. For tests. */
     public List<ClassicServerCall> callsUnderWay() {
         return List.copyOf(calls.values());
     }
 
-    /** Number of calls that nobody waits for any more, and that may still end; for tests. */
+    /** Returns the number of calls that nobody waits for any more, and that have not ended. For tests. */
     public int callsLeft() {
         return dropped.size() + lingering.size();
     }
@@ -176,7 +196,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return true;
     }
 
-    /** @return the charge of the frame that has ended; the next frame has a new one */
+    /** Returns the charge for the frame that has just ended, and begins a new charge for the next frame. */
     private Charge arrived() {
         Charge charge = arriving;
         arriving = account.charge(Resource.REQUEST_BYTES);
@@ -220,14 +240,24 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Ends the connection if a call with this id is under way: an answer would be taken for that of the other call. */
+    /**
+     * Ends the connection if a call with this id is under way. An error for the second request would be taken for the
+     * reply to the first.
+     *
+     * @throws WireFault a call with this id is under way
+     */
     private void refuseDuplicate(long id) {
         if (calls.containsKey(id)) {
             throw new WireFault("request " + id + " twice under way");
         }
     }
 
-    /** @return false if the call is refused */
+    /**
+     * Starts the call of a request, or refuses it.
+     *
+     * @param charge charge for the frame of the request; a call that is started takes it over
+     * @return false if the call has been refused
+     */
     private boolean take(ClassicWire.Request request, Charge charge) {
         long id = request.id();
         if (id == 0) {
@@ -265,7 +295,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
             return false;
         }
-        // This comes before the place is taken, which would be lost if this failed.
+        // This is done before the place is taken: if it fails, no place is lost.
         if (account.isHalfTaken(Resource.CALLS)) {
             server.reclaimIdlePlaces(nanoTime());
         }
@@ -292,8 +322,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             isTaken = true;
         } finally {
             if (!isTaken) {
-                // The call was refused; or there was no memory for it, and the connection ends, which releases what its
-                // calls hold.
+                // Either the call has been refused, or there was no memory for it. In the second case the connection
+                // ends, and that releases what its calls hold.
                 if (call != null) {
                     forget(call);
                 }
@@ -337,7 +367,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         reply(id, ClassicWire.reply(id, null, why), null, why.executed());
     }
 
-    /** Settles a call that is over but for its threads, if those are done. Event loop only. */
+    /**
+     * Releases what a call holds after its end, if the threads that ran for it have ended. Does nothing for a call that
+     * is not over. Event loop only.
+     */
     void settleIfThreadsEnded(ClassicServerCall call) {
         if (call.isOverButThreads && !call.context().hasThreads()) {
             settle(call);
@@ -352,9 +385,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     // ---- replies
 
     /**
-     * Takes the reply with which a call has ended. Any thread, at most once for each call that was started. A large
-     * reply is charged before it waits for the event loop: all threads may make more in the meantime than the heap can
-     * hold.
+     * Takes the reply with which a call has ended, and sends it. Any thread may call this, at most once for each call
+     * that was started. A large reply is charged before it waits for the event loop; otherwise all threads together
+     * could make more replies in the meantime than the heap can hold.
      */
     void ended(ClassicServerCall call, byte[] frame) {
         if (loop().inEventLoop()) {
@@ -387,7 +420,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
         Charge charge = call.replyBytes;
         call.isAnswered = true;
-        // The call is forgotten first, since the tables are released together with the place of the last call.
+        // The call is removed from the table first, since the tables are replaced when the last place is released.
         boolean isAwaited = forget(call);
         settle(call);
         if (isAwaited && !isEnding()) {
@@ -399,8 +432,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Releases what a call that is over holds, as soon as no more threads run for the call. Such a thread may still be
-     * running the callbacks for the call's end.
+     * Releases what a call holds after its end. If threads still run for the call, this is done when the last of them
+     * has ended; such a thread may still be running the callbacks for the call's end.
      */
     private void settle(ClassicServerCall call) {
         call.isOverButThreads = !call.context().endUnlessThreads();
@@ -417,7 +450,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             places.release(1);
         }
         if (places.held() == 0) {
-            // No place is held, so the lingering calls have ended too.
+            // No place is held, so all lingering calls have ended too.
             lingering.clear();
             cancelLingerTimer();
             forgetTables();
@@ -427,7 +460,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Whether no handler begins any more. Any thread. */
+    /** Returns whether the server has been cut off, so that no handler starts any more. Any thread may call this. */
     boolean isCutOff() {
         return server.isCutOff();
     }
@@ -438,7 +471,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Group of this connection's peer in the limit of a method; null for a method without a limit. */
+    /** Returns the group of this connection's peer in the limit of a method; null if the method has no limit. */
     private AdmissionLimit.@Nullable Group admission(ServerMethod method) {
         AdmissionLimit limit = method.admission();
         return limit == null ? null : limit.group(account.group());
@@ -456,7 +489,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     /**
      * Cancels a call that nobody waits for any more.
      *
-     * @return false if the method has not been called, and will not be
+     * @return false if the call's method has not been executed, and will not be
      */
     private boolean abandon(ClassicServerCall call) {
         forget(call);
@@ -465,11 +498,13 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             boolean hasBegun = call.cancel();
             isCancelled = true;
             if (!hasBegun) {
-                // The thread for which the call waits will not begin its handler.
+                // The thread for which the call waits may still take the call up, but then it does not begin the
+                // handler.
                 uncount(call);
             }
         } finally {
-            // The call goes to another list even if the cancel has found no memory: it is in none any more.
+            // The call is added to another table even if the cancel has failed for want of memory. Otherwise the call
+            // would be in none.
             trackAbandoned(call, isCancelled);
         }
         return call.mayHaveRun;
@@ -477,13 +512,13 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void trackAbandoned(ClassicServerCall call, boolean isCancelled) {
         if (isCancelled && threads.withdraw(call.method().place(), call)) {
-            // Nothing would end the call but the thread for which it has waited.
+            // Only the thread for which the call has waited would have ended it.
             call.isAnswered = true;
             settle(call);
         } else if (call.isAwaiting()) {
             linger(call);
         } else if (!call.isAnswered) {
-            // Code that the cancel has notified could have ended the call already.
+            // The callbacks of the cancel may already have ended the call.
             dropped.add(call);
         }
     }
@@ -500,7 +535,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         });
     }
 
-    /** Ends calls that will not end by themselves, since the threads that were about to end them have failed. */
+    /** Ends the calls whose threads have failed before they could end them. */
     private void endLost() {
         if (lost.isAny) {
             lost.look(this::endAllLost);
@@ -516,7 +551,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                 settleIfThreadsEnded(call);
             } else if (!call.isAnswered && call.isLost()) {
                 call.end();
-                // The reply that this charge was made for does not leave.
+                // The reply for which this charge was made will not be sent.
                 release(call.replyBytes);
                 call.replyBytes = null;
                 answer(
@@ -534,7 +569,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return true;
     }
 
-    /** Called by the handler's thread: a handler whose caller is gone has brought a future. */
+    /** Called on the handler's thread if the handler has returned a future and nobody waits for its call any more. */
     void awaitsForNobody(ClassicServerCall call) {
         inLoopOrHere(() -> {
             try {
@@ -548,10 +583,13 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         });
     }
 
-    /** Gives the handler's future some time to end, or none if the server is closing or the event loop's timers end. */
+    /**
+     * Gives the handler's future some time to end. If the server is closing, or the event loop is shutting down and
+     * sets no more timers, gives the call up now.
+     */
     private void linger(ClassicServerCall call) {
         if (call.isLingering) {
-            // The end of the connection and the handler's thread both call this method.
+            // Both the end of the connection and the handler's thread may cause a call of this method.
             return;
         }
         if (draining || loop().isShuttingDown()) {
@@ -560,7 +598,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
         call.lingerUntilNanos = nanoTime() + PendingResult.GRACE_NANOS;
         if (lingering.isEmpty()) {
-            // The timer may be set for a check of dropped calls, which is due later.
+            // The timer may be set for a check of the dropped calls, which is due later than this call.
             cancelLingerTimer();
         }
         call.isLingering = true;
@@ -587,8 +625,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Handles a check that has failed, after which no timer is set. The connection ends, and with it all that is
-     * checked, except calls that outlast the connection: for these a timer is set again.
+     * Handles the failure of a check, or of setting the timer for a check. There may be no timer now. The connection is
+     * ended, and with it all calls that are checked, except the calls that outlast the connection. For these calls a
+     * timer is set again.
      */
     private void lookFailed(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -605,7 +644,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private void checkLingeringNow() {
         cancelLingerTimer();
         if (isOver) {
-            // Calls may be left for which there was no memory at the connection's end.
+            // Some calls may not have been cancelled at the connection's end, because there was no memory.
             cancelAll();
         }
         endLost();
@@ -636,7 +675,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Replaces tables that have grown, if the connection has no call. */
+    /** Replaces tables that have grown. Does nothing as long as the connection has a call. */
     private void forgetTables() {
         if (mostPlaces > MAX_PLACES_KEPT && calls.isEmpty()) {
             calls = new LinkedHashMap<>();
@@ -646,14 +685,20 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** @return false if nobody waits for the call any more */
+    /**
+     * Removes a call from the table of calls that a client waits for.
+     *
+     * @return false if nobody waits for the call any more
+     */
     private boolean forget(ClassicServerCall call) {
         return calls.remove(call.id(), call);
     }
 
     /**
-     * @param charged charge of the reply; null if the reply has not been charged
-     * @param executed whether the call has been executed, as the reply says
+     * Sends a reply. If the reply is large and there is no room for it, sends an error instead of it.
+     *
+     * @param charged charge for the reply; null if the reply has not been charged
+     * @param executed what the reply says about whether the call has been executed
      */
     private void reply(long id, byte[] frame, @Nullable Charge charged, RPCXException.Executed executed) {
         if (charged != null) {
@@ -672,7 +717,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void writePaid(byte[] frame, Charge paid) {
         write(frame, released -> {
-            // The last byte releases the whole charge; a part before it releases whole steps only.
+            // When the last byte has been sent, all of the charge is released. Before that, the account gets back only
+            // full steps of the charge.
             paid.set(Math.max(0, paid.held() - released));
         });
     }
@@ -703,7 +749,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         readUnlessFull();
     }
 
-    /** One pass of reading may bring sixteen buffers of the largest size, so waiting replies are checked after each. */
+    /**
+     * Pauses reading after any single read from the socket if too much waits to be sent, and not only at the end of a
+     * pass of reading. One pass may bring sixteen buffers of the largest size.
+     */
     @Override
     public void onRead() {
         if (!channel.isWritable()) {
@@ -722,9 +771,12 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Pauses reading while replies wait: a client that does not read its replies may send no more requests until it
-     * does. A client that reads a large reply slowly takes some of it now and then. Each time this side reads something
-     * before the next pause; otherwise a large request would not leave its client while such replies follow each other.
+     * Pauses reading while replies wait to be sent. So a client that does not read its replies may not send more
+     * requests until it reads them.
+     *
+     * <p>A client that reads a large reply slowly takes some of it now and then, and replies may follow each other
+     * without a gap. So this side always reads something between two pauses. Otherwise a large request of that client
+     * would never arrive.
      */
     private void readUnlessFull() {
         if (isEnding() || channel.isWritable()) {
@@ -748,7 +800,11 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         closeIfDone();
     }
 
-    /** Sets the timer that checks the calls under way when the time of the first of them is over. */
+    /**
+     * Sets the timer that ends the calls whose time is over. Does nothing if the timer is set already.
+     *
+     * @param waitNanos time until the first call is due
+     */
     private void watchDue(long waitNanos) {
         if (dueTimer == null && !isOver && !loop().isShuttingDown()) {
             dueTimer = loop().schedule(this::endLate, waitNanos, TimeUnit.NANOSECONDS);
@@ -779,8 +835,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         for (ClassicServerCall call : calls.values()) {
             long left = call.deadlineNanos() - now;
             if (left > 0) {
-                // The calls behind this one have more time. To pass all calls for each that is due would take
-                // quadratic time.
+                // The calls after this one have more time. If all calls were checked each time that one of them is due,
+                // the total time would grow with the square of their number.
                 watchDue(left);
                 break;
             }
@@ -817,7 +873,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         });
     }
 
-    /** Does nothing: a place is released with its call. */
+    /** Does nothing, since a place on the classic wire is released when its call ends. */
     @Override
     public void giveUpIdlePlaces() {}
 
@@ -827,7 +883,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Sends the client the reason, in a reply with id 0, and closes in such a way that the reply arrives. */
+    /**
+     * Sends the client the reason for the connection's end, in a reply with id 0. Then closes the connection in such a
+     * way that this reply arrives.
+     */
     @Override
     public void onEnd(RPCXException why) {
         try {
@@ -840,8 +899,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     @Override
     public void onOver() {
-        // Each of these steps is taken even if the one before it fails, such as for want of memory: others wait for
-        // each.
+        // Each of these steps is taken even if the previous one fails, for example for want of memory, since other code
+        // waits for each of them.
         try {
             cancelAll();
         } finally {
@@ -871,13 +930,14 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private void cancelAll() {
         arriving.release();
         arrivingBytes = 0;
-        // Each call is forgotten first, which takes no memory.
+        // "abandon" first removes the call from the table, which needs no memory. So this loop ends even if cancelling
+        // fails.
         while (!calls.isEmpty()) {
             ClassicServerCall call = calls.values().iterator().next();
             try {
                 abandon(call);
             } catch (Throwable t) {
-                // For example a timer cannot be set. The other calls come to their end all the same.
+                // For example, a timer could not be set. The other calls are ended nevertheless.
                 ThreadTools.report(t);
             }
         }

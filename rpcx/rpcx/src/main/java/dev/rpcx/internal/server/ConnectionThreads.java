@@ -5,10 +5,12 @@ import dev.rpcx.internal.ledger.Account;
 import io.netty.channel.EventLoop;
 
 /**
- * Threads on which one connection runs, off its event loop, its handlers and what their streams and calls have to be
- * told. On virtual threads both are the same. A pool has two parts, each shared among connections: handlers wait for a
- * thread of the first part, of which there are few; what has to be told runs in the second part and never waits for a
- * handler. So a handler that keeps its thread until it has been told something does not keep that from being told.
+ * Runs the handlers and the signals of one connection on threads other than its event loop. A signal notifies a stream
+ * or a call of the connection. On virtual threads, handlers and signals are treated alike.
+ *
+ * <p>A pool has two parts, and the connections share each of them. The first part has few threads, for which handlers
+ * wait. Signals run in the second part, and never wait for a handler. So a handler that keeps its thread until it
+ * receives a signal does not prevent that signal.
  */
 public final class ConnectionThreads {
     private final Threads threads;
@@ -24,16 +26,16 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Starts a handler, now or when the pool has a thread for it. It throws what {@link Threads#run} throws; a handler
-     * that has waited may be refused later instead.
+     * Starts a handler, now or when the pool has a thread for it. If this fails now, this method throws what
+     * {@link Threads#run} throws. If it fails while the handler waits for a thread, the handler is refused.
      */
     public void run(RunOn.Place place, PoolShares.Task handler) {
         run(place, handlers, handler);
     }
 
     /**
-     * Runs a signal for the subscriber or publisher of a stream, or a callback that a handler has registered. Otherwise
-     * as {@link #run}.
+     * Runs a signal for the subscriber or publisher of a stream, or a callback that a handler has registered. It does
+     * the same as {@link #run}, but uses the part of the pool that is for signals.
      */
     void runSignal(RunOn.Place place, PoolShares.Task signal) {
         run(place, signals, signal);
@@ -48,22 +50,25 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Takes a handler back that has been given to {@link #run}.
+     * Takes back a handler that was given to {@link #run} and still waits for a thread.
      *
-     * @return false if it does not wait, as it has started or is about to
+     * @return true if the handler was taken back; false if it does not wait, since it has started or is about to start
      */
     boolean withdraw(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.withdraw(handler);
     }
 
-    /** Whether a handler waits because its own connection holds as many threads as it may, though a thread is free. */
+    /**
+     * Returns whether a handler waits although the pool has a free thread. This is so if the handler's own connection
+     * already uses its share of the threads.
+     */
     boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {
         return Threads.isPool(place) && handlers.isBeyond(handler);
     }
 
     /**
-     * Notes that the connection is gone; called once. What goes on counts in the shares of later connections of the
-     * same address.
+     * Records that the connection is gone. Called exactly once. Those of its handlers and signals that still run or
+     * wait count from now on in the shares of connections that come later from the same address.
      */
     void connectionGone() {
         handlers.connectionGone();

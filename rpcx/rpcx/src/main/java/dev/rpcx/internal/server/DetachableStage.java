@@ -7,10 +7,11 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stage that the interceptors of one call see instead of the stage that its handler has returned, or instead of one
- * that a later interceptor has returned and that may do work when a dependent is attached. What interceptors attach is
- * held by this stage, and not by a stage that others may share, or that never ends. This stage ends with the other one,
- * its source, or as cancelled when the call has ended before that or is given up. Thread-safe.
+ * Stage that the interceptors of one call see instead of another stage, its source. The source is the stage that the
+ * handler has returned. It can also be a stage that a later interceptor has returned, if that stage may do work when a
+ * dependent is attached. What interceptors attach is held by this stage, and not by the source, since other calls may
+ * share the source, or it may never end. This stage ends when its source does. If the call ends or is given up earlier,
+ * this stage ends as cancelled. Thread-safe.
  */
 public final class DetachableStage extends BoundFuture<@Nullable Object> implements Runnable {
     private final CompletionStage<?> source;
@@ -30,8 +31,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     };
 
     /**
-     * Whether the source has ended, or could not be waited for. An interceptor of the call may have ended this stage
-     * before that.
+     * Whether the source has ended, or waiting for it could not begin. This stage itself may have ended earlier, if an
+     * interceptor of the call has completed it.
      */
     private volatile boolean isBrought;
 
@@ -39,51 +40,64 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
         this(source, null);
     }
 
-    /** @param nullRefused text with which this stage fails if the source brings null; null where null can be sent */
+    /**
+     * Creates a stage that does not wait for its source yet.
+     *
+     * @param nullRefused text of the exception with which this stage fails if the source brings null; null if the
+     *     result may be null
+     */
     public DetachableStage(CompletionStage<?> source, @Nullable String nullRefused) {
         this.source = source;
         this.nullRefused = nullRefused;
     }
 
     /**
-     * Begins to wait for the source. A source may let nobody wait, such as one whose work cannot be started: then
-     * nothing of this stage is left there, and nobody is told of it.
+     * Begins to wait for the source. This may throw, for example because the source cannot start its work. Then this
+     * method throws the same, nothing of this stage remains at the source, and what has been attached to this stage is
+     * not notified.
      */
     void begin() {
         try {
             waiter.await(source);
         } catch (Throwable t) {
             waiter.leave();
-            // the interceptor gets what was thrown, instead of a stage
+            // the interceptor gets what was thrown instead of a stage
             isBrought = true;
             throw t;
         }
     }
 
-    /** Stops waiting for the source. What has been attached to this stage is told by {@link #run}. */
+    /** Stops waiting for the source. {@link #run} then notifies what has been attached to this stage. */
     void giveUp() {
         waiter.leave();
     }
 
-    /** Says whether the source has not ended, as far as this stage knows. */
+    /** Returns whether the source has not ended yet, as far as this stage knows. */
     boolean isOpen() {
         return !isBrought;
     }
 
     /**
-     * Completes this stage, to tell those who have attached something to it that nobody waits for the source any more.
+     * Completes this stage as cancelled. So code that has been attached to this stage learns that nobody waits for the
+     * source any more.
      */
     @Override
     public void run() {
         completeExceptionally(new RPCXException(RPCXException.Code.CANCELLED, "the call is over"));
     }
 
-    /** Passes the cancel of a call on to the source: see {@link PendingResult#cancel(HandledContext)}. */
+    /**
+     * Passes the cancel of a call on to the source, as {@link PendingResult#cancel(HandledContext)} describes.
+     *
+     * @param given context of the call that is cancelled
+     */
     void cancelSource(HandledContext given) {
         PendingResult.cancel(source, waiter, given);
     }
 
-    /** Hook that is on the source because of this call; null where the hook is another call's. */
+    /**
+     * Returns the hook that was attached to the source for this call; null if another call's hook was there already.
+     */
     Stages.@Nullable Hook hook() {
         return waiter.hook(source);
     }
@@ -94,7 +108,7 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
             try {
                 future.cancel(mayInterruptIfRunning);
             } catch (UnsupportedOperationException minimal) {
-                // a stage that can only be waited for goes on, as it does where its caller is gone
+                // a stage of this class cannot be cancelled, so it goes on, as it does when the caller is gone
             }
         }
         return super.cancel(mayInterruptIfRunning);

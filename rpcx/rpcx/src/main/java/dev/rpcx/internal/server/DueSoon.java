@@ -5,17 +5,18 @@ import java.util.function.LongSupplier;
 
 /**
  * Set of the calls of a connection that are due soon. A full scan of all the connection's calls fills the set, and
- * calls that come later are added. Until the next full scan, the connection scans the set alone. A client chooses how
- * many calls it has and how often one of them is due; with the set it cannot have all its calls scanned for each call
- * that it lets end.
+ * calls that come later are added. Until the next full scan, the connection scans only the set. The set is needed
+ * because a client chooses how many calls it has and how often one of them is due. Without the set, each call whose
+ * time the client lets run out would have all the client's calls scanned.
  *
- * <p>The set covers a span of time, and has room for a few calls. If more come, the span is halved, so that the calls
- * which are left out are worth a full scan when the span is over.
+ * <p>The set contains the calls that are due within a span of time, and has room for {@value #MAX} of them. If more
+ * calls come, the span is halved. A full scan follows when the span is over. By then, so many calls have become due
+ * that the scan is worth its cost.
  *
  * <p>Event loop only.
  */
 final class DueSoon {
-    /** Result of {@link Calls#left} for a call that has ended. */
+    /** Time that {@link Calls#left} returns for a call that has ended. */
     static final long NEVER = Long.MAX_VALUE / 2;
 
     static final long SPAN_NANOS = 1_000_000_000;
@@ -23,9 +24,14 @@ final class DueSoon {
     private static final int FIRST = 16;
     private static final int[] NONE = {};
 
-    /** Gives the time that a call has left as of {@code nowNanos}, and may end the call if it is due. */
+    /** Finds out how much time remains for a call. An implementation may also end a call that is due. */
     interface Calls {
-        /** @return nanoseconds above 0, or {@link #NEVER} */
+        /**
+         * Returns the time from {@code nowNanos} until a call is due.
+         *
+         * @return nanoseconds; 0 or less for a call that is due and has not been ended; {@link #NEVER} if the call has
+         *     ended
+         */
         long left(int id, long nowNanos);
     }
 
@@ -34,29 +40,39 @@ final class DueSoon {
     private int[] ids = NONE;
     private int count;
 
-    /** Whether all calls that are due before {@link #untilNanos} are in the set. */
+    /** Whether the set contains all calls that are due before {@link #untilNanos}. */
     private boolean isComplete;
 
     private long untilNanos;
 
-    /** Whether calls that are not in the set are due later, the first of them at {@link #laterNanos}. */
+    /**
+     * Whether there are calls that are not in the set because they are due later. The first of them is due at
+     * {@link #laterNanos}.
+     */
     private boolean isAnyLater;
 
     private long laterNanos;
     private boolean isLooking;
 
-    /** @param calls gives the time that a call has left, and ends no call */
+    /**
+     * Creates an empty set. The first scan has to be a full one.
+     *
+     * @param calls returns the time that remains for a call, and ends no call
+     */
     DueSoon(Calls calls, LongSupplier clock) {
         this.calls = calls;
         this.clock = clock;
     }
 
-    /** Whether a scan of the set finds all calls that are due now. */
+    /** Returns whether a scan of the set finds all calls that are due now. */
     boolean isComplete(long nowNanos) {
         return isComplete && untilNanos - nowNanos > 0;
     }
 
-    /** Begins a full scan: the caller scans all calls now, and has to {@link #add add} each call that goes on. */
+    /**
+     * Begins a full scan. After this call, the caller scans all calls, and has to {@link #add add} each call that has
+     * not ended.
+     */
     void begin(long nowNanos) {
         count = 0;
         isAnyLater = false;
@@ -64,13 +80,13 @@ final class DueSoon {
         isComplete = true;
     }
 
-    /** Gives up the set: every scan is a full one, until the next {@code begin}. */
+    /** Empties the set. Until the next call of {@code begin}, every scan has to be a full one. */
     void forget() {
         isComplete = false;
         count = 0;
     }
 
-    /** Adds a call that is due at this time, which may be earlier than a time given before for the same call. */
+    /** Adds a call that is due at {@code dueNanos}. A call may be added again with an earlier time. */
     void add(int id, long dueNanos) {
         if (!isComplete) {
             return;
@@ -93,14 +109,14 @@ final class DueSoon {
     }
 
     private void makeRoom() {
-        // The set is incomplete until there is room. If there is none, the next scan is a full one.
+        // The set is incomplete until there is room. If no room can be made, the next scan is a full one.
         isComplete = false;
         if (ids.length < MAX) {
             try {
                 ids = Arrays.copyOf(ids, Math.max(FIRST, 2 * ids.length));
                 isComplete = true;
             } catch (OutOfMemoryError none) {
-                // The set is a shortcut, and no call depends on it.
+                // No call is lost: the set only makes scans shorter.
             }
         } else if (!isLooking) {
             long now = clock.getAsLong();
@@ -117,7 +133,7 @@ final class DueSoon {
      * Scans the set, and ends the calls that are due.
      *
      * @param each ends a call that is due
-     * @return nanoseconds from now until the next call is due
+     * @return nanoseconds from {@code nowNanos} until the next call is due
      */
     long look(long nowNanos, Calls each) {
         isLooking = true;
@@ -131,10 +147,11 @@ final class DueSoon {
     }
 
     /**
-     * Keeps the calls that go on and are due before the end of the span. Calls that are added meanwhile are scanned
-     * too.
+     * Removes from the set the calls that have ended and those that are due after the end of the span. Calls that are
+     * added while this method runs are scanned too.
      *
-     * @return nanoseconds from now until the first of the kept calls is due
+     * @return nanoseconds from {@code nowNanos} until the first call in the set is due; {@link #NEVER} if the set is
+     *     empty
      */
     private long keepThose(Calls each, long nowNanos) {
         long next = NEVER;

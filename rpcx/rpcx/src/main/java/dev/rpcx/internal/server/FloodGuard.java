@@ -6,21 +6,21 @@ import io.netty.util.concurrent.Ticker;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Counts the frames that a client may send at no cost to itself: CANCEL, PING and SETTINGS. The connection ends if more
- * CANCELs or PINGs come in a second than any honest client has reason to send, or if SETTINGS come twice. Event loop
- * only.
+ * Counts the frames that a client can send at no cost to itself: CANCEL, PING and SETTINGS. The connection is ended if
+ * more CANCELs or PINGs come in a second than any honest client has reason to send, or if SETTINGS come twice. Event
+ * loop only.
  */
 public final class FloodGuard {
     /**
-     * Maximum number of CANCELs in a second beyond one for each call that was made: twice the number of all slots. A
-     * CANCEL gains a client nothing, as a call has its place until its handler has ended. Source: "HTTP/2 rapid reset",
-     * CVE-2023-44487.
+     * Maximum number of CANCELs in a second, in addition to one for each call that was made. It is twice the number of
+     * all slots. A client gains nothing by a CANCEL, since a call keeps its place until its handler has ended. Source:
+     * "HTTP/2 rapid reset", CVE-2023-44487.
      */
     public static final int CANCELS_PER_SECOND = 2 * Wire.MAX_SLOTS;
 
     /**
-     * Maximum number of PINGs in a second. A client sends at most 30 in a second to look for signs of life, and as many
-     * to ask whether its CANCELs were read.
+     * Maximum number of PINGs in a second. A client sends at most 30 in a second to find out whether the server is
+     * still there, and at most 30 in a second to find out whether its CANCELs have been read.
      */
     public static final int PINGS_PER_SECOND = 100;
 
@@ -41,8 +41,9 @@ public final class FloodGuard {
     }
 
     /**
-     * Counts a call that was made: each call may be cancelled once, whether it is still there or not. The count has a
-     * bound, since calls of long ago have ended.
+     * Counts a call that was made. It allows the client one more CANCEL, whether or not the call has ended by the time
+     * of the CANCEL. The client can save up at most {@code CANCELS_PER_SECOND} of these CANCELs, since calls that were
+     * made long ago have ended.
      */
     void requested() {
         cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);
@@ -71,7 +72,7 @@ public final class FloodGuard {
             throw new WireFault("more than " + most + " " + what + " in a second");
         }
         secondBegan = now;
-        // A negative count stays: calls that were made and have not been cancelled yet still may be.
+        // A negative count is kept: it is the number of calls that were made and may still be cancelled.
         cancels = Math.min(cancels, 0);
         pings = 0;
     }

@@ -3,14 +3,22 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the times that calls were given, in classes that are a fifth wide. Any thread adds; one thread at a time
- * calls {@code take} and then reads the results.
+ * Histogram of the times that calls were given, each from the beginning of the call to its deadline. The times are
+ * divided into classes. Each class is at most a quarter of its lower bound wide, a fifth on average. Any thread may
+ * call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
  */
 final class GivenTimes {
-    /** Number of bits below the highest bit of a time that tell classes apart. */
+    /**
+     * Number of bits, after the highest bit of a time, that determine the class of the time. With 2 bits, there are
+     * four classes between a time and its double.
+     */
     private static final int FINE_BITS = 2;
 
-    /** The upper bits of a class count calls, the lower bits sum up their times, in units of 2^16 ns. */
+    /**
+     * Position at which the value of a class, a number of 64 bits, is divided. The bits from this position upwards
+     * count the calls of the class. The bits below it sum up the times that these calls were given, in units of 2^16
+     * ns.
+     */
     private static final int COUNT_SHIFT = 42;
 
     private static final int UNIT_SHIFT = 16;
@@ -29,27 +37,35 @@ final class GivenTimes {
         taken = new long[now.length()];
     }
 
-    /** @return the class of a time of at least four nanoseconds */
+    /**
+     * Returns the number of the class to which a time belongs.
+     *
+     * @param nanos a time of at least 4 ns
+     */
     static int position(long nanos) {
         int bits = 63 - Long.numberOfLeadingZeros(nanos);
         return bits << FINE_BITS | (int) (nanos >>> bits - FINE_BITS) & (1 << FINE_BITS) - 1;
     }
 
-    /** @return the least time of a class */
+    /** Returns the smallest time, in nanoseconds, that belongs to a class. */
     static long lowest(int position) {
         long fine = 1 << FINE_BITS | position & (1 << FINE_BITS) - 1;
         return fine << (position >>> FINE_BITS) - FINE_BITS;
     }
 
-    /** @param nanos a time within the bounds that the constructor has */
+    /**
+     * Adds the time that a call was given. Any thread may call this.
+     *
+     * @param nanos a time from {@code minNanos} to {@code maxNanos} of the constructor
+     */
     void add(long nanos) {
         now.addAndGet(position(nanos) - lowest, 1L << COUNT_SHIFT | nanos >>> UNIT_SHIFT);
     }
 
     /**
-     * Evaluates what has been added since the last time, and begins anew.
-     *
-     * @param part the usual time is the mean of the first class up to which one in {@code part} calls is counted
+     * Evaluates the times that were added since the last call of this method, and begins to count from 0 again. One of
+     * the results is the usual time: it is the mean time of one class. That class is the lowest one for which the class
+     * and all lower classes together contain at least one in {@code part} of all calls.
      */
     void take(int part) {
         count = 0;
@@ -97,8 +113,9 @@ final class GivenTimes {
     }
 
     /**
-     * Half of all the time that was given went to calls that were given this at most: to move the value down, as much
-     * time has to be given in short pieces as all other calls are given.
+     * Returns the middle of all given time, in nanoseconds: half of that time was given to calls that were given at
+     * most about this much each. Calls with short times, however many there are, lower this value only if together they
+     * are given as much time as all other calls. Returns 0 if no call was added.
      */
     double middleNanos() {
         return middleNanos;

@@ -20,28 +20,36 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Context of a call that a server handles, on either wire. It keeps the state of the call's handler and the number of
- * the threads that run for the call, and tells whoever wants to hear of its cancel. The object of a call may serve
- * another one later; its context belongs to this call alone, and may be kept for longer than the call takes.
+ * threads that run for the call, and the tasks that a cancel of the call runs. Each call has its own context, which may
+ * be kept for longer than the call lasts. The object of a call, in contrast, may serve another call later.
  */
 public final class HandledContext extends TimedContext implements HandledCall {
-    /** Bit: the handler has started, after the last interceptor. */
+    /** Bit of {@code handler}: the handler has started, after the last interceptor. */
     private static final int ENTERED = 1;
 
-    /** Bit: the call has ended, which is what its caller is told, so the handler may not start any more. */
+    /**
+     * Bit of {@code handler}: the end of the call is certain and is told to the caller, so the handler must not start
+     * any more.
+     */
     private static final int BARRED = 2;
 
-    /** Bit: the call is over but for its threads, or but for these and its reply. */
+    /** Bit of {@code handler}: the call is over, except for its threads and perhaps its reply. */
     private static final int OVER = 4;
 
-    /** Bit: the last of the call's threads has to stop counting the handler in the limit of its method. */
+    /**
+     * Bit of {@code handler}: when the last of the call's threads ends, it has to stop counting the handler in the
+     * limit of its method.
+     */
     private static final int LEAVES = 8;
 
-    /** Bit that goes with {@code LEAVES}: the handler, or an interceptor before it, has brought a result. */
+    /**
+     * Bit of {@code handler}, beside {@code LEAVES}: the handler, or an interceptor before it, has brought a result.
+     */
     private static final int DONE = 16;
 
     /**
-     * Unit of the count of threads: the bits from this one on count those that run for the call, see
-     * {@link CallThreads}.
+     * Lowest bit of the thread count in {@code handler}. The bits from this one on count the threads that run for the
+     * call beside its handler: see {@link CallThreads}.
      */
     private static final int THREAD = 32;
 
@@ -55,41 +63,51 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** Time at which the call's first frame was there. */
+    /** Time at which the first frame of the call had arrived. */
     private final long arrivedNanos;
 
     private volatile boolean cancelled;
 
     /**
-     * Value of {@code cancelTasks} for a call that is over. A call that was not cancelled by then takes no more tasks,
-     * and nobody will be told.
+     * Value of {@code cancelTasks} for a call that is over. A call that was not cancelled before it was over accepts no
+     * more tasks, and none of its tasks will run.
      */
     private static final List<Runnable> NOBODY = List.of();
 
     /**
-     * Tasks that {@link #onCancel} was given, and stages that interceptors have been given; null for none yet. Guarded
-     * by {@code this}.
+     * Tasks that were given to {@link #onCancel}, and stages that interceptors have been given. Null if there has been
+     * neither yet. Guarded by {@code this}.
      */
     private @Nullable List<Runnable> cancelTasks;
 
-    /** Whether the call's result is not waited for any more. Guarded by {@code this}. */
+    /** Whether nobody waits for the call's result any more. Guarded by {@code this}. */
     private boolean isGivenUp;
 
     /**
-     * State of the handler as bits, where there are interceptors, and the count of the threads that run for the call
-     * beside its handler.
+     * State of the handler and of its call, as bits. {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE}
+     * matter only if the call has interceptors. {@code OVER} is used for any call, and so are the bits from
+     * {@code THREAD} on, which count the threads that run for the call beside its handler.
      */
     private volatile int handler;
 
-    /** Continues the call's chain where its handlers run; null where the call has no interceptors. */
+    /** Continues the call's chain where the handlers of its method run; null if the call has no interceptors. */
     private CallThreads.@Nullable Steps steps;
 
-    /** @param peer principal that the certificate of the connection's peer names; null for none */
+    /**
+     * Creates the context of a call that arrives now.
+     *
+     * @param peer principal that the certificate of the connection's peer names; null if there is none
+     */
     public HandledContext(long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         this(ticker.nanoTime(), deadlineNanos, metadata, peer, ticker);
     }
 
-    /** @param arrivedNanos time at which the call's first frame was there */
+    /**
+     * Creates the context of a call.
+     *
+     * @param arrivedNanos time at which the first frame of the call had arrived, by the ticker
+     * @param peer principal that the certificate of the connection's peer names; null if there is none
+     */
     public HandledContext(
             long arrivedNanos, long deadlineNanos, Metadata metadata, @Nullable Principal peer, Ticker ticker) {
         super(deadlineNanos, metadata, peer, ticker);
@@ -107,8 +125,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Runs the handler, after the last interceptor. An interceptor may have the handler start more than once, and on a
-     * thread of its own: such a thread is counted among those of the call.
+     * Runs the handler, after the last interceptor. An interceptor may have the handler start more than once, and on
+     * one of its own threads: such a thread is then counted as one of the call's threads.
      *
      * @throws RPCXException the call has ended, and the handler does not start
      */
@@ -124,26 +142,31 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Notes that the handler is about to start, on a thread that keeps the call from ending.
+     * Records that the handler is about to start on a thread that keeps the call from ending.
      *
-     * @return false if it may not start
+     * @return false if the handler must not start, because the call has ended
      */
     boolean enterHandler() {
         return enterUnlessBarred(ENTERED, 0);
     }
 
     /**
-     * Notes that the handler is about to start on another thread, which is counted, and which {@link #endThread} counts
-     * back.
+     * Records that the handler is about to start on another thread, and counts that thread until {@link #endThread} is
+     * called.
      *
-     * @return false if it may not start
+     * @return false if the handler must not start, because the call has ended: then the thread is not counted
      */
     boolean enterHandlerOnThread() {
         return enterUnlessBarred(ENTERED, THREAD);
     }
 
     /**
-     * Sets bits and counts threads in one step: between two steps the call may end, and its object serve another one.
+     * Sets bits of {@code handler} and counts threads, in one atomic operation. Between two operations the call could
+     * end, and its object could begin to serve another call.
+     *
+     * @param said bits to set
+     * @param threads what to add for the threads: {@code THREAD} for one, 0 for none
+     * @return false if the call has ended: then nothing is changed
      */
     private boolean enterUnlessBarred(int said, int threads) {
         int before;
@@ -161,7 +184,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Notes that the call has ended: its handler does not start any more, nor once more.
+     * Records that the call has ended. From now on its handler cannot start any more, neither for the first time nor
+     * again.
      *
      * @return whether the handler has started
      */
@@ -171,14 +195,16 @@ public final class HandledContext extends TimedContext implements HandledCall {
         return (before & ENTERED) != 0;
     }
 
-    /** Whether the call has ended, so that its handler does not start any more. */
+    /** Returns whether the call has ended, so that its handler cannot start any more. */
     boolean isBarred() {
         return (handler & BARRED) != 0;
     }
 
     /**
-     * Takes back steps of the call's chain that wait for a thread, where there may be any: they are counted among its
-     * threads.
+     * Takes back the steps of the call's chain that wait for a thread. Does nothing if no thread is counted: a step
+     * that waits for a thread is counted as one.
+     *
+     * @param before value of {@code handler} when the call ended
      */
     private void takeStepsBack(int before) {
         CallThreads.Steps given = steps;
@@ -187,25 +213,26 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** Counts a thread that begins to run for the call, beside its handler. */
+    /** Counts a thread that begins to run for the call, beside the thread of its handler. */
     void beginThread() {
         HANDLER.getAndAdd(this, THREAD);
     }
 
     /**
-     * Counts a thread for the rest of the call's chain.
+     * Counts a thread that will run the rest of the call's chain.
      *
-     * @return false if the call has ended: nothing of that may run
+     * @return false if the call has ended: then the rest of the chain must not run
      */
     boolean beginStep() {
         return enterUnlessBarred(0, THREAD);
     }
 
     /**
-     * Counts a thread back that is done. Where the call leaves the limit of its method with this thread, it does so
-     * while the thread is counted: afterwards the call's object may serve another one.
+     * Stops counting a thread that has finished. If this is the last thread, the handler may have to leave the limit of
+     * its method now. It does so while the thread is still counted, since afterwards the object of the call may serve
+     * another call.
      *
-     * @return whether the call was over but for this thread
+     * @return true if this was the last thread and the call is over otherwise
      */
     boolean endThread(CallThreads.Call call) {
         while (true) {
@@ -225,17 +252,18 @@ public final class HandledContext extends TimedContext implements HandledCall {
         try {
             call.releaseAdmission(isDone);
         } catch (Throwable t) {
-            // the thread is counted back all the same
+            // the failure must not keep the thread from being counted as ended
             ThreadTools.report(t);
         }
     }
 
     /**
-     * Notes that the call is about to leave the limit of its method: its handler does not start any more, nor once
-     * more.
+     * Records that the handler is about to leave the limit of its method. From now on it cannot start any more, neither
+     * for the first time nor again.
      *
      * @param isDone whether the call has brought a result
-     * @return false if threads run for the call, which may run the handler: then the last of them leaves the limit
+     * @return false if threads run for the call, as one of them may run the handler: then the last of them has the
+     *     handler leave the limit
      */
     boolean leavesUnlessThreads(boolean isDone) {
         int before;
@@ -253,14 +281,15 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Notes that the call is over, and that its handler does not start any more.
+     * Records that the call is over, and that its handler cannot start any more.
      *
-     * @return false if threads run for the call: then {@link #endThread} says when they are done
+     * @return false if threads run for the call: then {@link #endThread} returns true when the last of them has
+     *     finished
      */
     public boolean endUnlessThreads() {
         if (steps != null) {
-            // a stream ends by its last item, which comes from its publisher: the end of its handler has not barred the
-            // handler
+            // a call that returns a stream ends with the last item from the stream's publisher, so the handler was not
+            // barred when it returned
             barHandler();
         }
         int before;
@@ -273,14 +302,15 @@ public final class HandledContext extends TimedContext implements HandledCall {
         return false;
     }
 
-    /** Sets what continues the call's chain. Called before the chain begins. */
+    /** Sets the object that continues the call's chain. Called before the chain begins. */
     public void setSteps(CallThreads.Steps given) {
         steps = given;
     }
 
     /**
-     * Drops what the context holds of a call that is over: whoever keeps the context, such as the future of a call that
-     * was made for this one, keeps no more of the call.
+     * Clears the context's references to a call that is over. Other code may keep the context for longer, for example
+     * the future of a call that was made while this one was handled. Such code then keeps nothing of this call except
+     * its context.
      */
     void releaseReferences() {
         if (steps != null) {
@@ -309,11 +339,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Takes a step of the chain on this thread, after it has been decided that the call goes on. Where the step brings
-     * a stage that may do its work when a dependent is attached, one is attached here, in the call's context: see
-     * {@link ServerMethod#invoke}.
+     * Runs a step of the chain on the calling thread. The caller has found that the call has not ended. If the step
+     * returns a stage that may do its work only when a dependent is attached, a dependent is attached here, in the
+     * call's context: see {@link ServerMethod#invoke}.
      *
-     * @param steps steps of the call; null for none
+     * @param steps steps of the call; null if it has none
      */
     static @Nullable Object proceedHere(
             HandledContext handled,
@@ -334,8 +364,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Puts a stage of the call's own in the place of one that may do work when a dependent is attached. A publisher may
-     * be a stage as well, but is not taken for one.
+     * Returns the result, or what replaces it. A stage that may do its work only when a dependent is attached is
+     * replaced by a stage that belongs to this call. The publisher of a stream may be a stage as well, but is not
+     * replaced.
      */
     private @Nullable Object begun(CallThreads.@Nullable Steps given, @Nullable Object result) {
         return result instanceof CompletionStage<?> stage
@@ -347,9 +378,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Takes one step of the call's chain later, where the method's handlers run, on a thread that is counted.
+     * Has one step of the call's chain run later, where the handlers of the method run, on a thread that is counted.
      *
-     * @return stage of the step's end; a failed one where the call has ended
+     * @return stage that ends with the result of the step; it has failed already if the call has ended
      */
     CompletionStage<?> proceedLater(Interceptor.Invocation call, Interceptor.Next step) {
         CallThreads.Steps given = steps;
@@ -372,7 +403,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
         task.run();
     }
 
-    /** Adds a task, unless the call is over. Called under the lock. */
+    /** Adds a task to the tasks that a cancel runs. Does nothing if the call is over. Called while holding the lock. */
     private void addCancelTask(Runnable task) {
         if (cancelTasks == NOBODY) {
             return;
@@ -384,11 +415,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Notes that the call has been cancelled.
+     * Records that the call has been cancelled.
      *
-     * @return tasks that have to run now, one after the other: first those that end the call's threads and the calls
-     *     that were made for it, since the tasks that {@link #onCancel} was given may take long, or wait for such
-     *     threads and calls
+     * @return tasks that the caller has to run now, in this order. The first ones end the call's threads and the calls
+     *     that were made for it. The tasks that users gave to {@link #onCancel} follow, since such a task may take
+     *     long, or may wait for the call's threads and the calls that were made for it
      */
     public synchronized List<Runnable> cancel() {
         cancelled = true;
@@ -418,14 +449,20 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Makes the stage that interceptors see instead of the handler's, or instead of one that may do work when a
-     * dependent is attached. It is the call's own, and ends when the call is given up.
+     * Returns the stage that interceptors see instead of the given one. The given stage is the handler's, or one that
+     * may do its work only when a dependent is attached. The returned stage belongs to this call alone, and ends when
+     * the call is given up. If the given stage has ended already, it is returned itself.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
         return own(returned, null);
     }
 
-    /** @param nullRefused text with which the stage fails if it brings null; null where null can be sent */
+    /**
+     * Returns the stage that interceptors see instead of the given one, as {@code own} with one parameter does.
+     *
+     * @param nullRefused text of the exception with which the stage fails if the given stage brings null; null if the
+     *     result may be null
+     */
     CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
         if (Stages.isDone(returned)) {
             return nullRefused != null && Stages.hasBroughtNull(returned)
@@ -439,15 +476,16 @@ public final class HandledContext extends TimedContext implements HandledCall {
             made.run();
         }
         if (isCancelled()) {
-            // whoever has cancelled the call may not have found this stage among the tasks
+            // the thread that has cancelled the call may have done so before this stage was among the tasks
             made.cancelSource(this);
         }
         return made;
     }
 
     /**
-     * As {@code own}, for a stage that may be the call's own already. A stage of another call, such as one that an
-     * interceptor gives to all equal calls, is treated as any other: it knows nothing of the end of this call.
+     * Returns the given stage if it belongs to this call already. Otherwise does what {@code own} does. A stage that
+     * belongs to another call, for example because an interceptor gives the same stage to all equal calls, is replaced
+     * as well: it does not end when this call ends.
      */
     CompletionStage<?> asOwn(CompletionStage<?> brought) {
         return brought instanceof DetachableStage seen && has(seen) ? seen : own(brought);
@@ -465,16 +503,20 @@ public final class HandledContext extends TimedContext implements HandledCall {
         return true;
     }
 
-    /** Whether a thread runs a part of the call's chain that an interceptor has gone on with. */
+    /**
+     * Returns whether a thread other than the call's own runs a part of the call's chain, because an interceptor has
+     * proceeded to it.
+     */
     boolean isHandlerBehind() {
         CallThreads.Steps its = steps;
         return its != null && its.isAnyBehind();
     }
 
     /**
-     * Gives up the stages of a call that has its result, or whose result is not waited for any more.
+     * Gives up the stages of a call that has its result, or whose result nobody waits for any more.
      *
-     * @return stages that interceptors have been given and whose sources have not ended; these stages have to be told
+     * @return stages that interceptors have been given and whose sources have not ended; the caller has to run them, so
+     *     that they end and the interceptors are notified
      */
     synchronized List<DetachableStage> giveUp() {
         isGivenUp = true;
@@ -482,9 +524,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
         if (all == null) {
             return List.of();
         }
-        // made first: where there is no memory for this no stage has been given up
+        // the lists are made first: if there is no memory for them, no stage has been given up
         List<DetachableStage> stages = new ArrayList<>(all.size());
-        // a handler that runs on may still be cancelled, so its tasks stay
+        // a handler that runs on may still be cancelled, so its tasks are kept
         List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;
         for (Runnable task : all) {
             if (task instanceof DetachableStage own) {

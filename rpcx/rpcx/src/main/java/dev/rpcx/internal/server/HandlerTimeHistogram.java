@@ -3,24 +3,33 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the time that handlers took, by the duration of calls, in classes that are a fifth wide. Any thread
- * adds; one thread at a time calls {@code take} and then reads the results. A call is sampled with a chance that grows
- * with its duration, up to one. So some hundreds of samples say enough of any number of calls, and the calls that take
- * most of the time are all seen.
+ * Histogram of the time that handlers took. The calls are divided into classes by their duration, and each class sums
+ * up the time of its calls. Each class is at most a quarter of its lower bound wide, a fifth on average. Any thread may
+ * call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
+ *
+ * <p>A call is sampled with a probability that grows with its duration, up to 1. So some hundreds of samples represent
+ * any number of calls well enough, and the calls that take most of the time are all sampled.
  */
 final class HandlerTimeHistogram {
-    /** A unit of time is 2 to the power of this number, in nanoseconds. */
+    /** Exponent of the unit in which durations are measured: the unit is 2^{@code UNIT_SHIFT} ns. */
     static final int UNIT_SHIFT = 16;
 
     private static final int LOOKS = 256;
     private static final int LOWEST = GivenTimes.position(1L << UNIT_SHIFT);
 
-    /** Time that was added since the last {@code take}, by class of duration, in units. */
+    /**
+     * Time that was added since the last {@code take}, in units of 2^{@code UNIT_SHIFT} ns. One element for each class
+     * of durations.
+     */
     private final AtomicLongArray now;
 
     private final long[] taken;
 
-    /** A call is sampled if the sum passes a multiple of 2 to the power of this number, in units. */
+    /**
+     * Exponent that determines which calls are sampled. All durations are added up, in units of 2^{@code UNIT_SHIFT}
+     * ns. A call is sampled if its duration makes the sum reach or exceed a further multiple of 2^{@code grainShift}
+     * units.
+     */
     private volatile int grainShift;
 
     private long sum;
@@ -32,8 +41,12 @@ final class HandlerTimeHistogram {
     }
 
     /**
-     * @param units duration of the call, within the bound that the constructor has
-     * @param sum sum of the durations of all calls up to and with this one, which the caller counts
+     * Adds a call, if it is to be sampled. Any thread may call this.
+     *
+     * @param units duration of the call, in units of 2^{@code UNIT_SHIFT} ns, at most {@code maxNanos} of the
+     *     constructor
+     * @param sum sum of the durations of all calls up to and including this one, in the same units; the caller keeps
+     *     this sum
      */
     void add(long units, long sum) {
         int shift = grainShift;
@@ -42,7 +55,7 @@ final class HandlerTimeHistogram {
         }
     }
 
-    /** Evaluates what has been added since the last time, and begins anew. */
+    /** Evaluates what was added since the last call of this method, and begins to count from 0 again. */
     void take() {
         sum = 0;
         for (int i = 0; i < taken.length; i++) {
@@ -61,14 +74,15 @@ final class HandlerTimeHistogram {
         }
     }
 
-    /** About how long all calls took together. */
+    /** Returns about how much time the handlers of all calls took together, in nanoseconds. */
     double sumNanos() {
         return sum * (double) (1L << UNIT_SHIFT);
     }
 
     /**
-     * Half of all the time that handlers took went to calls that took at least this long: to move the value down, short
-     * calls have to take as much time as all other calls take. 0 if handlers took no time.
+     * Returns the middle duration, in nanoseconds: half of all the time that handlers took went to calls that took at
+     * least about this long each. Short calls, however many there are, lower this value only if together they take as
+     * much time as all other calls. Returns 0 if handlers took no time.
      */
     double middleNanos() {
         return middleNanos;

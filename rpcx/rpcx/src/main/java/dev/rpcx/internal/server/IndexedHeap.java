@@ -5,17 +5,18 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Priority queue (binary heap) of entries, the one with the lowest order first. To add or remove any entry takes
- * logarithmic time, since each entry knows its index. The queue holds no object beside an array. Not thread-safe.
+ * Priority queue of entries, as a binary heap. The entry with the lowest order comes first. Adding an entry and
+ * removing any entry take logarithmic time, since each entry knows its index. Apart from its entries, the queue holds a
+ * single object, an array. Not thread-safe.
  */
 final class IndexedHeap<E extends IndexedHeap.Entry> {
     private static final int FIRST_LENGTH = 2;
 
-    /** Entry, which stands in one queue at most. */
+    /** Entry of a queue. It can be in one queue at most. */
     abstract static class Entry {
         /**
-         * Number by which a queue is ordered: an earlier entry has a smaller one, and no two entries in a queue have
-         * the same. It must not change while the entry stands in a queue.
+         * Number by which a queue is ordered. The entry with the lowest number comes first. No two entries of a queue
+         * have the same number, and the number must not change while the entry is in a queue.
          */
         long order;
 
@@ -31,13 +32,13 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         return size == 0;
     }
 
-    /** @return the entry with the lowest order; null if the queue is empty */
+    /** Returns the entry with the lowest order; null if the queue is empty. */
     @Nullable
     E first() {
         return at(0);
     }
 
-    /** Makes room: to add one entry then takes no memory. */
+    /** Makes room for one more entry, so that adding it needs no memory. */
     void makeRoom() {
         if (size == entries.length) {
             entries = Arrays.copyOf(entries, 2 * size);
@@ -49,7 +50,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         up(size++, entry);
     }
 
-    /** Does nothing if the entry does not stand in this queue: no other entry is removed in its place. */
+    /** Removes an entry. If the entry is not in this queue, does nothing. */
     void remove(E entry) {
         int at = ((Entry) entry).at;
         if (at >= size || entries[at] != entry) {
@@ -63,7 +64,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         }
     }
 
-    /** Passes all entries to the consumer, in no certain order. */
+    /** Passes all entries to the consumer, in no particular order. */
     void forEach(Consumer<? super E> consumer) {
         for (int i = 0; i < size; i++) {
             E entry = at(i);
@@ -78,7 +79,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         return (E) entries[i];
     }
 
-    /** Puts the entry here, or further up where the entries above have higher orders. */
+    /** Puts the entry at index {@code from}, or further up if entries above that index have higher orders. */
     private void up(int from, Entry entry) {
         int at = from;
         while (at > 0) {
@@ -92,7 +93,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         put(at, entry);
     }
 
-    /** Puts the entry here, or further down where an entry below has a lower order. */
+    /** Puts the entry at index {@code from}, or further down if an entry below that index has a lower order. */
     private void down(int from, Entry entry) {
         int at = from;
         while (2 * at + 1 < size) {

@@ -3,60 +3,71 @@ package dev.rpcx.internal.server;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Part of a server's call that its event loop alone reads and writes. It is an object of its own, so that few cache
- * lines pass between the loop and the handler's thread with each call.
+ * Part of the state of a server's call: only the event loop reads and writes it. It is a separate object, so that few
+ * cache lines move between the event loop's processor and the processor of the handler's thread with each call.
  */
 final class LoopState {
     boolean receiving;
     boolean handling;
 
-    /** Whether the call is counted among its connection's running handlers. */
+    /** Whether the connection counts the call among its running handlers. */
     boolean running;
 
-    /** Whether the caller has its final frame already, so that whatever the handler brings is dropped. */
+    /**
+     * Whether the caller gets its final frame without waiting for the handler. Whatever the handler brings later is
+     * dropped then.
+     */
     boolean abandoned;
 
-    /** Whether nothing needs the call any more: its place has been given back, or waits for the next call. */
+    /** Whether nothing uses the call any more. Its place has been given back then, or is kept for the next call. */
     boolean isRecycled;
 
-    /** Whether the call is over but for the threads that {@link CallThreads} runs for it. */
+    /** Whether the call is over, but some threads that {@link CallThreads} runs for it have not ended. */
     boolean isOverButThreads;
 
-    /** Whether the call's place does not count for its client, as the call is over but for its threads. */
+    /**
+     * Whether the call's place does not count against the client's maximum number of calls at the moment, because the
+     * call is over and only threads of it still run.
+     */
     boolean isPlaceLent;
 
-    /** Request or item of which the event loop waits for the rest; null where all that has begun is whole. */
+    /** Request or item of which some parts have not arrived yet; null if no message is unfinished. */
     @Nullable
     UnfinishedMessage unfinished;
 
-    /** Credit that was given before there was a sender. */
+    /** Credit that the client gave before the call had a sender for its stream, in items. */
     long credit;
 
-    /**
-     * List in which the call is; the two fields below are its neighbours there. {@link CallList} alone writes the
-     * three.
-     */
+    /** List that contains the call; null if it is in none. Only {@link CallList} writes this field. */
     @Nullable
     CallList list;
 
+    /** Previous call in {@code list}; null if there is none. Only {@link CallList} writes this field. */
     @Nullable
     ServerCall previous;
 
+    /** Next call in {@code list}; null if there is none. Only {@link CallList} writes this field. */
     @Nullable
     ServerCall following;
 
-    /** Number of the call among all that were added to the list. {@link CallList} alone writes it. */
+    /**
+     * Number that the call got when it was last added to a list. Each list numbers its additions from 1. Only
+     * {@link CallList} writes this field.
+     */
     long addition;
 
-    /** Time until which the call waits at most, before its handler is started, for its caller to read replies. */
+    /** Time until which the call may wait for its caller to read replies, before the call's handler is started. */
     long waitsUntilNanos;
 
-    /** Time at which the connection checks the call, while it has no slot. */
+    /**
+     * Time until which the call may go on, if it has no slot. The connection then cancels the call, or gives it up if
+     * it has been cancelled already.
+     */
     long detachedUntilNanos;
 
     /**
-     * Resets the fields for a new call. Those for what the connection lists or counts have been reset at the end of the
-     * call before.
+     * Resets fields for a new call. The fields by which the connection lists and counts calls have been reset at the
+     * end of the previous call.
      */
     void begin() {
         receiving = false;

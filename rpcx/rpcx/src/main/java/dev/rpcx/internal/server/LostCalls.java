@@ -3,37 +3,42 @@ package dev.rpcx.internal.server;
 import java.util.function.BooleanSupplier;
 
 /**
- * Flag of a connection that has calls which no thread will end: the thread that was about to end such a call has
- * failed, since its stack or the memory was at its end. The thread may not be able to call any method any more, so it
- * marks the call by stores alone: one at the call and then {@link #isAny}. The connection's event loop finds the mark
- * at its next check, and ends the call.
+ * Flag that says whether a connection may have lost calls. A lost call is one that no thread will end. The thread that
+ * was about to end it has failed, because its stack was full or there was no memory. Such a thread may not be able to
+ * call any method any more, so it reports the call only by storing values: first it marks the call as lost, then it
+ * sets {@link #isAny}. The connection's event loop finds the flag at its next check, and ends the call.
  */
 public final class LostCalls {
-    /** Whether there may be lost calls; set after the mark at a call. */
+    /** Whether there may be lost calls. Set after the call itself has been marked as lost. */
     public volatile boolean isAny;
 
     private final Runnable look;
 
-    /** @param look has the event loop check for lost calls now */
+    /**
+     * Creates a flag that is not set.
+     *
+     * @param look has the event loop check for lost calls now
+     */
     public LostCalls(Runnable look) {
         this.look = look;
     }
 
     /**
-     * Has the event loop check as soon as it can, and not only at its next check. May fail on a thread that has failed.
+     * Has the event loop check for lost calls as soon as it can, instead of at its next check. If this method is called
+     * by a thread that has failed, it may fail too.
      */
     void requestCheck() {
         look.run();
     }
 
     /**
-     * Looks for lost calls. Called by the event loop, if there may be any.
+     * Has the lost calls ended. Called by the event loop, if there may be any.
      *
-     * @param ends ends those calls; it returns false if it cannot say yet which calls they are. Then, and if it throws,
-     *     the calls are looked for again at the next check
+     * @param ends ends the lost calls; returns false if it cannot say yet which calls are lost. If it returns false or
+     *     throws, the next check looks for these calls again
      */
     void look(BooleanSupplier ends) {
-        // The flag is cleared first, so that a call which is marked from here on is looked for again.
+        // The flag is cleared before the calls are ended: if a call is marked from now on, the next check looks for it.
         isAny = false;
         boolean isDone = false;
         try {

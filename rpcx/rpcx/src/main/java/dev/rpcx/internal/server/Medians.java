@@ -1,6 +1,6 @@
 package dev.rpcx.internal.server;
 
-/** Weighted median of a few values. Used by one thread at a time. */
+/** Computes the weighted median of a few values. Not thread-safe: only one thread at a time may use this object. */
 final class Medians {
     private final double[] values;
     private final double[] weights;
@@ -17,7 +17,7 @@ final class Medians {
         all = 0;
     }
 
-    /** @param weight 0 for a value that is to be left out */
+    /** Adds a value with its weight. A value whose weight is 0 or less is ignored. */
     void add(double value, double weight) {
         if (weight <= 0) {
             return;
@@ -37,7 +37,10 @@ final class Medians {
         return size;
     }
 
-    /** The smallest value up to which the weights come to half of all weight; 0 if there is no value. */
+    /**
+     * Returns the weighted median. This is the smallest of the values for which the weights of that value and of all
+     * smaller values add up to at least half of the total weight. Returns 0 if there is no value.
+     */
     double median() {
         double below = 0;
         for (int i = 0; i < size; i++) {

@@ -16,15 +16,16 @@ import java.util.jar.JarFile;
 import java.util.stream.Stream;
 
 /**
- * Finds the services among the classes of a package and of the packages below it. Loads each of these classes without
- * initialising it.
+ * Finds the services among the classes of a package and of all packages below it. To find them, it loads all these
+ * classes, but does not initialise them.
  */
 public final class PackageScan {
     private PackageScan() {}
 
     public static List<Class<?>> services(String packageName) {
         if (packageName.isEmpty()) {
-            // Every class stands below the default package, and jars do not say that they have classes of it.
+            // Every class of the class path is in or below the default package. Besides, a jar has no entry that says
+            // whether it has classes in that package.
             throw new IllegalArgumentException(
                     "package \"\": the default package is not scanned (expected: the name of a package, or its classes"
                             + " one by one, as in RegistryServer.registry(new Greetings()))");
@@ -36,7 +37,8 @@ public final class PackageScan {
             for (URL place : Collections.list(loader.getResources(folder))) {
                 URLConnection connection = place.openConnection();
                 if (connection instanceof JarURLConnection jar) {
-                    // With a cache the JDK would keep the jar open, and read the old one when another has replaced it.
+                    // If the JDK cached the jar, it would keep the file open, and would go on reading the old file
+                    // after the jar has been replaced.
                     jar.setUseCaches(false);
                     try (JarFile all = jar.getJarFile()) {
                         all.stream().map(entry -> entry.getName()).forEach(names::add);

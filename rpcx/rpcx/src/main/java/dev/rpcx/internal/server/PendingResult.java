@@ -11,30 +11,36 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Receives the result that a handler brings later: the first, once, and none when its call has been given up. Nothing
- * of that call is then left at the stage: see {@link Stages}. Calls of both wires use it. Thread-safe.
+ * Receives the result of a handler from the stage that the handler has returned. Only the first result counts. If the
+ * call has been given up, no result counts, and nothing of the call remains at the stage: see {@link Stages}. Calls of
+ * both wires use this class. Thread-safe.
  */
 public final class PendingResult extends Stages.Waiter {
-    /** Time for which a stage is waited for after its caller has gone: the wait holds no thread. */
+    /** Time for which a call still waits for its stage after its caller has gone. The wait uses no thread. */
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of bytes that stay with a stage which is given up, whatever its request was: the hook on it, the
-     * entry that finds the hook, and the charge itself. Source: the sizes of their objects, 270 bytes with compressed
-     * references.
+     * Maximum number of bytes that remain at a stage that is given up, without what its request was read into. They are
+     * the hook at the stage, the entry by which the hook is found, and the charge itself. Source: the sizes of these
+     * objects, 270 bytes in all with compressed references.
      */
     public static final int LINGERING_BYTES = 512;
 
     /**
-     * Number of stack frames that the end of a call may take, most of which are larger than those of
-     * {@code ThreadTools.reserveStack}. A thread that completes a future first goes as deep, so that it fails, if it
-     * does, before it has taken the call.
+     * Number of stack frames that a thread which completes a future may need to end the call. Most of these frames are
+     * larger than those by which {@code ThreadTools.reserveStack} counts. The thread first checks that its stack has
+     * this much room. If it has not, the thread fails before it has taken the call.
      */
     private static final int RESERVED_FRAMES = 100;
 
-    /** A call whose handler has returned before it had a result. */
+    /** Call whose handler has returned a stage which had not ended. */
     interface Call {
-        /** Called when the result has come, on any thread. At most once. */
+        /**
+         * Called at most once, when the result has come. Any thread may call this.
+         *
+         * @param value the result; null if {@code thrown} is not null
+         * @param thrown why there is no result; null if there is one
+         */
         void onResult(@Nullable Object value, @Nullable Throwable thrown);
     }
 
@@ -42,7 +48,7 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
     private @Nullable Call call;
 
-    /** Whether the call was taken, and the thread that brought its result has failed over it. */
+    /** Whether the thread that brought the result failed after it had taken the call. It then did not end the call. */
     private volatile boolean isLost;
 
     public PendingResult(Call call, CompletionStage<?> stage, LostCalls lost) {
@@ -51,7 +57,7 @@ public final class PendingResult extends Stages.Waiter {
         this.lost = lost;
     }
 
-    /** Begins to wait: the result may come within this method. */
+    /** Begins to wait for the result. The result may come before this method returns. */
     void begin() {
         try {
             await(stage);
@@ -66,7 +72,8 @@ public final class PendingResult extends Stages.Waiter {
 
     @Override
     public void accept(@Nullable Object value, @Nullable Throwable thrown) {
-        // a thread whose stack is nearly at its end fails here, where nothing has been taken: the call ends at its time
+        // a thread whose stack is nearly full fails here, before it has taken the call: the call then ends when its
+        // time is over
         ThreadTools.reserveStack(RESERVED_FRAMES);
         Call waiting = take();
         if (waiting == null) {
@@ -80,13 +87,13 @@ public final class PendingResult extends Stages.Waiter {
             try {
                 lost.requestCheck();
             } catch (Throwable again) {
-                // the call is found at the next check
+                // the next check for lost calls finds the call
             }
             throw t;
         }
     }
 
-    /** Says whether the result has come and has not ended the call, nor ever will. */
+    /** Returns whether the result has come, but has not ended the call and will not end it. */
     boolean isLost() {
         return isLost;
     }
@@ -97,7 +104,11 @@ public final class PendingResult extends Stages.Waiter {
         return waiting;
     }
 
-    /** Stops waiting for the result. @return false if it has come */
+    /**
+     * Stops waiting for the result.
+     *
+     * @return true if the result had not come; false if it has come
+     */
     boolean giveUp() {
         if (take() == null) {
             return false;
@@ -111,9 +122,12 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Passes the cancel of a call on to a call that was made for it, where nobody else waits for that one. A stage of
-     * another kind is not cancelled: what its maker has attached to it, to give something back, would be passed over,
-     * and other calls may wait for the same stage.
+     * Cancels a call that the handler has made, because the handler's own call is cancelled. This is done only if the
+     * stage is the future of such a call, and nobody else waits for it. A stage of another kind is not cancelled, for
+     * two reasons. Code that its maker has attached to it, for example to give a resource back, would be skipped. And
+     * other calls may wait for the same stage.
+     *
+     * @param given context of the handler's own call
      */
     void cancel(HandledContext given) {
         if (stage instanceof DetachableStage seen) {
@@ -130,20 +144,21 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Leaves a charge for a call that has been given up: what its request was read into stays charged until the stage
-     * ends, or until nobody can reach the stage any more. Where another call has returned the same stage before,
-     * nothing of this call is left there, and nothing stays charged: a stage that was there before the call does not
-     * hold its request, unless the handler itself has attached that to it.
+     * Makes the charge that remains for a call that has been given up. The objects into which its request was read stay
+     * charged until the stage ends, or until nobody can reach the stage any more. If another call has returned the same
+     * stage before, nothing of this call remains at the stage, and nothing stays charged. A stage that existed before
+     * the call does not hold the call's request, unless the handler itself has attached the request to the stage.
      *
-     * @param own stages that the call's interceptors have been given instead of the handler's
-     * @param chargedBytes bytes that the call has been charged for what its request was read into, and has handed over
-     * @param unchargedBytes bytes that the parameters take beside that, which need no charge while the call has a place
-     * @param metadataBytes bytes that the request's metadata take
-     * @return whether a place of a call has to stay charged, as nothing else can be
+     * @param own stages that the call's interceptors have been given instead of the handler's stage
+     * @param chargedBytes bytes that the call was charged for the objects into which its request was read; the call has
+     *     handed this charge over to this method
+     * @param unchargedBytes further bytes that the parameters take; they need no charge while the call has a place
+     * @param metadataBytes bytes that the metadata of the request take
+     * @return whether a place of a call has to stay charged, because the bytes cannot be charged
      */
     boolean leave(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
-        // the thread that ended the stage may have failed before it came to the hook
+        // the stage may have ended without calling the hook, if the thread that ended it has failed
         if (Stages.isDone(stage)) {
             account.release(Resource.OBJECT_BYTES, chargedBytes);
             return false;
@@ -152,15 +167,20 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * As {@link #leave(Account, List, long, int, int)}, for a call that its interceptors have ended while the handler's
-     * stage has not.
+     * Makes the charge that remains, as {@link #leave(Account, List, long, int, int)} does, for a call that its
+     * interceptors have ended although the handler's stage has not ended.
      */
     static boolean leaveOwn(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
         return leave(account, own, null, chargedBytes, unchargedBytes, metadataBytes);
     }
 
-    /** @param last awaits the stage whose hook counts where none of the others has one; null for none */
+    /**
+     * Makes the charge that remains, and has it held by the first hook that was attached for this call.
+     *
+     * @param last waits for the stage whose hook is used if none of the stages {@code own} has a hook; null if there is
+     *     no such stage
+     */
     private static boolean leave(
             Account account,
             List<DetachableStage> own,
@@ -184,7 +204,8 @@ public final class PendingResult extends Stages.Waiter {
                 left = account.leave(hook, charged, isCharged ? 0 : 1);
             }
         } catch (Throwable noMemory) {
-            // the call is over all the same, and nobody else would give back what it has handed over
+            // the call is over nevertheless; the charge that it has handed over is released below, since no other code
+            // would release it
             ThreadTools.report(noMemory);
         }
         if (hook == null || left == null) {
@@ -196,8 +217,9 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Hook that is on a handler's own stage because of this call, rather than on a stage that interceptors have made:
-     * the first that one of the given stages has on its source. Null for none.
+     * Returns the first hook that one of the given stages has attached to its source for this call. It is at the
+     * handler's own stage, and not at a stage that interceptors have made. Returns null if none of the given stages has
+     * attached a hook.
      */
     private static Stages.@Nullable Hook hook(List<DetachableStage> own) {
         for (DetachableStage seen : own) {

@@ -24,48 +24,58 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Shares the threads of a pool among connections, as {@link AdmissionLimit} shares handlers: a connection may hold as
- * many threads as are still free then, and one more, so some are always left for connections that hold few. Tasks that
- * may not begin yet wait in the order in which they came. Waiting connections begin one task each in rotation, however
- * many tasks each of them has waiting. A task that goes on when its connection has gone is in the share of those
- * connections of its address that come later: see {@link OrphanedWork}. Thread-safe.
+ * Shares the threads of a pool among connections, by the rule by which {@link AdmissionLimit} shares handlers. A
+ * connection gets another thread if it holds at most as many threads as are free at that moment. So some threads always
+ * remain for connections that hold few. Tasks that may not begin yet wait in the order in which they came. Waiting
+ * connections begin one task each, in rotation, however many tasks each of them has waiting. A task may go on after its
+ * connection has gone. The task is then left behind, and counts in the shares of connections of the same address that
+ * come later: see {@link OrphanedWork}. Thread-safe.
  *
- * <p>Whether a connection may begin a task depends on two numbers alone: how many threads are free, and how many
- * threads the connection holds, with those it has found left behind. So waiting connections stand in one queue for each
- * number of threads that they hold. The next connection is the earliest in those queues whose number is small enough;
- * there are few queues, however many connections wait. Connections of one address that hold equally many threads, and
- * have found the same tasks left behind, stand in a queue together as one entry. So do connections that have found all
- * that still runs of what was left behind at the address: when a task that was left behind or a connection ends, they
- * move as one. Connections that have found less differ by the running tasks that they have found, so there are fewer
- * such entries than threads.
+ * <p>Whether a connection may begin a task depends on only two numbers. One is the number of free threads. The other is
+ * the number of threads that the connection holds, plus the running tasks that earlier connections of its address had
+ * left behind when it came: the tasks that it has <em>found</em>. So there is one queue of waiting connections for each
+ * value of the second number. The next connection to begin a task is the earliest one in those queues whose number is
+ * small enough. There are few queues, however many connections wait.
  *
- * <p>A task that may begin does not wait while a thread is free, unless no thread can be started. Then the task waits
- * for the end of a running task. If no task runs, the waiting task is refused, or waits until the pool tries again to
- * start a thread: see {@link #patient}. The same holds if there is no memory: whatever takes memory comes before the
- * counting, and before an entry moves from one queue to another.
+ * <p>Connections of one address that hold equally many threads and have found the same tasks share one entry of a
+ * queue. Connections that hold equally many threads and have found all running tasks left behind at their address share
+ * one entry too. When such a task ends, or another connection leaves tasks behind, these connections move together.
+ * Connections that have found only some of the running tasks differ in how many of them they have found, so there are
+ * fewer such entries than threads.
+ *
+ * <p>A task that may begin does not wait while a thread is free, unless no thread can be started. If no thread can be
+ * started, the task waits for the end of a running task. If no task runs, the waiting task is refused, or it waits
+ * until the pool tries again to start a thread: see {@link #patient}. The same is done if there is no memory. So that a
+ * lack of memory leaves all counts right, everything that needs memory is done before a task is counted, and before an
+ * entry moves from one queue to another.
  */
 public final class PoolShares {
-    /** The threads that are shared. */
+    /** Runs tasks on the threads that the connections share. */
     @FunctionalInterface
     public interface Pool {
         /**
-         * Has a thread execute {@code run} now, or throws. There are never more runs at once than threads that are
-         * shared.
+         * Has a thread execute {@code run} now, or throws. Not more runs are under way at the same time than there are
+         * threads to share.
          */
         void run(EventLoop loop, Runnable run);
     }
 
-    /** Task that wants a thread. */
+    /** Task that needs a thread. */
     public interface Task extends Runnable {
         /**
-         * Called if {@code Share.run} has taken the task and the task will not run: no thread can be started, and
-         * either no thread of the pool runs that would come to the task, or there is no memory for the task to wait.
-         * Any thread.
+         * Called if {@code Share.run} has accepted the task, but the task will not run. The reason is that no thread
+         * can be started, and that the task cannot wait either: no thread of the pool runs that would take it up later,
+         * or there is no memory for the queue. Any thread may call this.
+         *
+         * @param noThread why no thread can be started
          */
         void refused(Throwable noThread);
     }
 
-    /** A set of waiting tasks that has held more than this is not kept when few are left. */
+    /**
+     * A set of waiting tasks that has held more tasks than this is replaced by a smaller one when at most a quarter of
+     * this number of tasks still wait. Otherwise the set would keep the memory of its largest size.
+     */
     private static final int MAX_KEPT = 64;
 
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -75,16 +85,19 @@ public final class PoolShares {
     private final Pool pool;
     private final Function<Ledger.Address, OrphanedWork> leftAt;
 
-    // guarded by this
+    // the next fields are guarded by this
     private int running;
 
     /**
-     * Connections with waiting tasks, grouped by address. The key is what is left behind at the address, or the share
-     * of the connection itself if it has no address.
+     * Connections with waiting tasks, grouped by address. The key is the {@link OrphanedWork} of the address. For a
+     * connection without an address it is the connection's share.
      */
     private final Map<Object, Neighbours> neighbours = new HashMap<>();
 
-    /** Queues of waiting connections; the index is the threads that each holds, with those it has found left behind. */
+    /**
+     * Queues of waiting connections. The index is the number of threads that each connection of the queue holds, plus
+     * the running tasks that it has found.
+     */
     private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
     /** Indexes of the queues of {@link #byHeld} that are not empty. */
@@ -93,30 +106,33 @@ public final class PoolShares {
     private int waitingConnections;
     private long queueJoins;
 
-    /** Next value for the {@code order} of a share; a smaller one comes first. */
+    /** Next value for the {@code order} of a share. The share with the smallest order comes first. */
     private long nextOrder;
 
-    /** A task waits although it may begin: no thread could be started for it. */
+    /** Whether a task waits although it may begin, because no thread could be started for it. */
     private boolean isShortOfThreads;
 
-    /** A timer is set to try again to start a thread. */
+    /** Whether a timer is set to try again to start a thread. */
     private boolean isRetryPlanned;
 
     private boolean isClosed;
 
     /**
-     * @param most maximum number of threads at once
-     * @param leftAt returns what is left behind of these threads at an address: nobody else changes it, since a change
-     *     moves what waits here
+     * Creates shares of a pool. A task for which no thread can be started is refused if no other task runs.
+     *
+     * @param most maximum number of threads that are in use at the same time
+     * @param pool runs tasks on its threads
+     * @param leftAt returns the tasks on these threads that are left behind at an address. Only this object may change
+     *     them, since it moves its waiting connections with each change
      */
     public PoolShares(int most, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
         this(most, false, pool, leftAt);
     }
 
     /**
-     * Makes shares of a pool for tasks that cannot be refused, and for which others may wait. A task that finds no
-     * thread waits even if no other task runs, and the pool tries to start a thread again after each
-     * {@code RETRY_NANOS}. The parameters are those of the constructor.
+     * Creates shares of a pool for tasks that cannot be refused, and for which other tasks may wait. If no thread can
+     * be started for a task, it waits even if no other task runs, and the pool tries again to start a thread after each
+     * {@code RETRY_NANOS}. The parameters have the same meaning as those of the public constructor.
      */
     public static PoolShares patient(int most, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
         return new PoolShares(most, true, pool, leftAt);
@@ -129,22 +145,26 @@ public final class PoolShares {
         this.leftAt = leftAt;
     }
 
-    /** Makes the share of a connection. */
+    /** Creates the share of a connection. */
     public Share share(EventLoop loop, Account account) {
         return new Share(loop, account.address == null ? null : leftAt.apply(account.address));
     }
 
-    /** Number of connections with waiting tasks, for tests. */
+    /** Returns the number of connections with waiting tasks. For tests. */
     public synchronized int waitingConnections() {
         return waitingConnections;
     }
 
-    /** How often an entry has joined a queue or a crowd, which is what a change costs; for tests. */
+    /** Returns how often an entry has joined a queue or a crowd, which is the main cost of each change. For tests. */
     public synchronized long queueJoins() {
         return queueJoins;
     }
 
-    /** Closes the pool: no waiting task begins by itself any more. @return the tasks that waited */
+    /**
+     * Closes the pool. From now on, the pool begins none of the waiting tasks.
+     *
+     * @return the tasks that were waiting
+     */
     public synchronized List<Task> close() {
         isClosed = true;
         return takeAll();
@@ -154,7 +174,8 @@ public final class PoolShares {
         List<Task> left = new ArrayList<>();
         List<Share> all = new ArrayList<>();
         neighbours.values().forEach(ofAddress -> ofAddress.byMark.values().forEach(each -> each.addShares(all)));
-        // No task is taken before all tasks are in the list, since there may be no memory for it.
+        // No task is removed from its share before all tasks are in the list, since there may be no memory for the
+        // list.
         all.forEach(share -> left.addAll(share.waiting()));
         for (Share share : all) {
             share.dropped(share.waiting().size());
@@ -164,7 +185,7 @@ public final class PoolShares {
         return left;
     }
 
-    /** Called under the lock. @return the share that is next to begin a task; null if none may */
+    /** Returns the share that is next to begin a task; null if no share may. Called while holding the lock. */
     private @Nullable Share next() {
         int free = most - running;
         if (free <= 0) {
@@ -182,7 +203,7 @@ public final class PoolShares {
 
     private IndexedHeap<QueueEntry> queue(int held) {
         while (held >= byHeld.size()) {
-            // From here on the bit set has room for the index, so that setting the bit takes no memory.
+            // This gives the bit set room for the index, so that setting the bit later needs no memory.
             waitingAt.set(byHeld.size());
             waitingAt.clear(byHeld.size());
             byHeld.add(new IndexedHeap<>());
@@ -195,17 +216,18 @@ public final class PoolShares {
         if (next == null) {
             return null;
         }
-        // The run is made first, since a task that has been taken from its queue has to run.
+        // The run is made first, since there may be no memory for it: a task that has been taken from its queue has to
+        // run.
         ThreadRun run = new ThreadRun(next);
         run.task = next.take();
         return run;
     }
 
     /**
-     * Begins all waiting tasks that may begin, each on a thread of its own. No failure is thrown to the caller, since
-     * those tasks belong to others.
+     * Begins all waiting tasks that may begin, each on its own thread. This method throws nothing, since those tasks do
+     * not belong to its caller.
      *
-     * @param first the first run to begin; null if it is to be found
+     * @param first the first run to begin; null if this method has to find it
      */
     private void beginWaiting(@Nullable ThreadRun first) {
         ThreadRun run = first;
@@ -249,9 +271,9 @@ public final class PoolShares {
     }
 
     /**
-     * Sets a timer to try again, even if a task runs, since that task may block for long.
+     * Sets a timer to try again to start a thread. It is set even if a task runs, since that task may block for long.
      *
-     * @return false if nothing will try again
+     * @return false if the pool is closed or no timer can be set: then nothing will try again
      */
     private boolean retryLater(EventLoop loop) {
         synchronized (this) {
@@ -283,8 +305,8 @@ public final class PoolShares {
     }
 
     /**
-     * Leaves waiting tasks that have found no thread to the threads that run. If none runs, no thread would come to
-     * those tasks, so they are refused.
+     * Has the running threads begin the waiting tasks later, since no thread could be started for them. If no thread of
+     * the pool runs, none would ever take up the waiting tasks, so all of them are refused.
      */
     private void beginLater(Throwable noThread) {
         List<Task> refused = List.of();
@@ -297,7 +319,7 @@ public final class PoolShares {
                 }
             }
         } catch (Throwable noMemory) {
-            // All waiting tasks are still in their queues, for the next thread that looks.
+            // All waiting tasks are still in their queues; the next thread that looks for a task finds them.
             ThreadTools.report(noMemory);
         }
         for (Task task : refused) {
@@ -313,7 +335,10 @@ public final class PoolShares {
         }
     }
 
-    /** Changes what is left behind at an address, and moves the waiting connections that have found some of it. */
+    /**
+     * Changes the count of tasks that are left behind at an address, and moves the waiting connections that have found
+     * some of them.
+     */
     private void changeLeft(OrphanedWork left, Consumer<OrphanedWork> change) {
         Neighbours all = neighbours.get(left);
         if (all == null) {
@@ -323,20 +348,32 @@ public final class PoolShares {
         }
     }
 
-    /** Entry in one of the queues of {@link #byHeld}: connections that all may begin a task, or none of them may. */
+    /**
+     * Entry in one of the queues of {@link #byHeld}. It stands for connections of which either all may begin a task, or
+     * none may.
+     */
     private abstract class QueueEntry extends IndexedHeap.Entry {
         private static final int NOWHERE = -1;
 
-        /** Index of the queue that the entry stands in, and has to leave whatever {@code held()} is by then. */
+        /**
+         * Index of the queue that contains the entry; {@code NOWHERE} if none does. It is kept here because
+         * {@code held()} may have changed by the time the entry leaves that queue.
+         */
         private int standsAt = NOWHERE;
 
-        /** Number of threads that each of the connections holds, with those it has found left behind. */
+        /**
+         * Returns the number of threads that each connection of this entry holds, plus the running tasks that it has
+         * found.
+         */
         abstract int held();
 
-        /** The share with the lowest order; null if no connection waits here. */
+        /** Returns the share of this entry with the lowest order; null if no connection of this entry waits. */
         abstract @Nullable Share first();
 
-        /** Leaves the queue. Called before anything changes that the position in the queues depends on. */
+        /**
+         * Removes the entry from its queue. Called before something changes on which the entry's position in the queues
+         * depends.
+         */
         final void leaveQueue() {
             if (standsAt != NOWHERE) {
                 IndexedHeap<QueueEntry> queue = queue(standsAt);
@@ -348,7 +385,10 @@ public final class PoolShares {
             }
         }
 
-        /** Makes room: to join the queue then takes no memory, until something changes that the position depends on. */
+        /**
+         * Makes room in the queue that the entry will join, so that joining it needs no memory. The room is valid until
+         * something changes on which the entry's position in the queues depends.
+         */
         final void makeRoomInQueue() {
             queue(held()).makeRoom();
         }
@@ -366,16 +406,18 @@ public final class PoolShares {
         }
     }
 
-    /** The connections of one address that have waiting tasks. */
+    /** Connections of one address that have waiting tasks. */
     private final class Neighbours {
         /**
-         * The connections, by their marks: how much had been left behind when they came, or {@code OrphanedWork.ALL}.
+         * The waiting connections of the address, by their marks. The mark says how many tasks had been left behind
+         * there when a connection came. It is {@code OrphanedWork.ALL} for a connection that has gone.
          */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**
-         * Connections that have found all that runs of what was left behind, and maybe more that waits. The index is
-         * the number of threads that each of them holds; null where none has waited with so many.
+         * Connections that have found all running tasks that are left behind, and perhaps also tasks that still wait.
+         * The index is the number of threads that each connection of the crowd holds. An element is null if no
+         * connection with that number of threads has waited yet.
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
@@ -398,9 +440,9 @@ public final class PoolShares {
         }
 
         /**
-         * Changes what is left behind, and moves the connections that the change concerns. The mark from which on a
-         * connection has all in its share never shrinks, so a connection that has once found less than all that runs
-         * never has found all again.
+         * Changes the count of tasks that are left behind, and moves the connections whose position in the queues
+         * depends on it. The smallest mark with which a connection has found all running tasks never decreases. So once
+         * a connection has found fewer than all of them, it never again has found all.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();
@@ -428,8 +470,8 @@ public final class PoolShares {
     }
 
     /**
-     * Waiting connections of one address that hold equally many threads and have found all that runs of what was left
-     * behind there.
+     * Waiting connections of one address that hold equally many threads, and have found all running tasks that are left
+     * behind at the address.
      */
     private final class Crowd extends QueueEntry {
         private final OrphanedWork left;
@@ -441,7 +483,7 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room: to add one level then takes no memory. */
+        /** Makes room for one more level, so that adding it needs no memory. */
         void makeRoom() {
             levels.makeRoom();
             makeRoomInQueue();
@@ -472,18 +514,27 @@ public final class PoolShares {
         }
     }
 
-    /** The connections of one address that have found the same tasks left behind, and have waiting tasks. */
+    /** Connections of one address that have found the same tasks and have waiting tasks. */
     private final class Peers {
         private final Object key;
         private final Neighbours among;
 
-        /** Key in {@code byMark}. It is an object, so that removing the entry takes no memory. */
+        /**
+         * Key of this object in {@code byMark}. It is kept as an object, so that removing the entry from the map needs
+         * no memory.
+         */
         private final Long mark;
 
-        /** The index is the number of threads that each connection holds; null where none has waited with so many. */
+        /**
+         * Levels of these connections. The index is the number of threads that each connection of the level holds. An
+         * element is null if no connection with that number of threads has waited yet.
+         */
         private @Nullable Level[] byOwn = new Level[1];
 
-        /** The levels stand in the crowds of their address, and not in queues of {@code byHeld}. */
+        /**
+         * Whether the levels are in the crowds of their address. If not, they are directly in the queues of
+         * {@code byHeld}.
+         */
         private boolean isOfCrowds;
 
         /** Number of connections that wait. */
@@ -527,7 +578,10 @@ public final class PoolShares {
             }
         }
 
-        /** Moves the levels out of the crowds, since more tasks left behind run now than the connections have found. */
+        /**
+         * Moves the levels from the crowds to the queues. Called because a task that is left behind now runs, and these
+         * connections have not found it.
+         */
         void leaveCrowds() {
             leaveTurns();
             isOfCrowds = false;
@@ -554,7 +608,7 @@ public final class PoolShares {
         }
     }
 
-    /** Those connections of a {@code Peers} that wait and hold equally many threads. */
+    /** Waiting connections of one {@code Peers} object that hold equally many threads. */
     private final class Level extends QueueEntry {
         private final Peers of;
         private final int own;
@@ -565,7 +619,7 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room: to add one share then takes no memory. */
+        /** Makes room for one more share, so that adding it needs no memory. */
         void makeRoom() {
             shares.makeRoom();
             if (of.isOfCrowds) {
@@ -598,7 +652,10 @@ public final class PoolShares {
             return shares.first();
         }
 
-        /** Leaves its queue or crowd. Called before anything changes that the position there depends on. */
+        /**
+         * Removes the level from its queue or crowd. Called before something changes on which the level's position
+         * there depends.
+         */
         private void leaveTurn() {
             if (!of.isOfCrowds) {
                 leaveQueue();
@@ -619,26 +676,26 @@ public final class PoolShares {
         }
     }
 
-    /** The threads that one connection holds, and its tasks that wait for one. */
+    /** Share of one connection: the threads that it holds, and its tasks that wait for a thread. */
     public final class Share extends IndexedHeap.Entry {
         private final EventLoop loop;
 
-        /** What is left behind at the connection's address; null if it has no address. */
+        /** Tasks that are left behind at the connection's address; null if the connection has no address. */
         private final @Nullable OrphanedWork left;
 
-        // Guarded by PoolShares.this.
+        // The next fields are guarded by PoolShares.this.
         private int own;
         private @Nullable LinkedHashSet<Task> waiting;
 
-        /** Largest number of tasks that waited at once since {@code waiting} was made. */
+        /** Largest number of tasks that waited at the same time since {@code waiting} was made. */
         private int mostWaiting;
 
         private boolean isGone;
 
-        /** Mark that says which part of {@link #left} is in the share of this connection. */
+        /** Mark that says which tasks of {@link #left} are in the share of this connection. */
         private long mark;
 
-        /** Level in which the share stands while a task waits. */
+        /** Level that contains the share while a task waits; null otherwise. */
         private @Nullable Level among;
 
         private Share(EventLoop loop, @Nullable OrphanedWork left) {
@@ -648,12 +705,12 @@ public final class PoolShares {
         }
 
         /**
-         * Runs a task on a thread of the pool, now or when there is a thread for it. One task must not wait twice at
-         * the same time.
+         * Runs a task on a thread of the pool, now or when there is a thread for it. A task that still waits must not
+         * be given to this method again.
          *
          * @throws RejectedExecutionException the pool is closed
-         * @throws OutOfMemoryError no thread can be started now, and the pool is not {@link #patient}; the method
-         *     passes on whatever else the pool throws
+         * @throws OutOfMemoryError no thread can be started now, and the pool is not {@link #patient}. The method also
+         *     passes on anything else that the pool throws
          */
         public void run(Task task) {
             ThreadRun run = null;
@@ -678,7 +735,8 @@ public final class PoolShares {
                 return;
             }
             if (noThread != null || isShort) {
-                // Other tasks may have come to wait for this thread, or could not begin before.
+                // Either other tasks have begun to wait while this task counted as holding a thread, or tasks were
+                // waiting before because no thread could be started for them.
                 beginWaiting(null);
             }
             if (noThread instanceof RuntimeException e) {
@@ -688,7 +746,11 @@ public final class PoolShares {
             }
         }
 
-        /** Takes back a task. @return false if the task does not wait: it has begun, or is about to */
+        /**
+         * Takes back a task that waits for a thread.
+         *
+         * @return false if the task does not wait, because it has begun or is about to begin
+         */
         public boolean withdraw(Task task) {
             boolean isOfOthers;
             synchronized (PoolShares.this) {
@@ -698,26 +760,34 @@ public final class PoolShares {
                 shrink();
                 dropped(1);
                 if (!isWaiting()) {
-                    // Nothing but the queue holds the share of a connection that has gone.
+                    // The share must not stay in the queue: if its connection has gone, only the queue would still
+                    // refer to it.
                     leaveTurn();
                 }
                 isOfOthers = isGone && left != null;
             }
             if (isOfOthers) {
-                // Others may have found the task left behind, and may have less in their shares now.
+                // Other connections of the address may have found this task. Their shares hold less now, so they may be
+                // able to begin a task.
                 beginWaiting(null);
             }
             return true;
         }
 
-        /** Whether a task waits although a thread is free, because of what its own connection holds. */
+        /**
+         * Returns whether a task waits although a thread is free. In that case, the task's connection already holds too
+         * many threads for one more.
+         */
         public boolean isBeyond(Task task) {
             synchronized (PoolShares.this) {
                 return running < most && isWaiting() && waiting().contains(task);
             }
         }
 
-        /** Called once, when the connection has gone. Waiting tasks run all the same, unless they are withdrawn. */
+        /**
+         * Records that the connection has gone. Called exactly once. The connection's waiting tasks run nevertheless,
+         * unless they are withdrawn. Its running and waiting tasks are now left behind at its address.
+         */
         public void connectionGone() {
             synchronized (PoolShares.this) {
                 boolean waits = isWaiting();
@@ -736,14 +806,17 @@ public final class PoolShares {
             }
         }
 
-        /** Counts a task that has come, if the connection has gone already. */
+        /** Counts a new task as left behind, if the connection has gone already. */
         private void came() {
             if (isGone && left != null) {
                 changeLeft(left, all -> all.leave(0, 1));
             }
         }
 
-        /** Counts tasks that wait no longer and will not run, if the connection has gone. */
+        /**
+         * Stops counting as left behind a number of tasks that no longer wait and will not run. Does nothing if the
+         * connection has not gone.
+         */
         private void dropped(int tasks) {
             if (isGone && left != null) {
                 changeLeft(left, all -> all.drop(tasks));
@@ -754,7 +827,7 @@ public final class PoolShares {
             return waiting != null && !waiting.isEmpty();
         }
 
-        /** Replaces a set of tasks that has grown, and is no longer needed for the few that wait, or for none. */
+        /** Replaces the set of waiting tasks if it has grown and few tasks still wait: see {@code MAX_KEPT}. */
         private void shrink() {
             LinkedHashSet<Task> grown = waiting;
             if (grown != null && mostWaiting > MAX_KEPT && grown.size() <= MAX_KEPT / 4) {
@@ -762,7 +835,7 @@ public final class PoolShares {
                     waiting = grown.isEmpty() ? null : new LinkedHashSet<>(grown);
                     mostWaiting = grown.size();
                 } catch (OutOfMemoryError none) {
-                    // The set is looked at again when the next task leaves it.
+                    // The old set is kept. Whether to replace it is checked again when the next task leaves it.
                 }
             }
         }
@@ -775,8 +848,8 @@ public final class PoolShares {
         }
 
         /**
-         * Adds a task behind the waiting tasks of its connection, which keeps its turn. If the method throws, the task
-         * does not wait.
+         * Adds a task after the other waiting tasks of its connection. The connection keeps its position in the
+         * rotation. If the method throws, the task does not wait.
          */
         private void add(Task task) {
             came();
@@ -824,7 +897,7 @@ public final class PoolShares {
             }
         }
 
-        /** Number of threads that the connection holds and that do not count as left behind. */
+        /** Returns the number of threads that the connection holds and that do not count as left behind. */
         private int ofItself() {
             return isGone && left != null ? 0 : own;
         }
@@ -834,7 +907,10 @@ public final class PoolShares {
             return free > 0 && ofItself() + (left == null ? 0 : left.runningOf(mark)) <= free;
         }
 
-        /** Takes the first waiting task to begin it. The next one has its turn behind all others that wait now. */
+        /**
+         * Removes the first waiting task, and counts it as running. If the connection has more waiting tasks, it begins
+         * the next one only after each connection that waits now has had its turn.
+         */
         private Task take() {
             Iterator<Task> first = waiting().iterator();
             Task task = first.next();
@@ -849,19 +925,24 @@ public final class PoolShares {
         }
 
         /**
-         * Counts a thread as free again. Without memory to move the share, tasks wait as if it held one thread more.
+         * Counts a task of this share as ended, and its thread as free. If there is no memory to move the share to
+         * another level, its waiting tasks wait as if the share still held that thread.
          */
         private void ended() {
             Level now = among;
             try {
                 now = levelAfter(-1);
             } catch (Throwable noMemory) {
-                // The share moves the next time its number of threads changes.
+                // The share moves when its number of threads changes the next time.
             }
             count(-1, order, now);
         }
 
-        /** The level in which the share stands when so many more tasks have begun; to move there takes no memory. */
+        /**
+         * Returns the level to which the share will belong when its number of running tasks has changed by
+         * {@code begun}, or null if no task waits. Also makes room in that level, so that moving the share to it needs
+         * no memory.
+         */
         private @Nullable Level levelAfter(int begun) {
             Level before = among;
             if (before == null) {
@@ -874,9 +955,11 @@ public final class PoolShares {
         }
 
         /**
-         * @param begun by how many more tasks run; negative for tasks that have ended
-         * @param newOrder the order of the share from now on, if a task waits
-         * @param now the level in which the share stands from now on; null if no task waits
+         * Changes the number of running tasks, and moves the share to another level.
+         *
+         * @param begun number of tasks that have begun; negative if tasks have ended
+         * @param newOrder order of the share from now on; it matters only if a task waits
+         * @param now level to which the share belongs from now on; null if no task waits
          */
         private void count(int begun, long newOrder, @Nullable Level now) {
             running += begun;
@@ -897,27 +980,37 @@ public final class PoolShares {
     }
 
     /**
-     * Use of one thread of the pool, as long as the thread finds tasks to run. Whoever sets the boolean runs the first
-     * task, or reports that it cannot be run.
+     * Use of one thread of the pool, which lasts as long as the thread finds tasks to run. The boolean becomes true
+     * when it is certain whether the first task runs. The thread that is about to run the task sets it. If the pool has
+     * thrown, {@code begin} tries to set it as well: if it succeeds, the task will not run.
      */
     private final class ThreadRun extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
         /**
-         * Share of the running task. Null once no task is left: the thread may keep a reference to this run for long.
+         * Share of the running task. Null when there is no further task, since the thread may keep a reference to this
+         * run for long.
          */
         private transient @Nullable Share share;
 
         private transient @Nullable Task task;
 
-        /** Made with the run: nothing may fail between the start of a thread and its first task. */
+        /**
+         * Saved state of the thread. The object is made together with the run, since nothing may fail between the start
+         * of a thread and its first task.
+         */
         private final transient Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
         ThreadRun(Share share) {
             this.share = share;
         }
 
-        /** @return why the task is not run and holds no thread any more; null if a thread runs it */
+        /**
+         * Has the pool run the task.
+         *
+         * @return null if a thread runs the task; otherwise the reason why not: the task then no longer counts as
+         *     holding a thread
+         */
         @Nullable
         Throwable begin() {
             try {
@@ -925,7 +1018,7 @@ public final class PoolShares {
                 return null;
             } catch (Throwable noThread) {
                 if (!compareAndSet(false, true)) {
-                    // A thread runs the task all the same.
+                    // A thread runs the task, although the pool has thrown.
                     return null;
                 }
                 synchronized (PoolShares.this) {
@@ -946,7 +1039,11 @@ public final class PoolShares {
             } while (goesOn());
         }
 
-        /** Ends the task, and takes the next one for this thread. @return false if there is none */
+        /**
+         * Counts the task as ended, and takes the next one for this thread.
+         *
+         * @return false if there is no next task
+         */
         private boolean goesOn() {
             ThreadRun other = null;
             try {
@@ -961,7 +1058,7 @@ public final class PoolShares {
                     }
                     task = next.take();
                     share = next;
-                    // The connection whose task has ended holds one thread less, so two tasks may begin.
+                    // The connection whose task has ended now holds one thread less, so a second task may begin too.
                     other = nextRun();
                 }
             } catch (Throwable noMemory) {

@@ -4,24 +4,25 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
- * Calls of one connection whose requests are whole and whose handlers have not been started, because what goes to their
- * caller waits to be read. They are not counted among the running handlers, and are started in the order in which they
- * came, as the caller reads. A connection has one such object for calls with one reply, whose replies wait, and one for
- * streams, whose items wait too. Event loop only, where nothing else is said.
+ * Holds back calls of one connection while their caller does not read what is sent to it. The requests of these calls
+ * have arrived completely, but their handlers have not been started, and do not count as running. As the caller reads,
+ * the calls are started in the order in which they came. A connection has two objects of this class. One is for calls
+ * with a single reply; they wait until replies have been read. The other is for calls whose methods return streams;
+ * they wait until items of streams have been read too. Event loop only, unless a method says otherwise.
  */
 final class PostponedCalls {
     /**
-     * Maximum number of unread bytes with which calls are started: a caller that does not read has no more made for it.
-     * It is several times what a socket's queue takes, so a caller that reads does not notice it, except behind a reply
-     * that is larger than this by itself and leaves slowly.
+     * If more bytes than this are unread, no call is started, so that nothing more is produced for a caller that does
+     * not read. The number is several times what the queue of a socket holds. So a caller that reads does not notice
+     * the limit, except after a single reply that is larger than this and is sent slowly.
      */
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * Maximum number of calls under way that have waited, while their caller still has much to read. Nor does
-     * {@code resume} start more while this many such calls wait for their handlers' threads, whatever their caller has
-     * read: what the first calls bring holds back the others, and those that had to wait again would have been started
-     * for nothing.
+     * Maximum number of calls that have waited and are under way while their caller still has much to read. What these
+     * calls bring is unread in turn, and so keeps the other waiting calls from being started. Independently of what the
+     * caller has read, {@code resume} also starts no call while this many calls that have waited still need a thread
+     * for their handlers. Otherwise it could start calls that then have to wait again.
      */
     private static final int MAX_AT_ONCE = 16;
 
@@ -33,43 +34,47 @@ final class PostponedCalls {
     private int resumed;
 
     /**
-     * Number of calls that were started after they had waited, and to which no thread of a handler has come. The event
-     * loop counts up, any thread counts back.
+     * Number of calls that were started after they had waited, and whose handlers have no thread yet. Only the event
+     * loop increments this number; any thread may decrement it.
      */
     private final AtomicInteger starting = new AtomicInteger();
 
     private boolean resuming;
 
     /**
-     * Whether more than {@link #MAX_UNREAD_BYTES} are unread, or calls wait for that to end. Any thread sets it, the
-     * event loop clears it.
+     * Whether more than {@link #MAX_UNREAD_BYTES} bytes are unread, or calls wait until fewer bytes are. Any thread may
+     * set this flag; only the event loop clears it.
      */
     private volatile boolean congested;
 
-    /** @param unreadBytes gives the number of bytes that the caller has not read, on any thread */
+    /**
+     * Creates an object in which no call waits.
+     *
+     * @param unreadBytes returns the number of bytes that the caller has not read; any thread may call it
+     */
     PostponedCalls(ServerConnection connection, LongSupplier unreadBytes) {
         this.connection = connection;
         this.unreadBytes = unreadBytes;
     }
 
-    /** Says whether a call has to wait before it is started. Any thread may ask. */
+    /** Returns whether a call has to wait before it is started. Any thread may call this. */
     boolean isCongested() {
         return congested;
     }
 
-    /** Called when more is unread than before. Any thread. */
+    /** Called when the number of unread bytes has grown. Any thread may call this. */
     void unreadHasGrown() {
         if (unreadBytes.getAsLong() > MAX_UNREAD_BYTES) {
             congested = true;
         }
     }
 
-    /** Whether the call waits here. */
+    /** Returns whether the call waits here. */
     boolean has(ServerCall call) {
         return waiting.contains(call);
     }
 
-    /** Makes a call wait, instead of starting it. */
+    /** Makes a call wait instead of starting it. */
     void add(ServerCall call) {
         congested = true;
         waiting.add(call);
@@ -77,15 +82,18 @@ final class PostponedCalls {
     }
 
     /**
-     * Notes that a call which was started after it had waited is over, or that its stream is open: what it brings is
-     * counted elsewhere.
+     * Stops counting a call that was started after it had waited. Called when the call is over, or when its stream has
+     * been opened: what the stream sends is then counted as its items.
      */
     void resumedHasEnded(ServerCall call) {
         call.resumed = false;
         resumed--;
     }
 
-    /** Starts calls that have waited, where a handler has ended or the caller has read. */
+    /**
+     * Starts calls that have waited, if the caller has read enough. Called when a handler has ended or the caller has
+     * read.
+     */
     void resumeIfWaiting() {
         if (congested || !waiting.isEmpty()) {
             resume();
@@ -93,8 +101,9 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts one call because the caller has read a part of what is unread, however much is left: other calls that
-     * always have more to send than the caller can read do not keep the call from starting for ever.
+     * Starts one call, the first that waits, because the caller has read some bytes. The call is started however many
+     * bytes are still unread. Otherwise, if other calls always had more to send than the caller can read, this call
+     * might never start.
      */
     void resumeOne() {
         ServerCall call = waiting.first();
@@ -104,8 +113,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts calls that have waited, as far as the caller has read. A call that is started gives the caller more to
-     * read, and comes back here at its end.
+     * Starts as many of the waiting calls as the caller's reading allows. When a call that was started here ends, this
+     * method is called again, since the caller then has the reply of that call to read.
      */
     private void resume() {
         if (resuming) {
@@ -113,10 +122,11 @@ final class PostponedCalls {
         }
         resuming = true;
         try {
-            // a caller that has read nearly all is not to be held back; a call that is started now may wait again
+            // calls of a caller that has read nearly everything need not wait; a call that is started now may have to
+            // wait again
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
-            // set before the next look at what is unread: where another thread makes that less, the look sees it, or
-            // that thread sees the flag
+            // the flag is set before the unread bytes are read again: if another thread reduces their number, either
+            // this thread sees the new number, or the other thread sees the flag
             if (isRead) {
                 congested = false;
             } else if (!waiting.isEmpty()) {
@@ -142,9 +152,15 @@ final class PostponedCalls {
                 && (isRead || resumed < MAX_AT_ONCE && unreadBytes.getAsLong() <= MAX_UNREAD_BYTES);
     }
 
-    /** @return false if the call waits on, until it is admitted */
+    /**
+     * Starts a call that has waited, or refuses it.
+     *
+     * @param isRead whether the caller has read nearly everything
+     * @return false if the call has to wait longer, because it is not admitted yet
+     */
     private boolean begin(ServerCall call, boolean isRead) {
-        // made first: a call that waits no longer has to be started
+        // the task is created first: once the call no longer waits, it has to be started, and nothing may fail before
+        // that
         Begun begun = new Begun(call);
         if (!connection.enterPostponed(call)) {
             return false;
@@ -164,14 +180,19 @@ final class PostponedCalls {
         return true;
     }
 
-    /** Notes that a call which was about to start has been taken back, or starts. Any thread. */
+    /**
+     * Called when a call that counts in {@code starting} starts, or has been taken back before it started. Any thread
+     * may call this.
+     */
     void notStarted() {
-        // done first, so that it is done also where the loop cannot be told
+        // the number is decremented first, so that it is right even if the task cannot be handed to the event loop
         starting.decrementAndGet();
         connection.inLoopOrHere(this::resumeIfWaiting);
     }
 
-    /** Task that runs a call which has waited; until then the call counts among those that start. */
+    /**
+     * Task that runs a call which has waited. The call counts in {@code starting} until the task runs or is refused.
+     */
     private final class Begun implements PoolShares.Task {
         private final ServerCall call;
 

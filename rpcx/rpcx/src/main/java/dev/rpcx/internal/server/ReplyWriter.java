@@ -8,17 +8,19 @@ import dev.rpcx.internal.wire.WireError;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the result or the error of a call into the call's own buffer. It decides which error stands for a result that
- * cannot be sent, and charges a reply that is large or has to wait; where there is no room for such a reply, an error
- * stands for it as well. Replies are written by the thread that has the result, and charged again by the event loop
- * where they cannot leave. What it needs beside the call is in the call's connection.
+ * Writes the result or the error of a call into the call's own buffer. If a result cannot be sent, this class decides
+ * which error replaces it. It also charges a reply that is large or has to wait before it can be sent. If there is no
+ * room for such a reply, an error replaces that reply too.
+ *
+ * <p>The thread that has the result writes the reply. If the reply cannot be sent immediately, the event loop charges
+ * it again. This class has no state; what it needs besides the call is in the call's connection.
  */
 final class ReplyWriter {
     private ReplyWriter() {}
 
-    // ---- the thread that has the result
+    // ---- on the thread that has the result
 
-    /** Writes a result, or the error that stands for it. */
+    /** Writes a result, or the error that replaces it. */
     @SuppressWarnings("NullAway") // the codec decides where null can be
     static void write(ServerCall call, @Nullable Object result) {
         call.head = Wire.REPLY;
@@ -52,7 +54,7 @@ final class ReplyWriter {
 
     /**
      * Writes the error that replaces a reply which cannot be sent. That reply may itself be an error which says that
-     * the handler has not started.
+     * the handler has not started; then the new error says so too.
      */
     private static void writeUnsendable(ServerCall call, RPCXException.Code code, String text) {
         writeError(
@@ -68,7 +70,10 @@ final class ReplyWriter {
         WireError.write(call.body, error);
     }
 
-    /** Charges a reply that is not small, on the thread of its handler. */
+    /**
+     * Charges a reply, unless it is small. If there is no room for the reply, an error replaces it. Called on the
+     * handler's thread.
+     */
     static void charge(ServerCall call) {
         int uncharged = call.connection.uncharged.bodyBytes();
         if (call.body.capacity() <= uncharged) {
@@ -83,11 +88,12 @@ final class ReplyWriter {
         }
     }
 
-    // ---- the event loop
+    // ---- on the event loop
 
     /**
-     * Charges a reply that cannot leave now, and counts in what its handler's thread has charged for it. While the
-     * client reads, this is one check. Where there is no room for the reply, the caller gets an error instead of it.
+     * Charges a reply that cannot be sent completely now. The new charge includes what the handler's thread has charged
+     * for the reply. If there is no room for the reply, the caller gets an error instead of it. If the client reads and
+     * the reply fits into one frame, this method only checks that, and charges nothing.
      */
     static void chargeIfItWaits(ServerCall call) {
         int bytes = call.body.readableBytes();
@@ -104,10 +110,10 @@ final class ReplyWriter {
         }
     }
 
-    // ---- either
+    // ---- on either thread
 
     /**
-     * Puts an error in the place of a reply that is too much to hold, for a caller that has not read those before it.
+     * Replaces a reply by an error, because there is no room for the reply: its caller has not read earlier replies.
      */
     private static void refuse(ServerCall call) {
         call.shrinkBody();

@@ -14,13 +14,16 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what stands before the arguments of a request: the method by its number or its name, the time that is left, and
- * the metadata. It decides whether a request is one that the server can execute at all; whether there is room for it is
- * decided later. A connection has one such object, whose values are those of the request that was read last. Event loop
- * only.
+ * Reads what precedes the arguments of a request: the number or the name of the method, the remaining time, and the
+ * metadata. This class decides whether the server can execute the request at all. Whether the server has room for the
+ * request is decided later, by other classes. A connection has one object of this class, and the getters return what
+ * the object has read of the last request. Event loop only.
  */
 final class RequestReader {
-    /** Most microseconds of a call's time. A time beyond what a clock can hold is as good as no limit. */
+    /**
+     * Maximum time of a call, in microseconds: about 36 years. A longer time is shortened to this one. It would exceed
+     * what a clock can hold, and for the caller it makes no difference from a call without a limit.
+     */
     private static final long MAX_MICROS = 1L << 50;
 
     private final ServerCore server;
@@ -37,10 +40,13 @@ final class RequestReader {
     }
 
     /**
-     * Reads up to the arguments, and says by {@link #refusedAs} whether the request is refused.
+     * Reads a request up to its arguments. Afterwards {@link #refusedAs} says whether the request is refused.
      *
-     * @param defaultMicros time of a request that carries none
-     * @throws WireFault if the bytes are no request
+     * @param head head of the frame: its flags say which fields the request has
+     * @param payload bytes of the request, of which this method reads those before the arguments
+     * @param isNotice whether the request is a notice
+     * @param defaultMicros time, in microseconds, of a request that does not say how much time it has
+     * @throws WireFault the bytes are not a request
      */
     void read(int head, ByteBuf payload, boolean isNotice, long defaultMicros) {
         ServerMethod called = method(head, payload);
@@ -95,39 +101,45 @@ final class RequestReader {
         why = text;
     }
 
-    /** Text of the error for a request that is too large, whole or in parts. */
+    /** Returns the text of the error for a request that is too large, whether it came in one frame or in parts. */
     String tooLarge() {
         return "a request of more than " + server.settings().maxMessageBytes() + " bytes";
     }
 
-    /** Code with which the request is refused; null where it is not. */
+    /** Returns the code with which the request is refused; null if it is not refused. */
     RPCXException.@Nullable Code refusedAs() {
         return refusedAs;
     }
 
-    /** Text with which the request is refused. */
+    /** Returns the text with which the request is refused. */
     String why() {
         return why;
     }
 
-    /** Method of a request that is not refused. */
+    /** Returns the method of a request that is not refused. */
     ServerMethod method() {
         return Objects.requireNonNull(method);
     }
 
-    /** Time that is left of a request that is not refused, within the server's longest. */
+    /**
+     * Returns the remaining time of a request that is not refused, in nanoseconds. For a method without a stream, it is
+     * at most the server's maximum time of a call.
+     */
     long nanos() {
         return nanos;
     }
 
-    /** Takes the metadata of the request, which may be large and are not kept here. */
+    /**
+     * Returns the metadata of the request. This object does not keep them, since they may be large: a second call
+     * returns empty metadata.
+     */
     Metadata takeMetadata() {
         Metadata taken = metadata;
         metadata = Metadata.EMPTY;
         return taken;
     }
 
-    /** Bytes of memory that the metadata take. */
+    /** Returns how much memory the metadata of the request take, in bytes; 0 if the request has none. */
     int metadataCost() {
         return metadataCost;
     }

@@ -8,13 +8,17 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Handlers of one connection that run and are counted by their methods' limits, as its event loop knows them: in all,
- * and of each method, since a connection has a share of both. Handlers that run on when the connection is gone are in
- * the shares of those connections of its address that come later: see {@link OrphanedWork}. Event loop only; after the
- * loop's end, only with the connection's lock held.
+ * Counts the handlers of one connection that run and are counted by the limits of their methods. The event loop keeps
+ * these counts. It counts the handlers in total and for each method, since a connection has a share of the server's
+ * maximum and a share of each method's limit. Handlers that run on after their connection has gone count in the shares
+ * of connections that come later from the same address: see {@link OrphanedWork}. Event loop only. After the event loop
+ * has ended: any thread that holds the connection's lock.
  */
 final class RunningHandlers {
-    /** Number of methods for which room is kept even if no handler runs. */
+    /**
+     * Number of methods down to which {@link #ofMethods} is shrunk. Room for this many methods is kept, even if no
+     * handler runs.
+     */
     private static final int KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;
@@ -23,24 +27,32 @@ final class RunningHandlers {
     private final Charge orphans;
     private final OrphanedWork behind;
 
-    /** Mark that says what part of {@link #behind} is in the share of this connection. */
+    /**
+     * Mark of this connection: it says which handlers of {@link #behind} count in the share of this connection.
+     * {@link OrphanedWork} says how.
+     */
     private long mark;
 
     private boolean isConnectionGone;
     private int all;
 
     /**
-     * Pairs, in no order: the number of a method of which handlers run, and how many of them run. Each of these
-     * handlers, or its call, is charged for, at far more than its entry takes here; so no handler is refused for want
-     * of room here, and methods that the connection called before keep no entry. Most connections run handlers of few
-     * methods at once.
+     * Pairs of integers, in no particular order. The first of a pair is the number of a method that has running
+     * handlers, the second the number of these handlers. Methods without a running handler have no pair. The array is
+     * searched from its beginning, since most connections run handlers of few methods at the same time. It has no
+     * limit, and grows without a charge: the handler, or its call, has been charged for already, at far more bytes than
+     * a pair takes.
      */
     private int[] ofMethods = new int[2 * FIRST_METHODS];
 
-    /** Number of elements of {@link #ofMethods} that are in use. */
+    /** Number of elements of {@link #ofMethods} that are in use: twice the number of pairs. */
     private int end;
 
-    /** @param clock gives the nanoseconds that calls are timed by */
+    /**
+     * Creates the counts of a new connection, which runs no handler.
+     *
+     * @param clock returns the time by which calls are timed, in nanoseconds
+     */
     RunningHandlers(Account account, LongSupplier clock) {
         this.clock = clock;
         this.orphans = account.charge(Resource.ORPHANS);
@@ -49,16 +61,16 @@ final class RunningHandlers {
     }
 
     /**
-     * Admits and counts a handler of this method.
+     * Admits a handler of this method, and counts it.
      *
-     * @return false if the connection's share, or the limit, has no room for it
+     * @return false if the connection's share, or the method's limit, has no room for the handler
      */
     boolean admit(ServerMethod method, AdmissionLimit.Group limit) {
         int at = find(method);
         if (at == ofMethods.length) {
             ofMethods = Arrays.copyOf(ofMethods, 2 * at);
         }
-        // the handlers of a connection that is gone are among what it has left behind
+        // if the connection has gone, its handlers are counted by OrphanedWork already
         long own = behind.runningOf(mark) + (isConnectionGone ? 0 : all);
         if (!limit.admit((int) own, at < end ? ofMethods[at + 1] : 0)) {
             limit.refused(clock.getAsLong());
@@ -78,7 +90,10 @@ final class RunningHandlers {
         return true;
     }
 
-    /** @return index of the method's pair; {@code end} if none of its handlers runs */
+    /**
+     * Returns the index of the method's pair in {@link #ofMethods}; {@code end} if the method has no pair, since none
+     * of its handlers runs.
+     */
     private int find(ServerMethod method) {
         int number = method.number();
         int at = 0;
@@ -88,7 +103,7 @@ final class RunningHandlers {
         return at;
     }
 
-    /** Stops counting a handler that was admitted. */
+    /** Stops counting a handler that was admitted, because it has ended. */
     void handlerEnded(ServerMethod method) {
         int at = find(method);
         all--;
@@ -112,19 +127,22 @@ final class RunningHandlers {
         try {
             ofMethods = Arrays.copyOf(ofMethods, ofMethods.length / 2);
         } catch (OutOfMemoryError noMemory) {
-            // it is tried again with the next method of which no handler runs any more
+            // shrinking is tried again when the last running handler of another method has ended
         }
     }
 
-    /** Number of methods that there is room for. For tests. */
+    /** Returns the number of methods for which there is room. For tests. */
     int room() {
         return ofMethods.length / 2;
     }
 
-    /** Notes that the connection is gone; called once. */
+    /**
+     * Records that the connection has gone. From now on, its running handlers count as left behind. Called exactly
+     * once.
+     */
     void connectionGone() {
         isConnectionGone = true;
-        // there is no limit to handlers that are left behind: they run already
+        // this charge has no limit, since the handlers that are left behind run already
         orphans.add(all);
         behind.leave(all, 0);
         mark = OrphanedWork.ALL;

@@ -5,14 +5,15 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Replies of one connection on their way from threads of handlers. It decides whether such a thread writes its reply
- * itself, which saves a wake-up of the event loop, or leaves it to the event loop. What a thread has written is kept
- * here until the event loop has learnt of it. Any thread, where nothing else is said.
+ * Sends the replies of one connection that come from threads of handlers. This class decides who writes such a reply:
+ * the handler's thread, which saves a wake-up of the event loop, or the event loop. Until the event loop has been
+ * notified of the replies that handlers' threads have written, this class keeps those replies. Thread-safe, unless a
+ * method says otherwise.
  */
 final class SentReplies {
     /**
-     * Maximum number of calls under way with which handlers' threads send their replies themselves. With more,
-     * gathering replies gains more than a wake-up of the event loop costs.
+     * If more calls than this are under way, the event loop sends their replies, and no handler's thread does. Sending
+     * several replies together then saves more than the wake-up of the event loop costs.
      */
     private static final int QUIET_CALLS = 1;
 
@@ -20,12 +21,15 @@ final class SentReplies {
     private final ServerConnection.UnderWay underWay;
 
     /**
-     * Calls whose replies were sent by their handlers' threads and which the event loop has not seen since; the last
-     * one first, linked by {@link Outbound#next}.
+     * Calls whose replies handlers' threads have sent, and of which the event loop has not been notified yet. The last
+     * call is stored here, and {@link Outbound#next} of each call is the call before it. Null if there is none.
      */
     private final AtomicReference<@Nullable ServerCall> unseen = new AtomicReference<>();
 
-    /** Whether one side is about to leave, so that the event loop has to learn of each reply at once. */
+    /**
+     * Whether one side has announced by GOAWAY that it ends the connection. The event loop then has to be notified of
+     * each reply immediately.
+     */
     private volatile boolean isLeaving;
 
     SentReplies(ServerConnection connection, ServerConnection.UnderWay underWay) {
@@ -34,9 +38,9 @@ final class SentReplies {
     }
 
     /**
-     * Sends a reply from its handler's thread, which is not the event loop. Where that thread writes it, the event loop
-     * learns of that when the client's next bytes come, which may be late, so a call that holds more than its slot is
-     * left to the event loop.
+     * Sends a reply. Called on the handler's thread, which is not the event loop. If the handler's thread writes the
+     * reply, the event loop is notified of it only when the client's next bytes come, which may be late. What the call
+     * holds would be held until then. So the reply of a call that holds more than its slot is sent by the event loop.
      */
     void send(ServerCall call) {
         if (!mayLeaveHere(call) || !connection.sendHere(call)) {
@@ -49,8 +53,8 @@ final class SentReplies {
     }
 
     /**
-     * Notes a reply that is about to leave from its handler's thread. The client may use the slot again once it has the
-     * reply, so the event loop has to know of the reply before it sees the next request.
+     * Adds a reply that its handler's thread is about to write. The client may use the slot again once it has the
+     * reply. So the reply is added before it is written: then the event loop finds it before it reads the next request.
      */
     void add(ServerCall call) {
         ServerCall last;
@@ -63,7 +67,10 @@ final class SentReplies {
         }
     }
 
-    /** Number of calls whose replies have left and which the event loop has not seen since. */
+    /**
+     * Returns the number of calls whose replies handlers' threads have sent, and of which the event loop has not been
+     * notified yet.
+     */
     int count() {
         int count = 0;
         for (Outbound call = unseen.get(); call != null; call = call.next) {
@@ -72,14 +79,22 @@ final class SentReplies {
         return count;
     }
 
-    /** Has the event loop send all replies from here on, as one side is about to leave. Event loop only. */
+    /**
+     * Has the event loop send all replies from now on, because one side has announced by GOAWAY that it ends the
+     * connection. If a handler's thread is just writing a reply, the event loop is notified of that reply immediately.
+     * Event loop only.
+     */
     void leave() {
         isLeaving = true;
-        // a handler's thread that has just sent a reply either sees that a side leaves, or its reply is seen here
+        // if a handler's thread has just sent a reply, either that thread sees the flag, or the next line finds the
+        // reply
         learn();
     }
 
-    /** Ends the calls whose replies handlers' threads have sent. Event loop only. */
+    /**
+     * Ends the calls whose replies handlers' threads have sent, and which have been added since the last call of this
+     * method. Event loop only.
+     */
     void learn() {
         if (unseen.get() == null) {
             return;
@@ -94,7 +109,7 @@ final class SentReplies {
             }
         } finally {
             if (call != null) {
-                // what was thrown ends the connection, whose end calls this method for the remaining replies
+                // what was thrown ends the connection, and that calls this method again for the remaining replies
                 restore(call);
             }
         }

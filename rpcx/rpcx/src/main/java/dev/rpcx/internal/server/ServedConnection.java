@@ -1,16 +1,17 @@
 package dev.rpcx.internal.server;
 
-/** A connection as its server sees it, whichever wire it speaks. */
+/** Connection as its server sees it, on either wire. Thread-safe: any thread may call its methods. */
 public interface ServedConnection {
-    /** Asks the connection to end: what is under way is finished, then the connection closes. Any thread. */
+    /** Asks the connection to end. Calls that are under way are finished; then the connection closes. */
     void drain();
 
-    /** Gives back the places that the connection keeps and that no call has. Any thread. */
+    /** Gives back the places that the connection does not use at the moment, and keeps for later calls. */
     void giveUpIdlePlaces();
 
     /**
-     * Closes the connection, as the server's time for stopping is over, and interrupts or drops what goes on without
-     * the connection. A second time it finds what has come meanwhile. Any thread.
+     * Closes the connection, because the server's time for stopping is over. If a handler would go on without the
+     * connection, it is interrupted, or its result is dropped. A second call of this method does the same for handlers
+     * that have lost their connection since the first call.
      */
     void cutOff();
 }

@@ -20,8 +20,9 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request being handled, and then its reply. The object is used again when the reply has left and the handler has
- * ended; never while either is under way.
+ * One call on the native wire at its server: the request while it is handled, and then its reply. The object is used
+ * again for another call, but only after the reply has been sent or dropped, and the handler has ended or has been
+ * given up.
  */
 public final class ServerCall extends Outbound
         implements PoolShares.Task, VirtualWorkers.Timed, Memory, PendingResult.Call, CallThreads.Call {
@@ -38,7 +39,7 @@ public final class ServerCall extends Outbound
         }
     }
 
-    // fields that are set on the event loop before the handler starts
+    // the next fields are set on the event loop before the handler starts
     private @Nullable ServerMethod method;
     private Metadata metadata = Metadata.EMPTY;
     private long beganNanos;
@@ -47,70 +48,76 @@ public final class ServerCall extends Outbound
     private @Nullable HandledContext context;
     private @Nullable Thread runner;
 
-    /** Receives the result of a handler that has returned before it had one. It is written under this object's lock. */
+    /**
+     * Receives the result of a handler that has returned a future; null for other handlers. Written while holding this
+     * object's lock.
+     */
     private volatile @Nullable PendingResult pendingResult;
 
     /**
-     * Whether the handler, or an interceptor before it, has started. A call whose time was over before that says
-     * nothing about how long handlers take.
+     * Whether the handler, or an interceptor before it, has started. If the time of a call was over before that, the
+     * call shows nothing about how long handlers take.
      */
     private boolean entered;
 
     /**
-     * Task that was handed to a thread to run this call; the task may do something else first. Written by the event
-     * loop alone.
+     * Task that was handed to a thread to run this call; null if there has been none. The task may do something else
+     * first. Only the event loop writes this field.
      */
     PoolShares.@Nullable Task handed;
 
     boolean notice;
 
     /**
-     * Whether the call goes back to the event loop, to wait until its caller has read what is sent to it. It is set on
-     * the thread that would have run the handler.
+     * Whether the call goes back to the event loop, to wait until its caller has read what is sent to it. Set on the
+     * thread that would have run the handler.
      */
     boolean postponeRequested;
 
     /** Whether the handler was started after the call had waited, while its caller still had much to read. */
     boolean resumed;
 
-    /** Estimated bytes that the handler's arguments take beside those that are charged. */
+    /** Estimated number of bytes that the handler's arguments take, without those that are charged. */
     int uncharged;
 
-    /** Bytes of memory that the request's metadata take. */
+    /** Number of bytes of memory that the metadata of the request take. */
     int metadataCost;
 
     /**
-     * Id of the call which the thread that was about to end it could not end; 0 for none. A thread whose stack is at
-     * its end stores it here, and then stores at the connection that there is such a call: see {@link LostCalls}.
+     * Id of the call that its thread was about to end and could not end; 0 if there is none. A thread whose stack is
+     * full first stores the id here, and then stores in the connection that it has a lost call: see {@link LostCalls}.
      */
     private int lostId;
 
-    /** Whether this call's place stays charged for a future that was given up. */
+    /**
+     * Whether the place of this call stays charged for a handler's future that was given up, because the bytes that the
+     * future may hold could not be charged.
+     */
     boolean isPlaceLeft;
 
-    /** What the call is charged for; null for as long as no call with this object has been charged for anything. */
+    /**
+     * Charges of the call. Null as long as no call that used this object has been charged for anything but its place.
+     */
     private @Nullable CallCharges charges;
 
     /**
-     * Group of the limit that counts the handler; null where the handler is not counted. It is set before the handler
-     * starts. Whoever ends the handler clears it: under this object's lock where the handler has not started, and the
-     * last of its threads where {@link CallThreads} runs some.
+     * Group that counts the handler in the limit of its method; null if the handler is not counted. Set before the
+     * handler starts. Cleared by whoever ends the handler: while holding this object's lock if the handler has not
+     * started, and by the last of the call's threads if {@link CallThreads} runs any.
      */
     AdmissionLimit.@Nullable Group admitted;
 
-    /**
-     * Receiver of the items that come with the call, and sender of those that go back; null where there is no such
-     * stream.
-     */
+    /** Receiver of the items that the client sends with the call; null if the method takes no stream. */
     @Nullable
     StreamReceiver receiver;
 
+    /** Sender of the items that the handler brings; null if the method returns no stream, or it is not open yet. */
     @Nullable
     StreamSender sender;
 
     /**
-     * Whether the right to send the final frame has been taken, by a handler's thread that sends its reply itself or by
-     * the event loop that ends the call otherwise.
+     * Whether the right to send the final frame has been taken: by a handler's thread that sends its reply itself, or
+     * by the event loop if it ends the call in another way.
      */
     private volatile boolean ended;
 
@@ -134,7 +141,7 @@ public final class ServerCall extends Outbound
         handed = null;
         holdUntilWritable = false;
         begun = false;
-        // a release store is enough: the handler's thread is handed the call after it
+        // a release store is enough, since the call is handed to the handler's thread after it
         ENDED.setRelease(this, false);
         entered = false;
         postponeRequested = false;
@@ -147,16 +154,17 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Begins the time that counts for admission: the last part of the request is there, or a call that has waited is
-     * admitted. How long its caller took to send or to read says nothing about how long handlers take.
+     * Sets the time from which the limit of the method measures how long the handler takes. Called when the last part
+     * of the request has arrived, or when a call that has waited is admitted. How long the caller took to send or to
+     * read shows nothing about how long handlers take.
      */
     void restartAdmissionClock(long now) {
         beganNanos = now;
     }
 
     /**
-     * Drops what the call refers to, when it is over: a place without a call refers to nothing that its caller sent or
-     * its handler made. Event loop only.
+     * Clears the references of a call that is over, so that a free place refers to nothing that its caller has sent or
+     * its handler has made. Event loop only.
      */
     void forget() {
         metadata = Metadata.EMPTY;
@@ -178,7 +186,10 @@ public final class ServerCall extends Outbound
         return metadata;
     }
 
-    /** Time from which the call counts for its method's limit. */
+    /**
+     * Returns the time from which the limit of the method measures how long the handler takes, in nanoseconds of the
+     * event loop's ticker.
+     */
     long admittedNanos() {
         return beganNanos;
     }
@@ -187,7 +198,7 @@ public final class ServerCall extends Outbound
         return deadlineNanos;
     }
 
-    /** Charges of this call, made when they are first needed. */
+    /** Returns the charges of this call, and makes them if they do not exist yet. */
     CallCharges charges() {
         CallCharges made = charges;
         if (made == null) {
@@ -197,8 +208,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases all charges of the call but that of a kept buffer: the call is over, its reply has left and its handler
-     * has ended.
+     * Releases all charges of the call except the charge for a kept buffer. Called when the call is over, so that
+     * neither its handler nor its reply needs what was charged, or when the call has been refused before it began.
      */
     void releaseCharges() {
         CallCharges charged = charges;
@@ -210,9 +221,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer and the reply of a call whose reply has left or will not leave, while threads run on that
-     * need neither. These threads have the metadata, which are charged as the request's again: the client has read all
-     * that there is to read.
+     * Gives up the buffer and the reply of a call that is over while threads still run for it. The threads need
+     * neither. The reply has been sent or will not be sent. The threads may use the metadata, so the metadata stay
+     * charged. They are charged as bytes of the request again, since the client has read everything that it can get.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -227,8 +238,8 @@ public final class ServerCall extends Outbound
         try {
             shrinkBody();
         } catch (OutOfMemoryError none) {
-            // there is no memory even for the small buffer: this one stays until the end of the call, and so does its
-            // charge
+            // there is no memory even for the small buffer: the present one, and its charge, stay until the end of the
+            // call
             return;
         }
         charged.kept.release();
@@ -241,9 +252,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Number of bytes that the reply has to be charged for: its own, or all of its buffer and of the request's metadata
-     * that are not charged for a kept buffer or for the request, whichever is more. The metadata stay for as long as
-     * the call does.
+     * Returns the number of bytes for which the reply has to be charged. It is the larger of two values. One is the
+     * size of the reply. The other is the size of its buffer and of the request's metadata, without what is charged for
+     * a kept buffer or for the request. The metadata stay as long as the call does.
      */
     public long replyBytes() {
         CallCharges own = charges;
@@ -252,8 +263,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Keeps the buffer with the place for the next call, where there is room for its charge. The buffer stays charged
-     * while that call uses it.
+     * Keeps the buffer, together with the place, for the next call, if there is room for its charge; otherwise shrinks
+     * the buffer. A kept buffer stays charged while the next call uses it.
      */
     void keepBody() {
         if (body.capacity() > KEPT_BYTES) {
@@ -268,8 +279,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer with the place. Whoever still has this object, such as a publisher that the handler has kept,
-     * holds no buffer by it that is not charged.
+     * Gives up the buffer, together with the place. Code that still refers to this object, such as a publisher that the
+     * handler has kept, then holds no buffer that is not charged.
      */
     void releasePlace() {
         releaseKept();
@@ -277,7 +288,7 @@ public final class ServerCall extends Outbound
             try {
                 body.clear().capacity(0);
             } catch (OutOfMemoryError none) {
-                // even an empty array takes some memory; the place is given back all the same
+                // even an empty array needs some memory; the place is given back nevertheless
             }
         }
     }
@@ -296,13 +307,19 @@ public final class ServerCall extends Outbound
         }
     }
 
-    /** Charges for an object of the request that is being read. The codec asks where a request is not small. */
+    /**
+     * Charges the call for an object of the request that is being read. The codec calls this only if the request is not
+     * small.
+     */
     @Override
     public boolean take(long bytes) {
         return charges().objects.take(bytes);
     }
 
-    /** A handler that is counted among those that run may hold more than others without being charged. */
+    /**
+     * Returns the number of bytes that the request's objects may take without a charge. A handler that counts as
+     * running may hold more than others.
+     */
     @Override
     public int unasked() {
         ServerMethod called = method();
@@ -317,7 +334,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Charges for all that a waiting call holds, since the call is not counted among those that run.
+     * Charges a waiting call for all of its buffer and its metadata, since it does not count as running. Only a running
+     * call may hold a part of them without a charge.
      *
      * @return false if there is no room for that
      */
@@ -327,8 +345,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up a buffer that has grown, and its charge: the request has been read, and its call goes on for as long as
-     * a stream does. Metadata stay charged where they were.
+     * Gives up a buffer that has grown, and its charge. The request has been read, and the call goes on as long as its
+     * stream does. The metadata stay charged if they take more memory than a call whose handler does not count as
+     * running may use without a charge.
      */
     void giveUpBody() {
         if (body.capacity() > FIRST_BYTES) {
@@ -343,11 +362,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Releases the charge for the request: the handler has ended, and its reply does not leave at once. What the call
-     * keeps of the request to its end, such as metadata, is charged with the reply. Event loop only.
+     * Releases the charge for the request. The handler has ended, and its reply is not sent immediately. What the call
+     * keeps of the request until its end, such as metadata, is charged with the reply. Event loop only.
      *
-     * @param waits whether the client does not read; a buffer that is mostly empty is not kept for as long as that
-     *     lasts
+     * @param waits whether the client does not read; a buffer that is mostly empty is then replaced by a smaller one
      */
     void giveUpRequest(boolean waits) {
         if (waits && body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
@@ -365,7 +383,8 @@ public final class ServerCall extends Outbound
         }
         if (endUnlessThreads()) {
             charged.objects.release();
-            // the last of the call's threads may have ended since they were looked at
+            // the last of the call's threads may have ended since they were last checked: then the handler stops
+            // counting here
             connection.handled(this);
         }
     }
@@ -382,36 +401,35 @@ public final class ServerCall extends Outbound
 
     @Override
     public boolean isRunner() {
-        // no lock is needed: a thread that finds itself here has written that itself, and no other thread finds itself
-        // here
+        // no lock is needed: a thread can find itself in this field only if it has written itself there
         return runner == Thread.currentThread();
     }
 
     @Override
     public void threadsEnded(HandledContext of) {
         if (context != of || hasThreads()) {
-            // this object serves another call, or other threads have begun
+            // this object serves another call by now, or other threads have begun
             return;
         }
         if (loopState.isOverButThreads) {
             connection.recycle(this);
         } else if (holdUntilWritable) {
-            // its reply has not left yet
+            // its reply has not been sent yet
             releaseObjects();
             connection.threadsEnded(this);
         }
     }
 
-    /** Says whether threads run for the call beside its handler. */
+    /** Returns whether threads run for the call beside the thread of its handler. */
     boolean hasThreads() {
         HandledContext its = context;
         return its != null && its.hasThreads();
     }
 
     /**
-     * Ends the call, except for a reply that has not left.
+     * Records that the call is over, except that its reply may still have to be sent.
      *
-     * @return false if threads run for it; {@link #threadsEnded} is called at their end
+     * @return false if threads run for the call: then {@link #threadsEnded} is called when the last of them has ended
      */
     boolean endUnlessThreads() {
         HandledContext its = context;
@@ -447,8 +465,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Leaves the call to the event loop, as the thread that was about to end it has failed. The event loop ends it, if
-     * it has not been sent.
+     * Leaves it to the event loop to end the call, because the thread that was about to do so has failed. The event
+     * loop ends the call, unless its reply has been sent.
+     *
+     * @param callId id of the call that the thread was about to end
      */
     void markLost(int callId) {
         lostId = callId;
@@ -456,11 +476,11 @@ public final class ServerCall extends Outbound
         try {
             connection.lost.requestCheck();
         } catch (Throwable again) {
-            // the call is found at the next check
+            // the next check for lost calls finds the call
         }
     }
 
-    /** Says whether nobody will end this call. Event loop only, after it has sent what was queued. */
+    /** Returns whether no thread will ever end this call. Event loop only, after it has sent what was queued. */
     boolean isLost() {
         if (loopState.isOverButThreads) {
             return !hasThreads();
@@ -472,19 +492,19 @@ public final class ServerCall extends Outbound
         synchronized (this) {
             result = pendingResult;
         }
-        // a result that is awaited comes, or is given up
+        // a result that is still awaited will come or will be given up, so such a call is not lost
         return lostId == id && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
     /**
-     * Says whether the call may be postponed. A notice, a call that takes a stream and one that has waited before are
-     * started in any case.
+     * Returns whether the call may be postponed. A notice, a call that takes a stream, and a call that has already
+     * waited are started in any case.
      */
     boolean mayWait() {
         return !resumed && !notice && receiver == null;
     }
 
-    /** Runs the handler with the request in this buffer, on the event loop. */
+    /** Runs the handler on the event loop, with the request in this buffer. */
     void handleInLoop(ByteBuf request) {
         int own = id;
         try {
@@ -493,20 +513,23 @@ public final class ServerCall extends Outbound
             markLost(own);
             throw t;
         } finally {
-            // the interrupt flag may also come from constructors and accessors of the parameters' and the result's
-            // types, which run before the handler and after it
+            // the interrupt flag may also have been set by constructors and accessors of the parameters' and the
+            // result's types, which run before the handler and after it
             LoopThread.forgetInterrupt();
         }
     }
 
-    /** Waits for a result that comes later, or never. When this method returns the object may serve another call. */
+    /**
+     * Waits, without a thread, for a result that comes later or never. When this method returns, the object may already
+     * serve another call.
+     */
     void await(CompletionStage<?> stage) {
         PendingResult result = new PendingResult(this, stage, connection.lost);
         HandledContext its;
         boolean isGone;
         synchronized (this) {
-            // read first: once the result is known to be awaited, the call may be given up and its object serve another
-            // one
+            // read first: once other threads can see that the result is awaited, the call may be given up and its
+            // object may serve another call
             its = context();
             pendingResult = result;
             isGone = its.isCancelled();
@@ -519,12 +542,12 @@ public final class ServerCall extends Outbound
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // set also where another stage has brought this one: what is thrown to that stage does not say that the
-                // call is lost
+                // set here too if another stage has brought this one: an exception that is thrown to that stage does
+                // not mark the call as lost
                 lostId = id;
                 throw t;
             }
-            // whoever has the result ends the call
+            // the thread that has received the result ends the call
             ThreadTools.report(t);
         }
     }
@@ -534,7 +557,7 @@ public final class ServerCall extends Outbound
         ServerSteps.onResult(this, value, thrown);
     }
 
-    /** Says whether the handler has returned, so that it has no thread, and its result has not come. */
+    /** Returns whether the handler has returned, so that it no longer has a thread, and its result has not come yet. */
     boolean isAwaiting() {
         PendingResult result;
         synchronized (this) {
@@ -544,8 +567,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up a result that nobody waits for any more and that has not come: the handler does not count as running any
-     * longer. What the handler was given stays charged for as long as its future may hold that. Event loop only.
+     * Gives up a result that nobody waits for any more, if it has not come. From then on, the handler does not count as
+     * running. What the handler was given stays charged as long as its future may refer to it. Event loop only.
      *
      * @return false if the result has come
      */
@@ -563,7 +586,7 @@ public final class ServerCall extends Outbound
             Admission.leaveUnlearnt(this);
             seen = context().giveUp();
         } catch (Throwable noMemory) {
-            // the call cannot be taken from its stage a second time: it is over all the same
+            // the call cannot be taken from its stage a second time, so it is over nevertheless
             ThreadTools.report(noMemory);
         }
         CallCharges own = charges;
@@ -575,13 +598,16 @@ public final class ServerCall extends Outbound
         return true;
     }
 
-    /** Gives up what only a handler needs: none starts any more, nor once more. */
+    /**
+     * Gives up what only the handler needs. From now on the handler cannot start any more, neither for the first time
+     * nor again.
+     */
     void leaveHandler() {
         if (method().chain() == null) {
             releaseObjects();
             return;
         }
-        // after this no thread starts the handler; threads that run may still use what the request was read into
+        // after this call no thread starts the handler; threads that still run may use the objects of the request
         leaveStages();
         if (!hasThreads()) {
             releaseObjects();
@@ -589,8 +615,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the stages of a call that has ended. Where its interceptors have ended it, and the handler's stage has
-     * not ended, what that stage may hold stays charged, and the interceptors wait for it no longer.
+     * Gives up the stages of a call that has ended. If its interceptors have ended the call while the handler's stage
+     * has not ended, the interceptors no longer wait for that stage, and what the stage may hold stays charged.
      */
     void leaveStages() {
         context().barHandler();
@@ -609,7 +635,7 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Begins the part in which a cancel interrupts this thread.
+     * Begins the part of the call during which a cancel interrupts the calling thread.
      *
      * @return false if the call has been cancelled already
      */
@@ -624,20 +650,24 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Ends the part in which a cancel interrupts this thread. It is called before the end of the call is sent: after
-     * that this object may serve the next call, and a cancel must not meet a thread that has gone on.
+     * Ends the part of the call during which a cancel interrupts the calling thread. Called before the end of the call
+     * is sent. After that, this object may serve the next call, and a cancel must not interrupt a thread that runs
+     * something else.
      */
     synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // an interrupt until now is this call's, by a cancel or by its own code: neither its reply nor the thread's
-        // next task must meet it
+        // an interrupt up to now was caused by a cancel of this call or by its own code: neither the call's reply nor
+        // the thread's next task must see it
         Thread.interrupted();
     }
 
     /**
-     * Says whether no thread runs for the call on which its interceptors may have started the handler. Otherwise the
-     * last of these threads calls {@link #releaseAdmission}.
+     * Returns whether the handler may leave the limit of its method now. That is not so while other threads run for the
+     * call, since its interceptors may have started the handler on one of them. In that case the last of these threads
+     * calls {@link #releaseAdmission}.
+     *
+     * @param isDone whether the call has brought a result
      */
     boolean leavesUnlessThreads(boolean isDone) {
         return method().chain() == null || context().leavesUnlessThreads(isDone);
@@ -648,7 +678,10 @@ public final class ServerCall extends Outbound
         Admission.leaveNow(this, isDone);
     }
 
-    /** Takes the group that counts a handler which has not started; null where none does. Any thread. */
+    /**
+     * Returns the group that counts a handler which has not started, and removes it from the call; null if the handler
+     * is not counted. Any thread may call this.
+     */
     synchronized AdmissionLimit.@Nullable Group takeAdmitted() {
         AdmissionLimit.Group counted = admitted;
         admitted = null;
@@ -656,10 +689,11 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Cancels a call whose result nobody waits for any more. If neither its handler nor an interceptor has started, the
-     * call is not counted from here on, whenever a thread comes to it. Event loop only.
+     * Cancels a call whose result nobody waits for any more. If neither its handler nor an interceptor has started,
+     * neither of them will start, and the limit of the method stops counting the call now, and not only when a thread
+     * takes it up. Event loop only.
      *
-     * @return false if neither has started, and neither will
+     * @return false if neither the handler nor an interceptor has started, and neither will
      */
     boolean cancel() {
         List<Runnable> told;
@@ -671,7 +705,7 @@ public final class ServerCall extends Outbound
             try {
                 told = context().cancel();
             } finally {
-                // the thread is interrupted also where there is no memory to tell anybody else
+                // the thread is interrupted even if there is no memory for the callbacks
                 ThreadTools.interrupt(runner);
             }
         }
@@ -693,15 +727,15 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Says whether the handler, or an interceptor before it, has started. Asked by the thread that ends the call, or by
-     * the event loop while no handler is under way.
+     * Returns whether the handler, or an interceptor before it, has started. Called by the thread that ends the call,
+     * or by the event loop while no handler runs for the call.
      */
     boolean hasBegun() {
         return entered;
     }
 
     /**
-     * Says whether it is certain that the method itself was called, and not only an interceptor before it. Event loop
+     * Returns whether the method itself has certainly been called, and not only an interceptor before it. Event loop
      * only, while the call is under way.
      */
     boolean isExecuted() {
@@ -713,17 +747,17 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Takes the right to send the final frame, of which only one may leave: the reply, or the event loop's error.
+     * Takes the right to send the final frame. Only one final frame may be sent: the reply, or the event loop's error.
      *
-     * @return false if it was taken before
+     * @return false if the right was taken before
      */
     boolean tryEnd() {
         return !ended && ENDED.compareAndSet(this, false, true);
     }
 
     /**
-     * Says whether nothing of this call has to be given back as soon as its reply has left: no bytes that are counted,
-     * no stream, no large buffer.
+     * Returns whether the call holds nothing that has to be given back as soon as its reply has been sent: no charged
+     * bytes, no stream, no large buffer. A notice, and a call for which threads run, are never small.
      */
     boolean isSmall() {
         CallCharges charged = charges;
@@ -754,7 +788,7 @@ public final class ServerCall extends Outbound
         }
         if (postponeRequested) {
             postponeRequested = false;
-            // its thread may have failed after it had queued the call: the call is here, and is not lost
+            // the thread may have failed after it had queued the call: the call has arrived here, so it is not lost
             lostId = 0;
             connection.postpone(this);
             return false;
@@ -765,7 +799,7 @@ public final class ServerCall extends Outbound
 
     @Override
     public void onSent() {
-        // a write that fails ends the connection within it, and the connection's end has recycled the call
+        // if the write has failed, it has already ended the connection, and the connection's end has recycled the call
         if (!connection.isClosed()) {
             connection.replied(this);
         }
@@ -773,7 +807,7 @@ public final class ServerCall extends Outbound
 
     @Override
     public void onDropped() {
-        // a call whose reply had begun to leave was recycled when the connection ended
+        // if a part of the reply had been sent, the connection's end has already recycled the call
         if (loopState.handling) {
             loopState.handling = false;
             connection.recycle(this);

@@ -42,37 +42,41 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Server side of one connection on the native wire: puts each request into the slot that its client has chosen, runs
- * the handler and sends the result.
+ * Server side of one connection on the native wire. It puts each request into the slot that the client has chosen for
+ * it, runs the handler and sends the result.
  *
- * <p>The class is longer than 400 lines because its slots, their states and the bytes they hold change together on the
- * event loop, and no other code may touch them.
+ * <p>The class is longer than 400 lines because its slots, their states and the bytes that they hold change together on
+ * the event loop, and no other code may change them.
  */
 public final class ServerConnection extends WireConnection implements ServedConnection {
     /**
-     * Minimum number of bytes that an unfinished message has to bring in each {@link #stallNanos}; with fewer it stands
-     * still.
+     * Minimum number of bytes that an unfinished message has to bring in each {@link #stallNanos}. If a message brings
+     * fewer, its call is ended.
      */
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
     /**
-     * Minimum rate of an unfinished message, in bytes a second, after its first {@code ALLOWED_STALLS} times
-     * {@link #stallNanos}. A slower message is not worth the memory that it holds. Source: Jetty, minRequestDataRate.
+     * Minimum rate of an unfinished message, in bytes a second. A message has {@code ALLOWED_STALLS} times
+     * {@link #stallNanos} in addition to the time that its bytes take at this rate. The call of a slower message is
+     * ended, since the message is not worth the memory that it holds. Source: Jetty, minRequestDataRate.
      */
     private static final int MIN_BYTES_PER_SECOND = 16 * 1024;
 
     private static final int ALLOWED_STALLS = 3;
 
     /**
-     * Interval at which handlers that outlast their connection are checked, in case one of them has failed to end its
-     * call.
+     * Interval at which the server checks handlers that outlast their connection. One of them may have failed to end
+     * its call.
      */
     static final long LOST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** Bytes that an entry of {@link #calls} and one of {@link #lastIds} take together. */
+    /** Number of bytes that an entry of {@link #calls} and an entry of {@link #lastIds} take together. */
     private static final int SLOT_BYTES = 8;
 
-    /** Number of slots that a connection has whatever others hold. They are a part of what it holds at rest. */
+    /**
+     * Number of slots that each connection may have without a charge, whatever other connections hold. These slots
+     * count as part of what an idle connection holds.
+     */
     private static final int UNCHARGED_SLOTS = 64;
 
     private static final int FIRST_ERROR_BYTES = 64;
@@ -80,18 +84,25 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private static final ServerCall[] NO_CALLS = {};
     private static final int[] NO_IDS = {};
 
-    /** Minimum delay of a check. Deadlines closer together than this share one check, since a client chooses them. */
+    /**
+     * Minimum time until the next check of the calls. Deadlines that are closer together than this share one check.
+     * Without this minimum, clients, which choose the deadlines, could cause any number of checks.
+     */
     private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MIN_PASS_DETACHED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** A check that passes at most this many slots costs hardly more than the frame that has made it necessary. */
+    /**
+     * Maximum length of a table or list of calls that every check goes through completely. To go through a table of
+     * this length costs hardly more than to handle the frame that has made the check necessary.
+     */
     private static final int MAX_PASSED = 64;
 
     private static final String NO_THREAD = "the server has no thread for the call";
 
     /**
-     * Body of the ERROR for a call that is not admitted. It is written once, since refusing must cost next to nothing.
+     * Body of the ERROR for a call that is not admitted. It is encoded only once, when this class is loaded, since
+     * refusing a call must cost next to nothing.
      */
     private static final ByteBuf OVERLOADED = Unpooled.buffer();
 
@@ -106,36 +117,43 @@ public final class ServerConnection extends WireConnection implements ServedConn
     final ConnectionThreads threads;
     final UnchargedAllowance uncharged;
 
-    /** Calls under way; the index is the slot. The array grows with the slots of the calls that were taken. */
+    /**
+     * Calls under way. The index is the slot; a slot without a call has null. The array grows when a call is admitted
+     * whose slot is beyond its end.
+     */
     private @Nullable ServerCall[] calls = new ServerCall[8];
 
     /**
-     * Id of the last call of each slot, so that a request that comes twice is not executed twice. The id is forgotten
-     * with its slot once the slot is not used any more: see {@link #cutTables}.
+     * Id of the last call of each slot, so that a request that comes twice is not executed twice. The index is the
+     * slot. The id is forgotten when its slot has not been used for some time: see {@link #cutTables}.
      */
     private int[] lastIds = new int[calls.length];
 
     /**
-     * Slots from this one on have been named by no request since the last check of {@link KeepAlive}, and had no call
-     * then.
+     * First of the unused slots. Since the last check by {@link KeepAlive}, no request has named this slot or a higher
+     * one. At that check, neither this slot nor a higher one had a call.
      */
     private int usedSlots;
 
-    /** Charge for the growth of {@link #calls} and {@link #lastIds} above {@link #UNCHARGED_SLOTS}. */
+    /** Charge for the part of {@link #calls} and {@link #lastIds} that is beyond {@link #UNCHARGED_SLOTS} slots. */
     private final Charge slotBytes;
 
-    /** Whether a task that gives up idle places waits on the event loop: one such task waits there at a time. */
+    /**
+     * Whether a task that gives back the free places of this connection waits on the event loop. At most one such task
+     * waits there at a time.
+     */
     private final AtomicBoolean isAskedForPlaces = new AtomicBoolean();
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
     /**
-     * Postponed calls of methods that bring streams. They also wait for items to be read, which keep no other call from
-     * being answered.
+     * Postponed calls of methods that return streams. They wait until the client has read enough of its replies and of
+     * the items of its streams. Calls with a single reply wait only for replies to be read, since unread items do not
+     * keep such a call from being answered.
      */
     private final PostponedCalls postponedStreams = new PostponedCalls(this, this::unreadStreamBytes);
 
-    /** Number of streams whose handlers have ended and whose publishers are not subscribed to yet. */
+    /** Number of streams whose handlers have ended, but to whose publishers the server has not subscribed yet. */
     private final AtomicInteger opening = new AtomicInteger();
 
     private Settings client = Settings.INITIAL;
@@ -147,25 +165,28 @@ public final class ServerConnection extends WireConnection implements ServedConn
     final Admission admission;
 
     /**
-     * Watched calls without a slot: notices until their time is over, calls whose callers are gone until the futures of
-     * their handlers are given up, and calls that an interceptor has answered until the time of the handler that runs
-     * on is over.
+     * Calls that have no slot any more, and that have a time limit. They are of three kinds: notices, until their time
+     * is over; calls whose callers are gone, until the futures of their handlers are given up; and calls that an
+     * interceptor has answered while the handler runs on, until the handler's time is over.
      */
     private final CallList detached = new CallList();
 
-    /** Time before which no call of {@link #detached} is due. It means nothing while the list is empty. */
+    /** Time before which no call of {@link #detached} is due. Its value is meaningless while the list is empty. */
     private long detachedDueNanos;
 
-    /** Earliest time at which all calls of {@link #detached} are passed again where the list is long. */
+    /** Earliest time of the next check of all calls of {@link #detached}, if the list is long. */
     private long mayPassDetachedNanos;
 
     /**
-     * Calls without a slot whose handlers or other threads still run. Nobody waits for these calls; the end of their
-     * handlers or threads ends them.
+     * Calls without a slot whose handlers or other threads still run. Nobody waits for these calls. They end when their
+     * handlers or threads end.
      */
     private final CallList dropped = new CallList();
 
-    /** Flag for calls that the thread which was about to end them could not end. Any thread sets it. */
+    /**
+     * Says whether there may be calls that their threads were about to end and could not end. Any thread may set this
+     * flag.
+     */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
     final CallThreads callThreads;
@@ -180,15 +201,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** Whether the client has sent GOAWAY. Event loop only. */
     private boolean goAwayReceived;
 
-    /** Whether the client has left and the task that closes the connection is on its way. Event loop only. */
+    /** Whether the client has sent GOAWAY, and the task that closes the connection has been queued. Event loop only. */
     private boolean isCloseOrdered;
 
-    /** Whether the connection has ended and its end has been passed on to all its calls. */
+    /** Whether the connection has ended, and all its calls have been notified of that. */
     private boolean isOver;
 
     private boolean greeted;
 
-    /** Charge for {@link #greeting} and {@link #lookTimer}. */
+    /** Charge for the timers {@link #greeting} and {@link #lookTimer}. */
     private final Charge timers;
 
     private final ScheduledFuture<?> greeting;
@@ -196,30 +217,32 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private final ReadingClock readingClock;
 
-    /** Value of {@link #reads} when the last pause in reading ended. */
+    /** Value of {@link #reads} when the last pause in reading ended; -1 if there has been no pause. */
     private int readsBeforeResume = -1;
 
-    /** Time, by {@link #readingClock}, at which a frame whose end is missing became large enough to be charged. */
+    /** Time, by {@link #readingClock}, at which an incomplete frame became large enough to be charged. */
     private long frameSinceNanos;
 
     private @Nullable ScheduledFuture<?> lookTimer;
     private long nextLookNanos;
 
-    /** Calls that are due soon, kept so that not every check passes all calls. */
+    /** Calls that are due soon. They are kept so that not every check has to go through all calls. */
     private final DueSoon soon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
-     * Number of calls that have a slot. The counter changes with each call. It is an object apart from the connection,
-     * as what {@link WireConnection} gathers is, so that writing it takes no cache line of the connection's fields from
-     * other threads.
+     * Holds the number of calls that have a slot. The number changes with each call. It is in a separate object, as are
+     * the fields in which {@link WireConnection} gathers frames. So a change of the number does not take the cache line
+     * of the connection's other fields from the threads that read them.
      */
     static final class UnderWay {
         int calls;
     }
 
     /**
-     * @param takenNanos time at which the connection was taken; the peer has {@link #stallNanos} from then for its
-     *     whole preface
+     * Creates the connection.
+     *
+     * @param takenNanos time at which the connection was accepted. From then on, the peer has {@link #stallNanos} to
+     *     send its complete preface
      */
     public ServerConnection(Channel channel, ServerCore server, Account account, long takenNanos) {
         super(channel, account);
@@ -242,12 +265,18 @@ public final class ServerConnection extends WireConnection implements ServedConn
         timers.add(1);
     }
 
-    /** Number of places with a call whose handler or reply is under way. Tests read it when all is quiet. */
+    /**
+     * Returns the number of places with a call whose handler runs or whose reply has not been sent. Tests read it while
+     * no call begins or ends, since it is exact only then.
+     */
     private long busy() {
         return admission.taken() - sentReplies.count();
     }
 
-    /** Principal that the client's certificate names. It is set before the first request. */
+    /**
+     * Returns the principal that the client's certificate names; null if there is none. It is set before the first
+     * request.
+     */
     @Nullable
     Principal peer() {
         return peer;
@@ -258,19 +287,22 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return maxReplyBytes;
     }
 
-    // ---- a handler's thread
+    // ---- for the threads of handlers
 
-    /** Says whether calls of this method have to wait before they are begun. Any thread may ask. */
+    /** Returns whether calls of this method have to wait before they are started. Any thread may call this. */
     boolean isCongested(ServerMethod method) {
         if (!method.returnsStream()) {
             return postponedCalls.isCongested();
         }
-        // nothing reports that an item has been made, so the unread bytes are looked at here
+        // nothing reports that an item has been made, so the unread bytes are checked here
         postponedStreams.unreadHasGrown();
         return postponedStreams.isCongested();
     }
 
-    /** Notes that a large reply has been charged, or could not be. Any thread. */
+    /**
+     * Called when a large reply has been charged, or could not be charged. So many bytes may be unread now that further
+     * calls have to wait. Any thread may call this.
+     */
     void replyHeld() {
         postponedCalls.unreadHasGrown();
     }
@@ -280,21 +312,26 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return account.held(Resource.REPLY_BYTES);
     }
 
-    /** Bytes of replies and of the socket's queue. Any thread. */
+    /**
+     * Returns the number of unread bytes of replies, including those in the socket's queue. Any thread may call this.
+     */
     private long unreadBytes() {
         return account.held(Resource.REPLY_BYTES) + account.held(Resource.QUEUE_BYTES);
     }
 
     /**
-     * As {@code unreadBytes}, with the items that wait and with what the streams that are being opened make first. Any
-     * thread.
+     * Returns the number of unread bytes of replies and of streams. It is the sum of three numbers:
+     * {@code unreadBytes}, the bytes of the items that wait to be sent, and {@code StreamSender.WINDOW_BYTES} for each
+     * stream that is being opened. The last number stands for the items that such a stream makes first. Any thread may
+     * call this.
      */
     private long unreadStreamBytes() {
         return unreadBytes() + account.held(Resource.ITEM_BYTES_OUT) + (long) StreamSender.WINDOW_BYTES * opening.get();
     }
 
     /**
-     * Notes that a stream is open: from here on what it makes is counted by itself, if it makes anything. Any thread.
+     * Stops counting a stream as being opened. From now on, its items are counted instead, if it makes any. Any thread
+     * may call this.
      */
     private void opened() {
         opening.decrementAndGet();
@@ -303,15 +340,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    // ---- the event loop
+    // ---- for the event loop
 
     private PostponedCalls postponed(ServerCall call) {
         return call.method().returnsStream() ? postponedStreams : postponedCalls;
     }
 
     /**
-     * Makes a call wait, instead of starting its handler, until what its caller has to read already has left and the
-     * call is admitted. Each such wait lasts at most as long as a small request may take, pauses of reading included.
+     * Makes a call wait instead of starting its handler. The call waits until the caller has read enough of what was
+     * made for it earlier, and the call is admitted. Each such wait lasts at most 2 * {@code ALLOWED_STALLS} *
+     * {@link #stallNanos}. That is also the maximum time for a small request in parts to arrive, including pauses of
+     * reading. If there is no room for the charge of the waiting call, the call is refused.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -331,15 +370,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Admits a call that has waited. Where that is not possible, the call waits for the end of another handler of its
-     * connection; otherwise all calls that have waited would be refused, because they come at the same moment. A
-     * connection that runs no handler has nothing to wait for, and its call is refused as a new one would be.
+     * Admits a call that has waited. If that is not possible, the call waits until another handler of its connection
+     * has ended. If it were refused instead, all calls that have waited would be refused, since they come here at the
+     * same moment. If the connection runs no handler, there is nothing to wait for, and the call is refused like a new
+     * one.
      *
-     * @return false if the call waits on
+     * @return false if the call has to go on waiting; true if it has been admitted or refused
      */
     boolean enterPostponed(ServerCall call) {
         if (admission.enter(call, call.method())) {
-            // the time for which the call waited for its caller to read says nothing about handlers
+            // the time for which the call has waited for its caller to read shows nothing about how long handlers take
             call.restartAdmissionClock(nanoTime());
             return true;
         }
@@ -350,7 +390,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return true;
     }
 
-    /** Starts calls that have waited, where a handler has ended or the caller has read. */
+    /**
+     * Starts calls that have waited, if the caller has read enough. Called when a handler has ended or the caller has
+     * read.
+     */
     private void resumeIfWaiting() {
         postponedCalls.resumeIfWaiting();
         postponedStreams.resumeIfWaiting();
@@ -384,7 +427,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         server.register(channel, this);
     }
 
-    /** Ends the connection of a client that has begun its preface of eight bytes and has not ended it in time. */
+    /** Ends the connection of a client that has begun its preface of eight bytes, and has not completed it in time. */
     private void endUngreeted() {
         if (!greeted) {
             abort("no preface");
@@ -425,11 +468,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
             default -> {
-                // the type is one of a later version, or has no meaning to a server
+                // the type belongs to a later version, or has no meaning for a server
             }
         }
         if (type != Wire.REQUEST && type != Wire.NOTICE) {
-            // subscribers, publishers and those who are told of a cancel may have run here, for as long as they like
+            // subscribers, publishers and callbacks of a cancel may have run here, for any length of time, so the
+            // cached time is out of date
             readAnew();
         }
     }
@@ -489,8 +533,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Admits the request that has been read, and begins its call.
      *
-     * @param more whether the request is not whole yet; its handler is admitted when it is
-     * @return null if it has been refused
+     * @param more whether more parts of the request are to come; its handler is admitted after the last part
+     * @return null if the request has been refused
      */
     private @Nullable ServerCall admit(int id, Metadata metadata, boolean more, boolean notice) {
         ServerMethod method = request.method();
@@ -518,13 +562,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 refuseOverloaded(id);
                 return null;
             }
-            // the time of a request in parts begins now; that of a whole request, when its bytes were read
+            // the time of a request in parts begins now; that of a request in one frame began when its bytes were read
             long now = more ? nanoTime() : readNanos();
             call.begin(id, method, metadata, now, now + request.nanos(), notice);
             isPlaceUsed = true;
         } finally {
             if (!isPlaceUsed) {
-                // there was no memory for the call, and the connection ends
+                // there was no memory for the call, so the connection ends
                 call.releaseCharges();
                 admission.undo(call, method, hasEntered);
             }
@@ -533,7 +577,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return call;
     }
 
-    /** Begins to receive a request in parts. */
+    /**
+     * Begins to receive a request in parts.
+     *
+     * @param first bytes of the first part
+     */
     private void receive(ServerCall call, ByteBuf first) {
         long began = call.admittedNanos();
         call.loopState.receiving = true;
@@ -543,12 +591,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Number of entries of both tables together. For tests. */
+    /** Returns the number of entries of both tables together. For tests. */
     public int tableSlots() {
         return calls.length + lastIds.length;
     }
 
-    /** Makes room in the tables for a slot. @return false if the room cannot be had */
+    /**
+     * Makes room in the tables for a slot.
+     *
+     * @return false if there is no room
+     */
     private boolean hasSlot(int slot) {
         if (slot < calls.length) {
             return true;
@@ -563,9 +615,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Forgets slots that have not been used since the last check, except those that every connection has, so that
-     * others have room for theirs. A request that is repeated after such a time is not recognised, which is its
-     * client's own fault.
+     * Forgets the slots that have not been used since the last check, so that other connections have room for theirs.
+     * The {@link #UNCHARGED_SLOTS} slots that every connection has are kept. If a client repeats a request whose slot
+     * has been forgotten, the request is not recognised and is executed again. That is the client's own fault.
      */
     private void cutTables() {
         if (calls.length <= UNCHARGED_SLOTS) {
@@ -577,7 +629,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         int length = Math.max(UNCHARGED_SLOTS, Math.max(withCalls, usedSlots));
         usedSlots = withCalls;
-        // usedSlots may be beyond the tables, as it counts refused requests too
+        // usedSlots may be greater than the length of the tables, as it includes slots of refused requests
         if (length >= calls.length) {
             return;
         }
@@ -587,7 +639,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             calls = cut;
             slotBytes.set((long) SLOT_BYTES * (length - UNCHARGED_SLOTS));
         } catch (OutOfMemoryError noMemory) {
-            // the tables stay as they are, and are cut at a later check
+            // the tables remain as they are, and are cut at a later check
         }
     }
 
@@ -638,7 +690,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 dropOverBytes(call);
                 return;
             }
-            // a request that came in parts is admitted now that it is whole
+            // a request in parts is admitted now, since its last part has arrived
             if (call.admitted == null && !admission.enter(call, call.method())) {
                 refuseAdmission(call);
                 return;
@@ -658,7 +710,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             }
             call.receiver = receiver;
         }
-        // the timer is set first: if that fails the connection ends, and must not wait for a handler that was never
+        // the timer is set first: if that fails, the connection ends, and must not wait for a handler that was never
         // started
         if (call.notice) {
             takeNotice(call);
@@ -676,13 +728,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
         } finally {
             readAnew();
         }
-        // most calls have ended by now; one whose result comes later is watched as others are
+        // most calls have ended by now; a call whose result comes later is watched, as a call whose handler runs on
+        // another thread is
         if (call(id) == call || detached.contains(call)) {
             watch(call);
         }
     }
 
-    /** Acknowledges a notice and frees its slot, whatever becomes of the call. */
+    /** Acknowledges a notice and frees its slot, whatever becomes of its handler. */
     private void takeNotice(ServerCall call) {
         call.loopState.abandoned = true;
         try {
@@ -691,7 +744,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             watch(call.deadlineNanos());
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
-            // what was thrown ends the connection, which does not know of the call any more
+            // this exception ends the connection; the end of the connection does not end this call, which is no longer
+            // in its table
             Admission.leave(call, false);
             recycle(call);
             throw e;
@@ -699,7 +753,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Hands the call to another thread, which runs its handler. If that fails, the call ends.
+     * Hands the call to another thread, which runs its handler. If that fails, the call ends with an error.
      *
      * @param run task that runs the call
      * @return false if the call has ended
@@ -718,7 +772,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return false;
     }
 
-    /** Refuses a call that has waited for a thread which cannot be had. Any thread. */
+    /** Refuses a call that has waited for a thread, because no thread can be started. Any thread may call this. */
     void noThread(ServerCall call) {
         inLoopOrHere(() -> refuseStart(call, NO_THREAD));
     }
@@ -740,7 +794,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Reports a notice that has failed. Any thread. */
+    /** Logs that a notice has failed. Any thread may call this. */
     void noticeFailed(ServerMethod method, RPCXException why) {
         server.noticeFailed(method, why);
     }
@@ -757,13 +811,19 @@ public final class ServerConnection extends WireConnection implements ServedConn
         refuse(id, RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
     }
 
-    /** Notes that a call's handler has ended. A second time does nothing. Event loop only. */
+    /**
+     * Records that the handler of a call has ended. Further calls of this method for the same handler do nothing. Event
+     * loop only.
+     */
     void handled(ServerCall call) {
         call.loopState.handling = false;
         admission.uncount(call);
     }
 
-    /** Notes that the last thread of a call has ended whose reply has not left. */
+    /**
+     * Called when the last of the threads that {@link CallThreads} runs for a call has ended, but the call's reply has
+     * not been sent.
+     */
     public void threadsEnded(ServerCall call) {
         handled(call);
         if (!isClosed()) {
@@ -796,7 +856,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 "an item of more than " + server.settings().maxMessageBytes() + " bytes");
     }
 
-    /** Ends a call because of one of its items, which may have come before the handler has started. */
+    /** Ends a call with an error because of one of its items. The item may have come before the handler has started. */
     private void endByItem(ServerCall call, RPCXException.Code code, String text) {
         int id = call.id;
         boolean isExecuted = call.isExecuted();
@@ -834,13 +894,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the credit that a handler gives to its caller. A handler that wants no more items says so by its result, so
-     * a cancel sends nothing.
+     * Sends the credit that a handler gives to its caller. If a handler wants no more items, the client learns that
+     * from the result, so {@code cancel} sends nothing.
      */
     private final class Incoming implements StreamReceiver.Peer {
         private final int id;
 
-        /** Credit that has been given and has left in no frame yet. */
+        /** Credit that the handler has given and no frame has carried yet, in items. */
         private final AtomicLong unsent = new AtomicLong();
 
         Incoming(int id) {
@@ -856,7 +916,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 @Override
                 public boolean beforeSend() {
                     Varint.write(body, unsent.getAndSet(0));
-                    // after the call's final frame another call may soon have its slot
+                    // after the final frame of this call, another call may soon use its slot
                     ServerCall call = call(id);
                     return call != null && call.receiver != null && call.receiver.isOf(Incoming.this);
                 }
@@ -890,8 +950,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     // ---- messages and calls that stand still
 
     /**
-     * Time by which a call has to be checked: its deadline, or earlier while its peer owes the rest of a message or
-     * while the call is {@link #postpone postponed}.
+     * Returns the time by which a call has to be checked. That is its deadline, or an earlier time while the peer owes
+     * the rest of a message or while the call is {@link #postpone postponed}.
      */
     private long due(ServerCall call, long now) {
         StreamReceiver items = call.receiver;
@@ -901,7 +961,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             left = Math.min(left, readingClock.remaining(unfinished.lookedNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
             left = Math.min(left, readingClock.remaining(unfinished.sinceNanos + whole, now));
-            // a peer that reads no replies causes pauses of reading, which give it at most the same time once more
+            // a peer that does not read its replies makes this side pause reading, and the reading clock stands still
+            // then; such pauses may at most double the time of the message
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         if (isPostponed(call)) {
@@ -910,7 +971,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return now + left;
     }
 
-    /** Time within which a message in parts has to be whole, by how many bytes of it have come. */
+    /**
+     * Returns the time within which a message in parts has to arrive completely. It grows with the number of bytes that
+     * have arrived.
+     */
     private long wholeNanos(UnfinishedMessage unfinished) {
         return ALLOWED_STALLS * stallNanos + unfinished.allBytes * (TimeUnit.SECONDS.toNanos(1) / MIN_BYTES_PER_SECOND);
     }
@@ -921,14 +985,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
         watch(nowNanos + frameLeft(nowNanos), nowNanos);
     }
 
-    /** Time left until a frame that has begun has to be whole, once it is large enough to be charged. */
+    /**
+     * Returns the remaining time until an incomplete frame, which is large enough to be charged, has to have arrived
+     * completely.
+     */
     private long frameLeft(long now) {
         return readingClock.remaining(frameSinceNanos + frameNanos(stallNanos), now);
     }
 
     /**
-     * Time within which a frame, or a record of TLS, has to be whole once it is large enough to be charged: that of a
-     * request in parts with as many bytes as the largest frame.
+     * Returns the time within which a frame, or a TLS record, has to arrive completely after it has become large enough
+     * to be charged. It is the time for a request in parts that has as many bytes as the largest frame.
      */
     static long frameNanos(long stallNanos) {
         return ALLOWED_STALLS * stallNanos
@@ -948,8 +1015,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes sure that {@link #look} runs at this time. One timer serves all calls; most calls find it set for an
-     * earlier time.
+     * Has {@link #look} run at this time at the latest, or {@code MIN_LOOK_NANOS} from now if that is later. One timer
+     * serves all calls. When this method is called, the timer is mostly set for an earlier time already.
      */
     private void watch(long due) {
         if (lookTimer == null || due - nextLookNanos < 0) {
@@ -959,14 +1026,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void watch(long due, long now) {
         if (isClosed() && detached.isEmpty() && dropped.isEmpty()) {
-            // the call's request has ended its own connection, and nothing is left to be checked
+            // the request of the call has ended its connection, and nothing remains to be checked
             return;
         }
         ScheduledFuture<?> later = lookTimer;
         if (later != null && due - nextLookNanos >= 0) {
             return;
         }
-        // the new timer is set before the later one is cancelled: if that fails the later one stays
+        // the new timer is set before the later one is cancelled: if setting it fails, the later one is still set
         lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
         nextLookNanos = due;
         if (later != null) {
@@ -985,9 +1052,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Handles a check, or the setting of its timer, that has failed, so that there may be no timer. The connection
-     * ends, and with it all that is checked, except the calls that outlast it, which are checked again after
-     * {@code LOST_LOOK_NANOS}.
+     * Handles the failure of a check, or of setting the timer for a check. There may be no timer now. The connection is
+     * ended, and with it everything that is checked, except the calls that outlast the connection. These calls are
+     * checked again after {@code LOST_LOOK_NANOS}.
      */
     private void lookFailed(Throwable thrown) {
         try {
@@ -1000,8 +1067,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends messages that have stood still for too long, and calls whose time is over: a caller may be gone without a
-     * word.
+     * Ends the calls whose time is over, and those whose messages have not arrived in time. A frame that has not
+     * arrived in time ends the connection. This is needed because a caller may vanish without a sign.
      */
     private void lookNow() {
         lookTimer = null;
@@ -1021,7 +1088,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             next = Math.min(next, left);
         }
         long others = next;
-        // the errors of all calls whose time is over leave in one write
+        // the errors of all calls whose time is over are sent in one write
         sendTogether(() -> {
             long first = Math.min(others, soon.isComplete(now) ? soon.look(now, this::endIfDue) : endDue(now));
             if (first < Long.MAX_VALUE / 2) {
@@ -1031,7 +1098,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends calls whose time is over.
+     * Checks all calls that have a slot, and ends those whose time is over.
      *
      * @return nanoseconds until the next call is due
      */
@@ -1052,7 +1119,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 next = Math.min(next, left);
                 soon.add(call.id, now + left);
             } else if (isClosed()) {
-                // the error could not be written, which has ended the connection and all its calls
+                // the error could not be written; that has ended the connection and all its calls
                 break;
             }
         }
@@ -1064,7 +1131,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return call == null ? DueSoon.NEVER : endIfDue(call, now);
     }
 
-    /** @return nanoseconds until the call is due; {@link DueSoon#NEVER} if it has ended */
+    /**
+     * Ends a call if its time is over.
+     *
+     * @return nanoseconds until the call is due; {@link DueSoon#NEVER} if it has ended
+     */
     private long endIfDue(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.loopState.unfinished;
         if (unfinished != null
@@ -1095,7 +1166,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return call == null ? DueSoon.NEVER : due(call, now) - now;
     }
 
-    /** Says which limit of time a call that is {@link #due} has reached. */
+    /** Returns the text of the error for a call that is {@link #due}: it says which time limit the call has reached. */
     private String whyOver(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.loopState.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
@@ -1117,10 +1188,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Checks the calls of {@link #detached}. A long list is passed only if one of its calls is due, and at most ten
+     * Checks the calls of {@link #detached}. A long list is checked only if one of its calls is due, and at most ten
      * times a second, since nobody waits for the ends of these calls.
      *
-     * @return nanoseconds until the list is due again
+     * @return nanoseconds until the list has to be checked again
      */
     private long checkDetachedIfDue(long now) {
         if (detached.isEmpty()) {
@@ -1131,13 +1202,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (isLarge && at - now > 0) {
             return at - now;
         }
-        // calls that are added while the list is passed set this time by themselves
+        // calls that are added during the check may set this field to an earlier time
         detachedDueNanos = now + DueSoon.NEVER;
         long next = 0;
         try {
             next = checkDetached(now);
         } finally {
-            // if this pass has failed, the next check passes all calls again
+            // if this check has failed, the next one checks all calls again
             if (now + next - detachedDueNanos < 0) {
                 detachedDueNanos = now + next;
             }
@@ -1148,7 +1219,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Cancels calls of {@link #detached} whose time is over, and gives up those that were cancelled before and whose
+     * Cancels the calls of {@link #detached} whose time is over. Gives up those that were cancelled earlier and whose
      * results have not come.
      *
      * @return nanoseconds until the next call is due
@@ -1176,14 +1247,18 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     }
                 }
             }
-            // the end of one call may end the connection, and other calls with it, or move others to the end of the
+            // the end of one call may end the connection and other calls with it, or move other calls to the end of the
             // list
             call = following == null || detached.hasKept(following, addition) ? following : detached.first();
         }
         return next;
     }
 
-    /** Ends a cancelled notice that still waits for a thread. @return false if it does not wait */
+    /**
+     * Ends a cancelled notice, if it still waits for a thread.
+     *
+     * @return false if the notice does not wait for a thread
+     */
     private boolean isWithdrawn(ServerCall call, RPCXException.Code code, String why) {
         if (!withdraw(call)) {
             return false;
@@ -1194,7 +1269,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return true;
     }
 
-    /** Takes back the task that waits for a thread to run the call. @return false if no such task waits */
+    /**
+     * Takes back the task that waits for a thread to run the call.
+     *
+     * @return false if no such task waits
+     */
     private boolean withdraw(ServerCall call) {
         PoolShares.Task handed = call.handed;
         if (handed == null || !threads.withdraw(call.method().place(), handed)) {
@@ -1226,7 +1305,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Cancels the handler that runs on for a call that is over. */
+    /** Cancels the handler that still runs for a call that is over. */
     private void cancelBehind(ServerCall call) {
         try {
             cancel(call);
@@ -1263,7 +1342,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     }
                     giveUp(call);
                 } catch (Throwable t) {
-                    // this call ends as far as it can, and the others end all the same
+                    // this call ends as far as possible, and the other calls end nevertheless
                     ThreadTools.report(t);
                     giveUp(call);
                 }
@@ -1273,19 +1352,19 @@ public final class ServerConnection extends WireConnection implements ServedConn
         });
     }
 
-    /** Whether the server has been cut off, so that no handler starts any more. Any thread. */
+    /** Returns whether the server has been cut off, so that no handler starts any more. Any thread may call this. */
     boolean isCutOff() {
         return server.isCutOff();
     }
 
     @Override
     public boolean isSentLater() {
-        // the check for lost calls first sends what is queued, so it does not find the call of this message
+        // the check for lost calls first sends what is queued, so it does not take the call of this message for lost
         lost.isAny = true;
         try {
             lost.requestCheck();
         } catch (Throwable again) {
-            // the next check of the calls' times looks for lost calls too
+            // the next check of the calls' times checks for lost calls too
         }
         return true;
     }
@@ -1297,9 +1376,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** @return false if it cannot be said yet which calls are lost */
+    /**
+     * Ends all lost calls.
+     *
+     * @return false if it is not certain yet which calls are lost
+     */
     private boolean endAllLost() {
-        // a call whose message came to the queue is not lost, whether the message has left or still stands there
+        // a call whose message has been queued is not lost, whether the message has been sent or is still in the queue
         if (!sendQueued()) {
             return false;
         }
@@ -1336,7 +1419,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
         if (call.loopState.abandoned) {
-            // if this fails the call is still lost, and is found again
+            // if this fails, the call is still marked as lost, and the next check finds it again
             Admission.leave(call, false);
             recycle(call);
             return;
@@ -1361,7 +1444,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Gives the handler's future some time to end. */
+    /**
+     * Gives the handler's future {@code PendingResult.GRACE_NANOS} to end. If the server is closing, or the event loop
+     * is shutting down, gives the call up now.
+     */
     private void linger(ServerCall call) {
         long now = nanoTime();
         addDetached(call, now + PendingResult.GRACE_NANOS);
@@ -1372,7 +1458,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Notes that the result of a call whose caller is gone comes by a future. Any thread. */
+    /**
+     * Called when the handler of a call has returned a future and nobody waits for the call any more. Any thread may
+     * call this.
+     */
     void awaitsForNobody(ServerCall call) {
         inLoopOrHere(() -> {
             try {
@@ -1386,8 +1475,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the items of the publisher that a handler has returned. Called on the handler's thread. The publisher is
-     * subscribed to where the method's handlers run.
+     * Has the event loop begin to send the items of the publisher that a handler has returned. Called on the handler's
+     * thread. The server subscribes to the publisher where the handlers of the method run.
      */
     void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type
@@ -1405,7 +1494,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** A stream that is counted in {@code opening} until its publisher is about to be subscribed to, or will not be. */
+    /**
+     * Stream that is counted in {@code opening} until the server is about to subscribe to its publisher, or will
+     * certainly not subscribe.
+     */
     private final class Opening extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
@@ -1417,7 +1509,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
             this.publisher = publisher;
         }
 
-        /** Counts the stream as opening no longer. A second time does nothing. Any thread. */
+        /**
+         * Stops counting the stream as being opened. Further calls of this method do nothing. Any thread may call this.
+         */
         void opened() {
             if (compareAndSet(false, true)) {
                 ServerConnection.this.opened();
@@ -1429,8 +1523,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             if (!get()) {
                 startStream(call, publisher, this);
             }
-            // otherwise the thread that handed this task to the event loop has failed over that, and its call is ended
-            // as lost
+            // otherwise the thread that handed this task to the event loop has failed in doing so, and its call is
+            // ended as a lost call
         }
     }
 
@@ -1442,7 +1536,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (call.loopState.abandoned || isClosed()) {
             begins.opened();
             if (publisher instanceof WatchedStream watched) {
-                // the watcher may write a log, which may block
+                // the watcher may write to a log, which may block, so it is not called on the event loop
                 callThreads.tellIfPossible(call, List.of(() -> watched.ended(null)));
             }
             recycle(call);
@@ -1453,19 +1547,19 @@ public final class ServerConnection extends WireConnection implements ServedConn
             subscribeTo(call, publisher, begins);
         } catch (Throwable t) {
             if (call(id) == call) {
-                // nothing else would end the call
+                // no other code would end the call
                 call.loopState.handling = true;
                 call.markLost(id);
             }
             begins.opened();
             throw t;
         }
-        // the stream may go on for long, while its handler is not counted any more
+        // the stream may go on for long, but its handler does not count any more, so other calls may start
         resumeIfWaiting();
     }
 
     private void subscribeTo(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
-        // the handler is not counted any more: from here on only the stream uses the call's place
+        // the handler does not count any more: from now on, only the stream uses the call's place
         admission.uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
@@ -1492,9 +1586,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Keeps bytes of a request, and charges for them.
+     * Appends bytes of a request to the call's buffer, and charges the call for them. If there is no room for them,
+     * refuses the call.
      *
-     * @return false if too many bytes of requests are held already, and the call has been refused
+     * @return false if the call has been refused
      */
     private boolean holdCounted(ServerCall call, ByteBuf bytes) {
         if (admission.holdCounted(call, bytes)) {
@@ -1523,10 +1618,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call before its reply has left: its handler is cancelled, its slot is freed, and what the handler still
-     * brings is dropped.
+     * Ends a call before its reply has been sent. Its handler is cancelled, its slot is freed, and what the handler
+     * still brings is dropped. The caller of this method sends the final frame.
      *
-     * @return false if its handler has not started, and will not
+     * @return false if the call's method has not been executed, and will not be
      */
     private boolean drop(ServerCall call) {
         boolean isExecuted;
@@ -1541,10 +1636,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call that nobody waits for any more. The call is recycled here or, where its handler runs, at the
-     * handler's end.
+     * Ends a call that nobody waits for any more. The call is recycled here or, if its handler runs, when the handler
+     * ends.
      *
-     * @return as {@link #drop}
+     * @return false if the call's method has not been executed, and will not be, as for {@link #drop}
      */
     private boolean abandon(ServerCall call) {
         boolean isDone = false;
@@ -1560,8 +1655,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Handles a call whose end has failed half-way, for example because the memory is full: a later check finds the
-     * call, or its handler ends it, or it ends here.
+     * Handles a call whose end has failed half-way, for example because there was no memory. Makes sure that a later
+     * check finds the call, or that its handler ends it; otherwise ends it here.
      */
     private void keepInSight(ServerCall call) {
         if (call.loopState.isRecycled) {
@@ -1586,12 +1681,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
         try {
             linger(call);
         } catch (Throwable again) {
-            // the call is in its list by now
+            // the call has been added to its list before the failure
         }
     }
 
     private boolean abandonHere(ServerCall call) {
-        // this is read before the stream ends: the stream's end may end the handler within it, and recycle the call
+        // this is read before the stream ends: ending the stream may also end the handler, and recycle the call
         boolean handled = call.loopState.handling;
         boolean hasBegun;
         try {
@@ -1603,13 +1698,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
             } else if (!handled
                     && hasBegun
                     && (call.method().returnsStream() || call.context().isHandlerBehind())) {
-                // either the handler has ended, and what it registered for a cancel concerns its stream; or the handler
-                // runs on after an interceptor's answer that has not left
+                // there are two cases: the handler has ended, and what it has registered for a cancel concerns its
+                // stream; or an interceptor has answered, the answer has not been sent, and the handler still runs
                 call.cancel();
             }
         } finally {
-            // the streams end also where the cancel has found no memory: a handler may wait for them, and nothing else
-            // ends them
+            // the streams are ended even if the cancel has failed for want of memory: a handler may wait for them, and
+            // no other code ends them
             endStreams(call);
         }
         if (call.loopState.isRecycled) {
@@ -1626,14 +1721,18 @@ public final class ServerConnection extends WireConnection implements ServedConn
         return hasBegun;
     }
 
-    /** @return as {@link #drop} */
+    /**
+     * Cancels a call whose handler is under way or waits for a thread.
+     *
+     * @return false if the call's method has not been executed, and will not be, as for {@link #drop}
+     */
     private boolean cancel(ServerCall call) {
         boolean hasBegun = call.cancel();
         if (!hasBegun) {
-            // the call waits for a thread, which will not run it
+            // the call waits for a thread, and that thread will not run it
             admission.uncount(call);
         }
-        // the interceptors before the method may have held the call until now
+        // the interceptors before the method may have kept the call from the method until now
         return hasBegun && call.isExecuted();
     }
 
@@ -1651,7 +1750,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
         } catch (Throwable t) {
-            // for example a stack overflow: the call's place is given back, and its handler uncounted, all the same
+            // for example a stack overflow: the call's place is given back, and its handler stops counting,
+            // nevertheless
             ThreadTools.report(t);
         }
     }
@@ -1679,8 +1779,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Sends the ERROR of a call. While much waits to be sent it has no text, so that many refusals at once cost their
-     * peer's reader, and this side, hardly more than the requests did.
+     * Sends the ERROR of a call. While many bytes wait to be sent, the ERROR has no text. So if many calls are refused
+     * at the same time, the errors cost the peer's reader, and this side, hardly more than the requests did.
      */
     private void refuse(int id, RPCXException.Code code, String text, RPCXException.Executed executed) {
         ByteBuf body = Unpooled.buffer(FIRST_ERROR_BYTES);
@@ -1697,7 +1797,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         closeIfLeft();
     }
 
-    /** Ends a call whose reply has left to its last byte, or is written by its handler's thread. */
+    /** Ends a call whose reply has been sent up to its last byte, or is being written by its handler's thread. */
     void replied(ServerCall call) {
         StreamReceiver receiver = call.receiver;
         if (receiver != null) {
@@ -1713,16 +1813,16 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the use of a call that neither its handler nor its reply needs any more; once. The end of a stream may run
-     * code that ends its own call and others of the connection within this method, also while all calls are given up in
-     * turn.
+     * Ends the use of a call that neither its handler nor its reply needs any more. Further calls of this method do
+     * nothing. The end of a stream may run code that ends its own call, or others of the connection, while this method
+     * runs. This may also happen while all calls of the connection are ended one after the other.
      */
     void recycle(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;
         }
         handled(call);
-        // done before the call leaves its list: if this throws, the call is still found there
+        // done before the call is removed from its list: if this throws, the call can still be found there
         call.loopState.isOverButThreads = !call.endUnlessThreads();
         CallList in = call.loopState.list;
         if (in != null) {
@@ -1732,7 +1832,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             postponed(call).resumedHasEnded(call);
         }
         if (call.loopState.isOverButThreads) {
-            // the reply has left, or nobody will get it, so no reply waits to be read while those threads run
+            // the reply has been sent, or will not be, so no reply waits to be read while those threads run
             call.giveUpReply();
             admission.lendPlace(call);
             goesOnWithThreads(call);
@@ -1743,7 +1843,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         admission.endLoan(call);
         call.loopState.isRecycled = true;
-        // the last of the call's threads may have ended since they were looked at
+        // the last of the call's threads may have ended since they were last checked
         admission.uncountNow(call);
         endStreams(call);
         call.forget();
@@ -1756,9 +1856,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Keeps a call that is over while threads run for it. Where an interceptor has answered in the place of the
-     * handler, the handler is cancelled when the time of the call is over, as it would be without that answer, or at
-     * once if the connection has ended.
+     * Keeps a call that is over while threads run for it. If an interceptor has answered instead of the handler, the
+     * handler is cancelled when the time of the call is over, as it would be without that answer. If the connection has
+     * ended, the handler is cancelled now.
      */
     private void goesOnWithThreads(ServerCall call) {
         if (call.isCancelled() || !call.context().isHandlerBehind()) {
@@ -1794,8 +1894,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private void closeIfLeft() {
         if (goAwayReceived && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
-            // set after the task is queued, which may fail; set at all since a client may send GOAWAY in each frame of
-            // a read
+            // set after the task has been queued, which may fail; without this flag, a client that sends GOAWAY in each
+            // frame of a read would have a task queued for each
             isCloseOrdered = true;
         }
     }
@@ -1804,8 +1904,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         boolean reads = channel.isWritable();
         if (!reads || !isReading()) {
-            // within a read, reading is resumed at the read's end: a channel within this process would otherwise read
-            // on within it
+            // while bytes that were read are being handled, reading is resumed only after that: otherwise a channel
+            // within this process would begin another read inside this one
             readUnlessFull();
         }
         super.channelWritabilityChanged(ctx);
@@ -1822,14 +1922,17 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Stops reading from a client that does not read its replies, and resumes when it does. After the end of the
-     * connection all is read. A client that reads slowly makes room again and again, which more of its replies fill at
-     * once. Something is read before each next pause, or nothing of an upload would ever leave such a client.
+     * connection, everything is read.
+     *
+     * <p>When a client that reads slowly has taken some bytes, more of its replies fill the room immediately. So this
+     * side always reads something between two pauses. Otherwise no byte of an upload by such a client would ever
+     * arrive.
      */
     private void readUnlessFull() {
         if (isClosed() || channel.isWritable()) {
             if (!channel.config().isAutoRead()) {
-                // what the peer has sent meanwhile, such as the answer to a PING, is still unread, and must not count
-                // as silence
+                // what the peer has sent during the pause, such as the answer to a PING, has not been read yet, so the
+                // pause must not count as silence
                 recordActivity();
                 readsBeforeResume = reads();
                 readingClock.setReading(true);
@@ -1839,7 +1942,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Gives up places and slots that no call has, after a while in which nothing has been heard. */
+    /**
+     * Gives up the places and slots that no call uses. Called when the connection has received nothing for some time.
+     */
     @Override
     public void trimIdle() {
         super.trimIdle();
@@ -1848,9 +1953,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Gives up half of the free places, and slots that are not used: a burst has made places and slots that a lively
-     * connection may never need again. Those that it does need are made anew at once. Nobody counts how many these are,
-     * so calls pay nothing for that.
+     * Gives up half of the free places, and the slots that are not used. A burst has made places and slots that a busy
+     * connection may never need again. If it does need some of them, they are made again immediately. The number of
+     * places that it needs is not counted, since each call would have to pay for the counting.
      */
     @Override
     public void trimActive() {
@@ -1889,12 +1994,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends one of several calls. An exception, such as from the end of a stream that finds no thread, does not keep the
-     * others from ending.
+     * Ends one of several calls. An exception, for example because there is no thread for the end of a stream, does not
+     * keep the other calls from ending.
      */
     private void abandonSafely(ServerCall call) {
         if (call.loopState.isRecycled) {
-            // the end of an earlier call has ended this one
+            // the end of an earlier call has already ended this one
             return;
         }
         try {
@@ -1905,8 +2010,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Passes the end of the connection on. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces} run each
-     * even if what comes before them fails, for example because the memory is full: somebody waits for each of them.
+     * Notifies the calls of the end of the connection. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces}
+     * each run even if the code before them fails, for example because there is no memory. Other code waits for each of
+     * them.
      */
     @Override
     public void onClosed(String why) {
@@ -1935,7 +2041,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     try {
                         cancelBehind(call);
                     } catch (Throwable t) {
-                        // the other calls are cancelled all the same
+                        // the other calls are cancelled nevertheless
                         ThreadTools.report(t);
                     }
                 }
@@ -1949,7 +2055,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private void leaveTables() {
-        // a handler may refer to this connection for long, and its tables are not charged any more
+        // a handler may refer to this connection for a long time; the tables must not take memory until then, since
+        // their charge is released below
         calls = NO_CALLS;
         lastIds = NO_IDS;
         slotBytes.release();
@@ -1970,7 +2077,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Sets the timer by which calls that outlast the connection are checked. */
+    /** Sets the timer for the checks of calls that outlast the connection. */
     private void watchLeft() {
         try {
             for (ServerCall call = detached.first();

@@ -42,44 +42,49 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Server behind its public class: it listens on one port, starts and stops once, and holds what its connections share.
- * Any thread may call it; its monitor guards the fields that are neither final nor volatile.
+ * Implementation of the public class {@code Server}. A server listens on one port, and can be started and stopped once.
+ * This object holds what the connections of the server share. Thread-safe: any thread may call it. Its monitor guards
+ * the fields that are neither final nor volatile.
  *
- * <p>The class is long because stopping is a part of it: what a stop waits for, cuts off and counts are the
- * connections, handlers and loops that starting makes, under the same monitor.
+ * <p>The class is long because it contains the stop as well as the start. Both work on the same connections, handlers
+ * and event loops, under the same monitor: the start creates them, and the stop waits for them, cuts them off and
+ * counts them.
  */
 public final class ServerCore {
-    /** Users know the logger by the name of the public class. */
+    /** Name of the logger. It is the name of the public class, since users know only that class. */
     private static final String LOGGER = "dev.rpcx.Server";
 
-    /** Maximum time of a stop, in days. A stop that is given more has this time. */
+    /** Maximum time of a stop, in days. A stop that is given more time gets this time. */
     private static final int MAX_STOP_DAYS = 365;
 
     /**
-     * Time that handlers have, after the time of a stop, to heed their interrupts. The pool's threads have as long to
-     * end.
+     * Time that the remaining handlers have, after the time of a stop is over, to react to their interrupts. After
+     * that, the threads of the pool have the same time to end.
      */
     private static final long INTERRUPT_GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Time that event loops have to end; a handler on one of them may keep it from ending. */
+    /**
+     * Maximum time for which a stop waits until the event loops have ended. A handler that runs on an event loop may
+     * keep the loop from ending.
+     */
     private static final long LOOPS_END_NANOS = TimeUnit.SECONDS.toNanos(3);
 
     /**
-     * Minimum time between two rounds in which the connections are asked for places that nobody uses: each round is a
-     * task for every one of thousands of connections.
+     * Minimum time between two requests to all connections to give back places that no call uses. Each such request
+     * queues a task for every connection, and there may be thousands.
      */
     private static final long MIN_RECLAIM_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final String host;
     private final int port;
 
-    /** All that peers make this server hold. */
+    /** Counts everything that peers cause this server to hold. */
     private final Ledger ledger;
 
-    /** Number of running handlers, those on event loops not counted. */
+    /** Number of running handlers, except those on event loops. */
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Time at which the connections were last asked for places that they do not use. */
+    /** Time at which the connections were last asked to give back places that no call uses. */
     private final AtomicLong reclaimedNanos;
 
     private final ServerPlatform platform;
@@ -94,14 +99,14 @@ public final class ServerCore {
     private final List<ByteBuf> dictionary;
     private final Settings settings;
 
-    /** Open connections of which it is known which wire they speak, by channel. */
+    /** Open connections of which it is known whether they use the native or the classic wire, by channel. */
     private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
 
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /**
-     * Connections of which it is known which wire they speak, by channel, until they are over and all their calls have
-     * ended.
+     * Connections of which it is known whether they use the native or the classic wire, by channel. A connection stays
+     * here until it has ended and all its calls have ended.
      */
     private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 
@@ -109,7 +114,9 @@ public final class ServerCore {
     private @Nullable Loops loops;
     private @Nullable Channel listening;
 
-    /** Port of {@link #listening}. The channel may not know its port any more once a stop has closed it. */
+    /**
+     * Port of {@link #listening}. It is kept here because a channel that a stop has closed may no longer know its port.
+     */
     private int boundPort;
 
     /** Whether a stop has begun. */
@@ -117,10 +124,12 @@ public final class ServerCore {
 
     private volatile boolean isListenerClosed;
 
-    /** Completes when a stop finds nothing under way any more. */
+    /** Completes when a stop has closed the listener and finds that all connections and calls have ended. */
     private final CompletableFuture<Void> quiet = new CompletableFuture<>();
 
-    /** Completes with {@link #quiet}, or when what is left has been cut off. */
+    /**
+     * Completes when {@link #quiet} completes, or earlier, when the remaining connections and calls have been cut off.
+     */
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private volatile boolean cutOff;
@@ -129,12 +138,12 @@ public final class ServerCore {
     private final CountDownLatch stopped = new CountDownLatch(1);
     private final RateLimitedLog notices = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
-    /** Makes the published methods from what the server has made before. */
+    /** Makes the published methods of a server. The server provides what the limits of the methods share. */
     public interface MethodFactory {
         /**
-         * Makes the methods, with numbers from 1.
+         * Returns the published methods, in the order of their numbers. The numbers begin with 1 and have no gap.
          *
-         * @param running counter of the handlers of all methods, those on event loops not counted
+         * @param running counter of the running handlers of all methods, except those on event loops
          * @param groups groups of the callers
          */
         List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos);
@@ -189,7 +198,10 @@ public final class ServerCore {
         return frames;
     }
 
-    /** Forgets a connection that is over and of which all calls have ended. A second time does nothing. */
+    /**
+     * Removes a connection that has ended, and whose calls have all ended, from {@code served}. Further calls of this
+     * method for the same connection do nothing.
+     */
     void ended(Channel channel) {
         served.remove(channel);
         lookWhetherQuiet();
@@ -223,7 +235,8 @@ public final class ServerCore {
             listening = bound.channel();
         } finally {
             if (listening == null) {
-                // the loops are the server's own, so this thread is none of those that are waited for
+                // the event loops have been made for this server just now, so the calling thread is none of them and
+                // may wait for their end
                 end(0);
             }
         }
@@ -235,7 +248,7 @@ public final class ServerCore {
             loops = made;
             return made;
         } catch (RuntimeException e) {
-            // for example because no file descriptor is left for the loops
+            // for example because there is no free file descriptor for the loops
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
                     host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
@@ -256,11 +269,11 @@ public final class ServerCore {
             channel.close();
             return;
         }
-        // done first: whatever fails after this closes the channel, and so ends the account
+        // done first: any later failure closes the channel, and thereby closes the account
         closeWith(channel, account);
         HalfClose.allow(channel, this::lingerNanos);
         if (stopping) {
-            // the stop may have gone through all channels before this one was among them
+            // a stop may have gone through all channels before this channel was added to them
             closeUngreeted(channel);
         }
         if (tls != null) {
@@ -269,7 +282,10 @@ public final class ServerCore {
         channel.pipeline().addLast(new Sniffer(this, account));
     }
 
-    /** Makes the account end with the channel. */
+    /**
+     * Registers a channel, and has its account closed when the channel is closed. If that fails, the account is closed
+     * now.
+     */
     private void closeWith(Channel channel, Account account) {
         boolean isKept = false;
         try {
@@ -290,20 +306,24 @@ public final class ServerCore {
     }
 
     /**
-     * Time that the last bytes written to a connection that has ended have to leave. A stop has a time of its own
-     * instead.
+     * Returns the maximum time, in nanoseconds, for sending the last bytes of a connection that has ended. It is the
+     * keep-alive time. During a stop it has no limit, since the time of the stop itself is limited. After the server
+     * has been cut off, it is 0.
      */
     private long lingerNanos() {
         return cutOff ? 0 : stopping ? Long.MAX_VALUE : keepAliveNanos;
     }
 
-    /** Registers a connection of which it is known now which wire it speaks. */
+    /**
+     * Registers a connection when it has become known whether it uses the native or the classic wire. If a stop has
+     * begun, the connection is asked to end.
+     */
     public void register(Channel channel, ServedConnection connection) {
         served.put(channel, connection);
         connections.put(channel, connection);
         if (channel.closeFuture().isDone()) {
-            // what was written to greet the client has met a socket that was reset, and the listener that forgets the
-            // connection has run already
+            // the socket had been reset when the greeting was written, and the listener that removes the connection has
+            // already run
             connections.remove(channel);
             ended(channel);
         }
@@ -312,7 +332,12 @@ public final class ServerCore {
         }
     }
 
-    /** Port that the server listens on, until a stop has ended. */
+    /**
+     * Returns the port on which the server listens. If port 0 was given, this is the port that the system chose. The
+     * method works from {@code start} until a stop has ended.
+     *
+     * @throws IllegalStateException the server has not been started, or has stopped
+     */
     public synchronized int port() {
         if (listening == null) {
             throw new IllegalStateException("the server does not listen (expected: started, not stopped)");
@@ -326,7 +351,11 @@ public final class ServerCore {
         end(nanos(time));
     }
 
-    /** Ends all that has been started, and waits for that. */
+    /**
+     * Stops everything that has been started, and waits until it has ended.
+     *
+     * @param nanos time after which the remaining connections and calls are cut off
+     */
     private void end(long nanos) {
         try {
             endAll(nanos);
@@ -346,11 +375,11 @@ public final class ServerCore {
                 cutOff();
             }
             boolean isQuiet = hasEnded(quiet, INTERRUPT_GRACE_NANOS);
-            // whatever comes from here on finds that it comes too late
+            // a handler that would start after this line finds that the server has been cut off
             cutOff = true;
             group.close(LOOPS_END_NANOS);
-            // what goes on after a connection is known only a moment after its channel is closed, and no loop checks it
-            // any more
+            // calls that go on after the end of their connection become known only a moment after the channel is
+            // closed, and no event loop checks them any more
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
@@ -359,7 +388,11 @@ public final class ServerCore {
         }
     }
 
-    /** Waits for the future, also when this thread is interrupted. @return false if the time was over first */
+    /**
+     * Waits for the future, even if the calling thread is interrupted. An interrupt is restored when the wait is over.
+     *
+     * @return false if the time was over before the future completed
+     */
     private static boolean hasEnded(CompletableFuture<Void> future, long nanos) {
         boolean isInterrupted = false;
         long begin = System.nanoTime();
@@ -370,7 +403,7 @@ public final class ServerCore {
             } catch (InterruptedException e) {
                 isInterrupted = true;
             } catch (ExecutionException | TimeoutException e) {
-                // the time that is left says whether to wait on
+                // the remaining time decides whether to wait again
             }
             left = nanos - (System.nanoTime() - begin);
         } while (left > 0 && !future.isDone());
@@ -381,10 +414,12 @@ public final class ServerCore {
     }
 
     /**
-     * Begins what {@link #stop} does, without the waiting and without what comes after that.
+     * Begins a stop as {@link #stop} does, but does not wait for its end. What {@code stop} does after it has waited is
+     * not done, such as ending the event loops and threads.
      *
-     * @return future that completes when all connections and calls have ended, or when those left over have been cut
-     *     off
+     * @param time time after which the remaining connections and calls are cut off
+     * @return future that completes when all connections and calls have ended, or when the remaining ones have been cut
+     *     off; the same for all calls of this method
      */
     public CompletableFuture<Void> drain(Duration time) {
         long nanos = nanos(time);
@@ -396,7 +431,10 @@ public final class ServerCore {
         return drained;
     }
 
-    /** Given time in nanoseconds: no more than a timer takes, and 0 where the time is negative. */
+    /**
+     * Returns the given time in nanoseconds. A negative time becomes 0. A time above {@code MAX_STOP_DAYS} becomes
+     * {@code MAX_STOP_DAYS}, which is not too long for a timer.
+     */
     private static long nanos(Duration given) {
         Duration time = Given.notNull(given, "time", "from 0");
         long most = TimeUnit.DAYS.toNanos(MAX_STOP_DAYS);
@@ -404,9 +442,9 @@ public final class ServerCore {
     }
 
     /**
-     * Closes the listener, and asks all connections to end. Only the first of several calls does so.
+     * Closes the listener, and asks all connections to end. Only the first call of this method does so.
      *
-     * @return loops of the server; null if there is nothing to be ended, since the server was not started
+     * @return event loops of the server; null if the server has not been started: then there is nothing to stop
      */
     private @Nullable Loops startDrain() {
         Loops group;
@@ -423,11 +461,11 @@ public final class ServerCore {
             quiet.complete(null);
             return group;
         }
-        // done before the listener is closed: a loop that a handler blocks closes it late, and must not keep the
-        // connections of other loops from their end
+        // done before the listener is closed: if a handler blocks the event loop of the listener, the listener is
+        // closed late, which must not keep the connections of other event loops from ending
         drainConnections();
         listener.close().addListener(ended -> {
-            // connections that have come meanwhile
+            // after the first round, more connections may have been accepted: they are asked to end now
             drainConnections();
             isListenerClosed = true;
             lookWhetherQuiet();
@@ -449,8 +487,8 @@ public final class ServerCore {
     }
 
     /**
-     * Does one of several things at the server's end. An exception, for example for want of memory, keeps none of the
-     * others from being done.
+     * Takes one of several steps of a stop. If the step throws, for example because there is no memory, the exception
+     * is reported, and the caller goes on with the next step.
      */
     private static void inAnyCase(Runnable one) {
         try {
@@ -477,18 +515,24 @@ public final class ServerCore {
         drained.complete(null);
     }
 
-    /** Whether the server has been cut off, so that no handler starts any more. Any thread. */
+    /** Returns whether the server has been cut off, so that no handler starts any more. Any thread may call this. */
     public boolean isCutOff() {
         return cutOff;
     }
 
-    /** Counts notices of one connection that were acknowledged and have been cut off. Any thread. */
+    /**
+     * Adds numbers of notices of one connection to the totals that a stop logs. The notices had been acknowledged, and
+     * have been cut off. Any thread may call this.
+     *
+     * @param unbegun number of notices whose handlers had not begun
+     * @param interrupted number of notices whose handlers have been interrupted
+     */
     void noticesCutOff(int unbegun, int interrupted) {
         unbegunNotices.addAndGet(unbegun);
         interruptedNotices.addAndGet(interrupted);
     }
 
-    /** Logs the notices that have been cut off: nobody else hears of them. */
+    /** Logs how many acknowledged notices have been cut off, since no caller learns that they have been. */
     private void tellOfNotices() {
         int unbegun = unbegunNotices.getAndSet(0);
         int interrupted = interruptedNotices.getAndSet(0);
@@ -502,8 +546,9 @@ public final class ServerCore {
     }
 
     /**
-     * Closes a channel that has not been greeted. The channel's event loop decides about that: a connection that it has
-     * greeted meanwhile has seen that the server stops, and may have calls under way.
+     * Closes a channel on which the server has not sent its greeting. The check runs on the event loop of the channel.
+     * If the greeting has been sent by then, the channel is not closed: its connection has found that the server stops,
+     * and may have calls under way.
      */
     private void closeUngreeted(Channel channel) {
         channel.eventLoop().execute(() -> {
@@ -531,7 +576,7 @@ public final class ServerCore {
         return connections.size();
     }
 
-    /** Number of connections that are open, or that are gone and have calls which have not ended. For tests. */
+    /** Returns the number of connections that are open, or have ended while some of their calls have not. For tests. */
     public int served() {
         return served.size();
     }
@@ -541,9 +586,10 @@ public final class ServerCore {
     }
 
     /**
-     * Asks all connections for the places that they keep for later calls, since places are few: the pool is for calls,
-     * and not for what is left of past ones. Called before no place is left, since the connections of other event loops
-     * take a moment to give places back. Any thread.
+     * Asks all connections to give back places that they keep for later calls, since the server's places are for calls
+     * that are under way. Called whenever a place is made while more than half of the server's places are taken, and
+     * not only for the last place, because connections of other event loops need a moment to give places back. Does
+     * nothing if the last such request was less than {@code MIN_RECLAIM_NANOS} ago. Any thread may call this.
      */
     void reclaimIdlePlaces(long nowNanos) {
         long last = reclaimedNanos.get();
@@ -556,19 +602,19 @@ public final class ServerCore {
         return keepAliveNanos;
     }
 
-    /** Maximum time of a call without a stream. */
+    /** Returns the maximum time of a call without a stream, in nanoseconds. */
     public long maxCallNanos() {
         return maxCallNanos;
     }
 
-    /** Whether the classic wire is served. */
+    /** Returns whether this server accepts connections that use the classic wire. */
     boolean classic() {
         return classic;
     }
 
     /**
-     * Logs a notice that has failed, of which nobody else hears. The text of the error is not logged, since a peer may
-     * have a part in it. Any thread.
+     * Logs that a notice has failed, since its caller does not learn that. The text of the error is not logged, since a
+     * part of it may come from a peer. Any thread may call this.
      */
     void noticeFailed(ServerMethod method, RPCXException why) {
         notices.log(

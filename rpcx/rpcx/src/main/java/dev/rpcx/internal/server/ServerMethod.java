@@ -19,17 +19,18 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A published method, with all that reflection has to say about it, found once.
+ * Published method, with everything about it that has to be found out by reflection. This is found out once, when the
+ * server is built.
  *
- * @param number number on the wire, from 1
- * @param shape shape of the method by {@link MethodShape}, for clients to compare
- * @param arguments the single parameters, as classic requests carry them
- * @param handle takes the arguments as an array, returns the result
- * @param returnsStream whether the method returns a stream; the codec of the result is then that of the stream's
+ * @param number number of the method on the wire, from 1
+ * @param shape shape of the method, as {@link MethodShape} defines it; clients compare it with theirs
+ * @param arguments parameters of the method, one by one, as classic requests carry them
+ * @param handle takes the arguments as one array, and returns the result
+ * @param returnsStream whether the method returns a stream; the codec {@code result} is then the codec of the stream's
  *     items
  * @param items codec of the items of the stream that the method takes; null if it takes none
- * @param chain the interceptors and then the handle; null where there are no interceptors
- * @param admission limit of the handlers that run at once; null on the event loop
+ * @param chain runs the interceptors and then the handle; null if there are no interceptors
+ * @param admission limit of the number of handlers of this method; null if the handlers run on the event loop
  */
 public record ServerMethod(
         int number,
@@ -46,28 +47,36 @@ public record ServerMethod(
         MethodHandle handle,
         Interceptor.@Nullable Next chain,
         @Nullable AdmissionLimit admission) {
-    /** Text of the error for a caller whose handler has to return a stream and does not. */
+    /** Text of the error for a call whose handler has to return a stream and has not returned one. */
     static final String NO_STREAM = "no stream";
 
-    /** @param call context of the call that is handled */
+    /**
+     * Runs the interceptors and the handler, on the calling thread.
+     *
+     * @param call context of the call that is handled
+     * @return result of the handler or of an interceptor
+     */
     @Nullable
     Object invoke(Object[] values, Metadata metadata, HandledContext call) throws Throwable {
         Object result = chain == null
                 ? (Object) handle.invokeExact(values)
                 : chain.proceed(new CallInvocation(service, name, values, metadata, call));
-        // A stage of another class than those of Stages.isPassive may do its work when a dependent is attached, on the
-        // thread that attaches it. Such work is the handler's, or an interceptor's, and a cancel interrupts it; so the
-        // dependent is attached here. A publisher may be a stage as well, but is not taken for one.
+        // A stage for which Stages.isPassive returns false may do its work when a dependent is attached, on the thread
+        // that attaches the dependent. Such work belongs to the handler or to an interceptor, and a cancel has to
+        // interrupt it. So the dependent is attached here, on the handler's thread. The publisher of a stream may be a
+        // stage as well, but is not treated as one.
         return !returnsStream && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
                 ? call.own(stage)
                 : result;
     }
 
     /**
-     * Prepares a stage that the stage of an interceptor has brought, on whatever thread. A stage that may do its work
-     * when a dependent is attached does it where the handlers run.
+     * Prepares a stage that another stage, which an interceptor has returned, has brought as its result. Any thread may
+     * have brought it. If the stage may do its work when a dependent is attached, that work is done where the handlers
+     * run.
      *
      * @param call context of the call that is handled
+     * @return stage to wait for; the given one if attaching a dependent does no work
      */
     CompletionStage<?> brought(CompletionStage<?> stage, HandledContext call) {
         return Stages.isPassive(stage)
@@ -77,14 +86,16 @@ public record ServerMethod(
     }
 
     /**
-     * Makes the last step of a chain of interceptors, which runs the handler. What the handler throws says that the
-     * call has been executed. The invocation says which call it belongs to: an interceptor may have gone on to a thread
-     * that knows of no call, or of another one. A null that cannot be sent, or a stream that is missing, fails here, so
-     * that interceptors which watch calls see the end that the caller is told. Without interceptors nobody would see
-     * it, and the result fails where it is encoded.
+     * Makes the last step of a chain of interceptors, which runs the handler. If the handler throws, the error says
+     * that the call has been executed. The step finds the call through the invocation, and not through the thread: an
+     * interceptor may have proceeded on a thread that knows of no call, or of another one.
      *
-     * @param parameters types of the method's parameters; arguments of an interceptor's own that do not fit them fail
-     *     before the handler starts
+     * <p>If the handler's result is a null that cannot be sent, or a stream is missing, this step fails. So
+     * interceptors that watch calls see the same end as the caller. If there are no interceptors, nobody sees the
+     * result here, and the call fails only when the result is encoded.
+     *
+     * @param parameters types of the method's parameters; if an interceptor passes arguments that do not fit them, the
+     *     call fails before the handler starts
      * @param returnsStream whether the method returns a stream
      * @param codec codec of the method's result
      */
@@ -120,7 +131,8 @@ public record ServerMethod(
     }
 
     /**
-     * Context of the call that the invocation belongs to; null for a call that no server handles, such as in a test.
+     * Returns the context of the call to which the invocation belongs. Returns null for a call that no server handles,
+     * such as in a test.
      */
     private static @Nullable HandledContext handled(Interceptor.Invocation call) {
         return (HandledContext) Chain.given(call).handled;
@@ -140,7 +152,10 @@ public record ServerMethod(
         }
     }
 
-    /** @return text of the error for the caller of a handler whose result is null; null where null can be sent */
+    /**
+     * Returns the text of the error for a call whose handler has returned null. Returns null if a null result can be
+     * sent.
+     */
     @SuppressWarnings("NullAway") // the codec decides where null can be
     private static @Nullable String nullRefused(Codec<Object> codec) {
         try {
@@ -151,7 +166,7 @@ public record ServerMethod(
         }
     }
 
-    /** Text of the error for a result that its codec refuses. The calls of both wires use it. */
+    /** Returns the text of the error for a result that its codec refuses. Used for the calls of both wires. */
     static String unsendable(CodecException refused) {
         return "the result cannot be sent: " + refused.getMessage();
     }

@@ -5,9 +5,12 @@ import dev.rpcx.internal.io.Platform;
 import io.netty.util.concurrent.Ticker;
 import java.util.random.RandomGenerator;
 
-/** Platform of a server: what every side takes from the machine it runs on, and threads for handlers. */
+/**
+ * Platform of a server. In addition to what clients and servers alike take from the machine on which they run, it
+ * provides the threads for handlers.
+ */
 public interface ServerPlatform extends Platform {
-    /** Platform that is the machine itself. */
+    /** Platform that takes everything from the machine on which the process runs. */
     ServerPlatform HOST = new ServerPlatform() {
         @Override
         public Loops loops(int count, String name, boolean inProcess) {

@@ -8,40 +8,46 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call at a server, as a list. It decides in which order the steps of a call are taken, and which of them ends it:
+ * Takes a call at a server through its steps. This class decides in which order the steps are taken, and which of them
+ * ends the call:
  *
  * <ol>
- *   <li>Admit, on the event loop: {@link ServerConnection} has {@link RequestReader} read what stands before the
- *       arguments, and {@link Admission} give the call a place and let its handler in. Then {@link ConnectionThreads}
- *       has a thread for it, which comes here by {@link #run}.
- *   <li>Decode, in {@link #decode}.
- *   <li>Run, in {@link #handle}: interceptors and handler, by {@link ServerMethod#invoke}. A result that comes later
- *       goes on at {@link #onResult}, on the thread that brings it.
- *   <li>Encode, in {@link #finish}: the handler leaves {@link Admission}, and {@link ReplyWriter} writes.
- *   <li>Reply, by {@link SentReplies}, or at once on the event loop.
+ *   <li>Admit, on the event loop: {@link ServerConnection} has {@link RequestReader} read what precedes the arguments,
+ *       and has {@link Admission} give the call a place and admit its handler. Then {@link ConnectionThreads} gives the
+ *       call a thread, which calls {@link #run}.
+ *   <li>Decode, in {@link #decode}: the thread reads the arguments.
+ *   <li>Run, in {@link #handle}: {@link ServerMethod#invoke} runs the interceptors and the handler. If the result comes
+ *       later, the thread that brings it continues in {@link #onResult}.
+ *   <li>Encode, in {@link #finish}: the handler leaves {@link Admission}, and {@link ReplyWriter} writes the reply.
+ *   <li>Reply: {@link SentReplies} sends the reply, unless {@link #finish} runs on the event loop: then the connection
+ *       sends the reply immediately.
  * </ol>
  *
- * <p>No object of this class is made: what differs between methods is in {@link ServerMethod}, what belongs to a
- * connection in the objects that are named above, and a call knows both. Each method here is called by the one thread
- * that has the call at that time, which is the event loop where the handlers of the method run there. What keeps such a
- * thread and those that end the call otherwise apart is in {@link ServerCall}, which also catches what is thrown here.
+ * <p>There are no objects of this class. What differs between methods is in {@link ServerMethod}. What belongs to a
+ * connection is in the objects that the list names. A call refers to both. Each method of this class is called by the
+ * one thread that has the call at that time; that is the event loop if the handlers of the method run there.
+ * {@link ServerCall} coordinates this thread with threads that end the call in another way. {@code ServerCall} also
+ * catches what is thrown here.
  */
 final class ServerSteps {
     private ServerSteps() {}
 
-    /** Runs the call on its handler's thread, or gives it back to the event loop where its caller does not read. */
+    /**
+     * Runs the call on its handler's thread. If the caller does not read what is sent to it, and the call may wait,
+     * gives the call back to the event loop instead.
+     */
     static void run(ServerCall call, long nowNanos) {
         if (call.connection.isCongested(call.method()) && call.mayWait()) {
             Admission.leave(call, false);
             call.postponeRequested = true;
-            // the call goes the way of a reply: once it is in the outbox, no failure of this thread can lose it
+            // the call is put into the outbox, like a reply: once it is there, no failure of this thread can lose it
             call.connection.send(call);
         } else {
             handle(call, call.body, nowNanos);
         }
     }
 
-    /** Runs the handler with the request in this buffer, on the current thread. */
+    /** Runs the handler on the calling thread, with the request that is in this buffer. */
     static void handle(ServerCall call, ByteBuf request, long nowNanos) {
         Object[] arguments = decode(call, request, nowNanos);
         if (arguments == null) {
@@ -72,10 +78,15 @@ final class ServerSteps {
         }
     }
 
-    /** @return arguments of the handler; null if the call has ended */
+    /**
+     * Reads the arguments of the handler. If they cannot be read, or the handler must not start any more, ends the
+     * call.
+     *
+     * @return the arguments; null if the call has ended
+     */
     private static Object @Nullable [] decode(ServerCall call, ByteBuf request, long nowNanos) {
         if (call.isCancelled()) {
-            // the request is not even decoded
+            // nobody waits for the result, so the request is not decoded
             finish(call, null, CallErrors.gone());
             return null;
         }
@@ -102,8 +113,8 @@ final class ServerSteps {
     }
 
     private static void stream(ServerCall call, @Nullable Object result) {
-        // leaveNow does not ask whether threads run, since some may deliver incoming items already: the handler counts
-        // no longer, and from here on only the stream uses the call's place
+        // the handler no longer counts, and from now on only the stream uses the call's place. leaveNow does not check
+        // whether threads run for the call, as leave does: some may deliver incoming items already
         Admission.leaveNow(call, true);
         if (result instanceof Flow.Publisher<?> publisher) {
             call.connection.stream(call, publisher);
@@ -112,11 +123,17 @@ final class ServerSteps {
         }
     }
 
-    /** Goes on with a result that has come later. */
+    /**
+     * Continues a call whose result has come after its handler had returned.
+     *
+     * @param value the result; null if {@code thrown} is not null
+     * @param thrown why there is no result; null if there is one
+     */
     static void onResult(ServerCall call, @Nullable Object value, @Nullable Throwable thrown) {
         ServerMethod called = call.method();
         if (thrown == null && value instanceof CompletionStage<?> stage && called.chain() != null) {
-            // an interceptor has gone on when a stage ended, and has brought another stage, whose result is the call's
+            // an interceptor has proceeded when a stage had ended, and has brought another stage, whose result is the
+            // result of the call
             call.await(called.brought(stage, call.context()));
             return;
         }
@@ -128,9 +145,9 @@ final class ServerSteps {
         return CallErrors.failed(thrown, call.method(), call.context());
     }
 
-    /** Encodes the result or the error of the call, and sends it. Any thread, once. */
+    /** Encodes the result or the error of the call, and sends it. Any thread may call this, once for each call. */
     private static void finish(ServerCall call, @Nullable Object result, @Nullable RPCXException error) {
-        // read here: once the call has been sent its object may serve another one
+        // these are read now: once the call has been sent, its object may serve another call
         ServerConnection connection = call.connection;
         ServerMethod failedNotice = error != null && call.notice ? call.method() : null;
         Admission.leave(call, error == null);

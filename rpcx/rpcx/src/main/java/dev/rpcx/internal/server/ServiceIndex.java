@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads the index that the annotation processor has written: one file in each jar or folder that has services, with one
- * class a line.
+ * Reads the index of services that the annotation processor has written. Each jar or folder that contains services has
+ * one such file. Each line of the file names one class.
  */
 public final class ServiceIndex {
     private static final String RESOURCE = "META-INF/rpcx/services";
@@ -51,8 +51,9 @@ public final class ServiceIndex {
     }
 
     /**
-     * The context class loader of the thread, or RPCX's own on a thread that has none. Services that the loader does
-     * not find are missed at the start, and not in silence later.
+     * Returns the context class loader of the calling thread, or RPCX's class loader if the thread has none. If this
+     * loader does not find a service of the index, the server does not start: the error then names the service, which
+     * would otherwise be missing without anybody noticing.
      */
     static ClassLoader loader() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
@@ -61,7 +62,8 @@ public final class ServiceIndex {
 
     private static List<String> lines(URL place) throws IOException {
         URLConnection connection = place.openConnection();
-        // With a cache the JDK would keep the jar open, and read the old one when another has replaced it.
+        // If the JDK cached the jar, it would keep the file open, and would go on reading the old file after the jar
+        // has been replaced.
         connection.setUseCaches(false);
         try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {

@@ -14,14 +14,17 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * First handler of a new connection, or the first behind those of TLS. The first byte tells the native wire from the
- * classic one, whose frames begin with the high byte of a length that can never be as large. A connection that sends
- * nothing is closed.
+ * Finds out which wire the client of a new connection speaks, by the first byte. The frames of the classic wire begin
+ * with the high byte of a length. No length can be so large that this byte equals the first byte of the native wire.
+ * The sniffer is the first handler in the pipeline, or the first after the TLS handlers. Once it knows the wire, a
+ * connection of that wire replaces it in the pipeline. If the client sends nothing for {@code silentNanos}, the
+ * connection is closed.
  */
 public final class Sniffer extends ChannelInboundHandlerAdapter {
     /**
-     * Maximum time for the first byte, and for the whole preface; less if the server's keepAlive is less. Source:
-     * nginx's client_header_timeout, shortened; all that a silent connection costs is one of the server's connections.
+     * Maximum time from the beginning of a connection until its first byte has arrived, and until its complete preface
+     * has arrived. If the server's keepAlive time is shorter, that time is used. Source: nginx's client_header_timeout,
+     * shortened. A silent connection may last this long, since all that it costs is one of the server's connections.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -33,7 +36,10 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
     private @Nullable ScheduledFuture<?> timer;
     private long takenNanos;
 
-    /** Whether the connection could not begin: what still comes is from the middle of its stream, and is dropped. */
+    /**
+     * Whether creating the connection has failed. What still arrives then is dropped, since its beginning has been
+     * lost.
+     */
     private boolean isOver;
 
     public Sniffer(ServerCore server, Account account) {
@@ -70,13 +76,14 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
             isBegun = true;
         } finally {
             if (!isBegun) {
-                // For example there is no memory. exceptionCaught closes the channel, or else the timer does.
+                // For example, there is no memory. Then exceptionCaught closes the channel, or the timer does.
                 isOver = true;
                 first.release();
             }
         }
         stopTimer();
-        // The bytes go on from here and not from the pipeline's head: what TLS has decrypted must not pass it again.
+        // The bytes go to the next handler from here, and not from the head of the pipeline: bytes that TLS has
+        // decrypted must not go through TLS again.
         ctx.fireChannelRead(first);
     }
 

@@ -14,48 +14,56 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stages that handlers have returned and that have not ended, each with one hook of this library, and the waiters for
- * them. A stage holds whatever has been attached to it until it ends, and nothing can be detached. So a call attaches
- * nothing to a stage itself: it waits at the stage's one hook, and a waiter that waits no longer is taken out there. A
- * stage that many calls share, or that outlasts them, holds one hook, however many have waited for it. Thread-safe.
+ * Keeps track of the calls that wait for stages. A call waits for the stage that its handler has returned, if the stage
+ * has not ended yet. A stage holds whatever has been attached to it until it ends, and nothing can be detached from it.
+ * So a call attaches nothing to a stage itself. Instead, RPCX attaches a single hook to the stage. A call waits at this
+ * hook, as a {@code Waiter}, and is removed from it when the call no longer waits. So a stage that many calls share, or
+ * that outlasts them, holds one hook, however many calls have waited for it. Thread-safe.
  */
 public final class Stages {
     /**
-     * Entries of the stages that have a hook; each entry is its own key. An entry refers to its stage weakly, so that
-     * the stage can be collected with its hook.
+     * Entries of the stages that have a hook. Each entry is also its own key. An entry refers to its stage weakly, so
+     * that the stage can be collected together with its hook.
      */
     private static final Map<Object, Entry> HUNG = new ConcurrentHashMap<>();
 
     /** Queue into which the garbage collector puts the entries whose stages nobody can reach any more. */
     private static final ReferenceQueue<CompletionStage<?>> GONE = new ReferenceQueue<>();
 
-    /** Maximum number of entries of collected stages that each {@code hang} removes: more than it can add. */
+    /**
+     * Maximum number of entries of collected stages that each call of {@code hang} removes. Since each such call adds
+     * at most 1 entry, removing 2 is enough to keep up.
+     */
     private static final int GONE_AT_ONCE = 2;
 
     private Stages() {}
 
     /**
-     * Says whether the stage has ended, where it can be asked. A {@link CompletableFuture#completedStage} is of a class
-     * that throws when it is asked, and classes of users may do so too: stages of such classes are taken for open.
+     * Returns whether the stage has ended, as far as this can be found out. A {@link CompletableFuture#completedStage}
+     * throws when it is asked whether it has ended, and classes of users may do so too. Stages of such classes are
+     * treated as if they had not ended.
      */
     static boolean isDone(CompletionStage<?> stage) {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();
     }
 
-    /** Says whether a stage has brought null. The stage has ended, as {@link #isDone} says. */
+    /**
+     * Returns whether a stage has ended with the result null. {@link #isDone} must have returned true for the stage.
+     */
     static boolean hasBroughtNull(CompletionStage<?> stage) {
         CompletableFuture<?> done = (CompletableFuture<?>) stage;
         return !done.isCompletedExceptionally() && done.join() == null;
     }
 
     /**
-     * Says whether the stage is of a class that does nothing when a dependent is attached, unless the stage has ended.
+     * Returns whether attaching a dependent to the stage does no work, apart from running the dependent if the stage
+     * has ended. This depends on the class of the stage.
      */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
     }
 
-    /** Attaches a consumer of this library to the stage's end. */
+    /** Attaches one of RPCX's own consumers to the stage. The stage calls this consumer when it ends. */
     private static void onEnd(CompletionStage<?> stage, BiConsumer<@Nullable Object, @Nullable Throwable> told) {
         if (stage instanceof BoundFuture<?> bound) {
             bound.onEnd(told);
@@ -64,39 +72,46 @@ public final class Stages {
         }
     }
 
-    /** Says whether any other waiter than this one waits for the stage. */
+    /** Returns whether any waiter other than {@code than} waits for the stage. */
     public static boolean hasOthers(CompletionStage<?> stage, Waiter than) {
         Entry entry = HUNG.get(new Probe(stage));
         return entry != null && entry.hasOthers(than);
     }
 
-    /** Waits for one stage, once. Its own lock guards where it waits. */
+    /**
+     * Waits for one stage, and can be used only once. The waiter's own lock guards the fields {@code at},
+     * {@code isAway} and {@code hook}.
+     */
     abstract static class Waiter implements BiConsumer<@Nullable Object, @Nullable Throwable> {
-        /** Neighbours at the hook; guarded by the entry at which the waiter waits. */
+        /**
+         * Previous waiter for the same stage; null if there is none. Guarded by the entry at which this waiter waits.
+         */
         private @Nullable Waiter previous;
 
+        /** Next waiter for the same stage; null if there is none. Guarded by the entry at which this waiter waits. */
         private @Nullable Waiter following;
+
         private @Nullable Entry at;
 
         private boolean isAway;
 
-        /** Hook that was attached to the stage for this waiter; null where another waiter's was there. */
+        /** Hook that was attached to the stage for this waiter; null if another waiter's hook was there already. */
         private @Nullable Hook hook;
 
         /**
-         * Begins to wait. The stage's end may be told within this method, on this thread or on the one that ends the
-         * stage.
+         * Begins to wait. The waiter may be called before this method returns, on the calling thread or on the thread
+         * that ends the stage.
          */
         final void await(CompletionStage<?> stage) {
             if (isDone(stage)) {
-                // nothing stays attached to a stage that has ended
+                // a stage that has ended calls the waiter now, and keeps nothing attached
                 onEnd(stage, this);
             } else {
                 hang(stage, this);
             }
         }
 
-        /** Stops waiting. The stage's end may just be about to be told all the same. */
+        /** Stops waiting. If the stage ends at the same time, the waiter may still be called. */
         final void leave() {
             Entry left;
             synchronized (this) {
@@ -109,8 +124,10 @@ public final class Stages {
         }
 
         /**
-         * Hook that is on the stage because of this waiter; null where it is another waiter's. This method attaches
-         * nothing to a stage that may do work then: {@link #await} does that, where the handler runs.
+         * Returns the hook that was attached to the stage for this waiter; null if the stage's hook was attached for
+         * another waiter. If this waiter was never added at a hook, this method makes sure that the stage has one. It
+         * does so only if attaching something to the stage does no work. Otherwise only {@link #await} attaches a hook,
+         * on the thread that runs the handler.
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
@@ -118,11 +135,15 @@ public final class Stages {
                     return hook;
                 }
             }
-            // the waiter has left before it came to the hook
+            // the waiter stopped waiting before it was added at the hook
             return isPassive(stage) ? hang(stage, null) : null;
         }
 
-        /** @return false if the stage has ended */
+        /**
+         * Adds this waiter at an entry, unless the waiter has stopped waiting.
+         *
+         * @return false if the stage has ended; true if the waiter was added or has stopped waiting
+         */
         final synchronized boolean isAdded(Entry entry) {
             if (isAway) {
                 return true;
@@ -140,9 +161,9 @@ public final class Stages {
     }
 
     /**
-     * Makes sure that the stage has a hook, and that the waiter, if there is one, waits there.
+     * Makes sure that the stage has a hook, and adds the waiter there, unless it is null or has stopped waiting.
      *
-     * @return the hook, if this method has attached one
+     * @return the hook, if this call has attached it; otherwise null
      */
     private static @Nullable Hook hang(CompletionStage<?> stage, @Nullable Waiter waiter) {
         forgetGone();
@@ -158,14 +179,16 @@ public final class Stages {
             if (waiter == null || waiter.isAdded(entry)) {
                 return hook(stage, entry, waiter);
             }
-            // the stage has ended just now
+            // the stage has ended in the meantime
             HUNG.remove(entry, entry);
         }
     }
 
     /**
-     * Attaches a hook, if there is none. Each thread that finds none does so, since the thread that was about to may
-     * have failed.
+     * Attaches a hook to the stage, if there is none. Two threads that both find no hook both attach one. Neither
+     * relies on the other, since a thread that was about to attach the hook may have failed.
+     *
+     * @return the hook, if this call has attached it; otherwise null
      */
     private static @Nullable Hook hook(CompletionStage<?> stage, Entry entry, @Nullable Waiter waiter) {
         if (entry.isHung) {
@@ -190,18 +213,18 @@ public final class Stages {
         }
     }
 
-    /** Number of stages with a hook. For tests. */
+    /** Returns the number of stages with a hook. For tests. */
     public static int hung() {
         return HUNG.size();
     }
 
-    /** Number of waiters for this stage. For tests. */
+    /** Returns the number of waiters for this stage. For tests. */
     public static int waiting(CompletionStage<?> stage) {
         Entry entry = HUNG.get(new Probe(stage));
         return entry == null ? 0 : entry.count();
     }
 
-    /** Key that finds an entry by its stage. */
+    /** Key by which an entry is found for a stage. */
     private static final class Probe {
         private final CompletionStage<?> stage;
 
@@ -247,7 +270,11 @@ public final class Stages {
             return stage != null && other instanceof Entry entry && entry.refersTo(stage);
         }
 
-        /** @return false if the stage has ended */
+        /**
+         * Adds a waiter after the others.
+         *
+         * @return false if the stage has ended
+         */
         synchronized boolean add(Waiter waiter) {
             if (isOver) {
                 return false;
@@ -267,7 +294,7 @@ public final class Stages {
             Waiter before = waiter.previous;
             Waiter after = waiter.following;
             if (before == null && waiter != first) {
-                // the waiter has been told, or is about to be
+                // the waiter has been called, or is about to be
                 return;
             }
             if (before == null) {
@@ -297,9 +324,9 @@ public final class Stages {
         }
 
         /**
-         * Removes the first waiter.
+         * Removes the first waiter. After the first call of this method, no waiter can be added.
          *
-         * @return that waiter, which is the next to be told, or null; from here on none can be added
+         * @return the removed waiter, which the caller of this method has to call next; null if there is none
          */
         synchronized @Nullable Waiter next() {
             isOver = true;
@@ -312,8 +339,8 @@ public final class Stages {
     }
 
     /**
-     * Consumer that is attached to a stage. At the stage's end it tells the waiters, and gives back what stays charged
-     * until then.
+     * Consumer that is attached to a stage. When the stage ends, the hook calls the waiters. Then it releases the
+     * charge that it holds, if it holds one.
      */
     static final class Hook implements BiConsumer<@Nullable Object, @Nullable Throwable> {
         private final Entry entry;
@@ -324,7 +351,10 @@ public final class Stages {
             this.entry = entry;
         }
 
-        /** Keeps the charge until the stage ends, or gives it back where the stage has ended meanwhile. */
+        /**
+         * Gives a charge to this hook, which holds the charge until the stage ends. If the stage has ended already,
+         * releases the charge now.
+         */
         void leave(LingeringCharge left) {
             synchronized (this) {
                 if (!isOver) {
@@ -342,7 +372,7 @@ public final class Stages {
                 try {
                     told.accept(value, thrown);
                 } catch (Throwable e) {
-                    // the other waiters are told all the same
+                    // the other waiters are called nevertheless
                     ThreadTools.report(e);
                 }
             }

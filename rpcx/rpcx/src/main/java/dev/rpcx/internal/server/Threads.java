@@ -16,12 +16,12 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Threads on which a server's handlers run when they do not run on an event loop. */
+/** Threads on which a server's handlers run, except those that run on an event loop. */
 public class Threads {
     /**
-     * Maximum number of threads that signal to streams and calls what those wait for. Each stream that has something to
-     * be signalled now has one, so no such thread waits for another one. This number is no limit for honest callers;
-     * the number of streams is.
+     * Maximum number of threads that run signals. A signal notifies a stream or a call. Each stream that has to be
+     * notified at the moment gets its own thread, so none of these threads waits for another one. Honest callers do not
+     * reach this number, since they reach the limit on the number of streams earlier.
      */
     private static final int MAX_SIGNALS = 10_000;
 
@@ -38,25 +38,30 @@ public class Threads {
                 ThrowableText.class));
     }
 
-    /** Context class loader of handlers: the one of the thread that has built the server. */
+    /** Context class loader of handlers: that of the thread that built the server; null if it had none. */
     private final @Nullable ClassLoader loader;
 
     private final WorkerPool pool;
 
-    /** Shares of the pool for handlers. */
+    /** Divides the part of the pool that runs handlers among the connections. */
     private final PoolShares handlers;
 
-    /** Shares of the pool for signals to streams and calls. */
+    /** Divides the part of the pool that runs signals to streams and calls among the connections. */
     private final PoolShares signals;
 
-    /** Virtual workers by event loop; only that event loop gives them tasks. */
+    /** Virtual workers of each event loop. Only the event loop itself gives tasks to its workers. */
     private final Map<EventLoop, VirtualWorkers> workers = new ConcurrentHashMap<>();
 
     public Threads(int poolSize) {
         this(poolSize, IDLE_MILLIS);
     }
 
-    /** @param idleMillis time without a task after which a thread of the pool ends */
+    /**
+     * Creates the threads of a server. No thread starts before the first task.
+     *
+     * @param poolSize maximum number of threads of the pool that run handlers at the same time
+     * @param idleMillis time in milliseconds after which a thread of the pool ends if it has had no task
+     */
     @SuppressWarnings("this-escape") // the pool begins threads only when this has been made
     public Threads(int poolSize, long idleMillis) {
         loader = Thread.currentThread().getContextClassLoader();
@@ -66,24 +71,28 @@ public class Threads {
         signals = PoolShares.patient(MAX_SIGNALS, begin, address -> address.signalThreads);
     }
 
-    /** Makes a connection's share of the pool for its handlers. */
+    /** Returns a new share of the pool for the handlers of a connection. */
     PoolShares.Share handlers(EventLoop loop, Account account) {
         return handlers.share(loop, account);
     }
 
-    /** Makes a connection's share of the pool for signals to its streams and calls. */
+    /** Returns a new share of the pool for signals to the streams and calls of a connection. */
     public PoolShares.Share signals(EventLoop loop, Account account) {
         return signals.share(loop, account);
     }
 
-    /** Whether handlers of this place run on the pool. Without virtual threads, all but those of event loops do. */
+    /**
+     * Returns whether handlers of this place run on the pool. If the JDK has no virtual threads, all handlers run on
+     * the pool except those that run on event loops.
+     */
     static boolean isPool(RunOn.Place place) {
         return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !ThreadFactories.hasVirtual();
     }
 
     /**
-     * Has a thread begin the handler now; {@link ConnectionThreads} says which handler may begin. Event loop only; any
-     * thread if the handler runs on the pool.
+     * Has a thread begin the handler now, even if the pool's threads are all busy: {@link ConnectionThreads} has
+     * decided before that the handler may begin. Event loop only; if the handler runs on the pool, any thread may call
+     * this.
      *
      * @throws RejectedExecutionException the server has stopped
      */
@@ -95,7 +104,10 @@ public class Threads {
         }
     }
 
-    /** The workers of an event loop, whose thread caches those of the server that it served last. Event loop only. */
+    /**
+     * Returns the workers of an event loop, and creates them first if there are none. The thread of the event loop
+     * caches the workers of the server that it served last. Event loop only.
+     */
     private VirtualWorkers workersOf(EventLoop loop) {
         LoopThread here = Thread.currentThread() instanceof LoopThread thread ? thread : null;
         if (here != null && here.workersOf == this && here.workers instanceof VirtualWorkers known) {
@@ -116,7 +128,10 @@ public class Threads {
         ThreadFactories.virtual(worker, loader).start();
     }
 
-    /** Runs one task of several that share this thread; see {@link SavedThreadState}. */
+    /**
+     * Runs one of several tasks that share the calling thread. Afterwards restores the state of the thread that
+     * {@link SavedThreadState} names.
+     */
     public static void runShared(Runnable task) {
         SavedThreadState here = new SavedThreadState();
         here.begin();
@@ -124,11 +139,14 @@ public class Threads {
     }
 
     /**
-     * State of a thread at {@link #begin}, restored after each of several tasks. The object is made before the thread
-     * has started, where a failure can still be reported: to begin takes no memory. The interrupt flag, the context
-     * class loader, the name and the priority that a task leaves behind do not reach the next task, and nothing that a
-     * task throws ends the thread. Thread-locals stay: there is no way to clear those of other code, so {@link RunOn}
-     * leaves them to the handler.
+     * State that a thread has at {@link #begin}. Several tasks share the thread, and the state is restored after each
+     * of them. So the next task does not see the interrupt flag, the context class loader, the name and the priority
+     * that a task leaves behind. An exception that a task throws does not end the thread. Thread-locals are not
+     * restored: there is no way to clear those that other code has set, so {@link RunOn} leaves clearing them to the
+     * handler.
+     *
+     * <p>A virtual worker makes this object before its thread starts, when a failure can still be reported.
+     * {@link #begin} then needs no memory.
      */
     static final class SavedThreadState {
         private Thread thread = Thread.currentThread();
@@ -136,7 +154,7 @@ public class Threads {
         private String name = "";
         private int priority;
 
-        /** Records the state of the current thread, which from here on is the thread of this object. */
+        /** Records the state of the calling thread. From now on, this object belongs to that thread. */
         void begin() {
             thread = Thread.currentThread();
             loader = thread.getContextClassLoader();
@@ -169,7 +187,7 @@ public class Threads {
             if (thread.getContextClassLoader() != loader) {
                 thread.setContextClassLoader(loader);
             }
-            // The name is the same object unless a task has set another.
+            // Unless a task has set another name, both are the same object, so comparing them is quick.
             if (!thread.getName().equals(name)) {
                 thread.setName(name);
             }
@@ -180,8 +198,8 @@ public class Threads {
     }
 
     /**
-     * Called after the event loops have ended, and when no handler may begin any more. Waiting tasks run, and find that
-     * no handler may begin.
+     * Closes the pool, and ends the virtual threads. Called after the event loops have ended, when no handler may begin
+     * any more. Tasks that still wait are run nevertheless: each of them then finds that its handler may not begin.
      */
     public void close() {
         handlers.close().forEach(this::runNow);
@@ -199,14 +217,14 @@ public class Threads {
     }
 
     /**
-     * Waits for the interrupted threads of the pool to end, but no longer than {@code maxNanos}. Called after
-     * {@link #close}.
+     * Waits until the threads of the pool, which {@link #close} has interrupted, have ended. Waits no longer than
+     * {@code maxNanos}.
      */
     public void awaitEnd(long maxNanos) {
         try {
             pool.awaitEnd(maxNanos);
         } catch (InterruptedException e) {
-            // An interrupted caller waits no longer, since the threads have been interrupted already.
+            // The calling thread need not wait any longer: the threads of the pool have been interrupted already.
             Thread.currentThread().interrupt();
         }
     }

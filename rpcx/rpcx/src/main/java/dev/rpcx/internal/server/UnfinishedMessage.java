@@ -3,22 +3,27 @@ package dev.rpcx.internal.server;
 import dev.rpcx.internal.io.ReadingClock;
 
 /**
- * Progress of a request or an item that is not whole yet. Event loop only.
+ * Progress of an unfinished message: a request or an item of which some parts have not arrived yet. Event loop only.
  */
 final class UnfinishedMessage {
-    /** Time at which the message began, by the {@link ReadingClock}. */
+    /**
+     * Time at which the message began, by the {@link ReadingClock}, which stands still while this side does not read.
+     */
     final long sinceNanos;
 
-    /** Time at which the message began, by the event loop's clock. */
+    /** Time at which the message began, by the event loop's clock, which does not stand still. */
     final long beganNanos;
 
-    /** Time at which the message's bytes were last checked, by the {@link ReadingClock}. */
+    /**
+     * Time at which the server last found that enough new bytes of the message had arrived, by the
+     * {@link ReadingClock}. Until it has found that for the first time, this is the time at which the message began.
+     */
     long lookedNanos;
 
-    /** Number of bytes that have come since {@code lookedNanos}. */
+    /** Number of bytes of the message that have arrived since {@code lookedNanos}. */
     long newBytes;
 
-    /** Number of bytes that have come after the first frame. */
+    /** Number of bytes of the message that have arrived after its first frame. */
     long allBytes;
 
     UnfinishedMessage(long owedNanos, long nowNanos) {

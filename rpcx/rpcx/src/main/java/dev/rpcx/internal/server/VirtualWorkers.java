@@ -13,24 +13,32 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Virtual threads that run the calls of one event loop, and then wait for more calls instead of ending: starting a
- * virtual thread costs some 500 bytes, waking one costs one dispatch by the scheduler.
+ * Runs the calls of one event loop on virtual threads, which are called workers. A worker that has run its calls waits
+ * for more calls instead of ending, since starting a virtual thread costs about 500 bytes. Waking a worker costs one
+ * dispatch by the scheduler.
  *
- * <p>A worker runs one call after the other, so calls that came together cost one dispatch and not one each. Still no
- * call ever waits for another call's handler: <em>while calls are queued, a worker has been woken that has not
- * begun.</em> The thread that wakes a worker holds the {@link #waking} mark, and passes the mark on to that worker. The
- * woken worker takes a call and, before running it, hands the mark to the next worker if calls are left. Where handlers
- * are quick, the next worker finds no call left; where one blocks, the next worker goes on with the queue.
+ * <p>A worker runs one call after the other, so calls that came together cost one dispatch, and not one each.
+ * Nevertheless, no call ever waits for another call's handler, because of this invariant: <em>while calls are queued,
+ * there is a worker that has been woken and has not begun.</em> The thread that wakes a worker holds the
+ * {@link #waking} mark, and hands the mark to that worker. The woken worker takes a call. If more calls are queued, it
+ * hands the mark to the next worker before it runs its own call. If handlers are quick, the next worker finds no call
+ * in the queue. If a handler blocks, the next worker goes on with the queue.
  *
- * <p>Idle workers form a stack that any worker pushes to and only the holder of the mark pops from. With this single
- * taker the stack has no ABA problem and needs no counters: between the taker's read of the top and its compare-and-set
- * nobody else can take that top away.
+ * <p>Idle workers form a stack. Any worker may push itself, and only the holder of the mark pops a worker. Since only
+ * one thread at a time pops, the stack has no ABA problem and needs no version counters: between the read of the top
+ * and the compare-and-set, no other thread can pop that top.
  */
 public final class VirtualWorkers {
-    /** Maximum number of idle workers; further ones end, since a burst must not stay in memory. */
+    /**
+     * Maximum number of idle workers. Workers beyond this number end, so that the workers of a burst do not stay in
+     * memory.
+     */
     private static final int MAX_IDLE = 256;
 
-    /** Time after which a worker leaves the rest to the next one: other virtual threads want the carrier too. */
+    /**
+     * Time after which a worker takes no more calls, and the next worker continues with those that remain. Other
+     * virtual threads want the worker's carrier too.
+     */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final long UNTIL_NOTHING_IS_QUEUED = TimeUnit.DAYS.toNanos(1);
@@ -40,9 +48,16 @@ public final class VirtualWorkers {
     private static final AtomicLongFieldUpdater<Worker> WAKES =
             AtomicLongFieldUpdater.newUpdater(Worker.class, "wakes");
 
-    /** Task that needs the time at which it begins, which its worker knows. */
+    /**
+     * Task that needs the time at which it begins. The worker that runs it knows that time, so the clock need not be
+     * read again.
+     */
     interface Timed extends Runnable {
-        /** @param nowNanos time by the event loop's ticker */
+        /**
+         * Runs the task.
+         *
+         * @param nowNanos time at which the task begins, by the event loop's ticker
+         */
         void run(long nowNanos);
     }
 
@@ -55,8 +70,10 @@ public final class VirtualWorkers {
     private volatile boolean closed;
 
     /**
+     * Creates the workers of one event loop. No worker is started before the first task.
+     *
      * @param starter has a new thread run the given task, or throws
-     * @param ticker the event loop's ticker
+     * @param ticker ticker of the event loop
      */
     public VirtualWorkers(Consumer<Runnable> starter, Ticker ticker) {
         this.starter = starter;
@@ -64,8 +81,8 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Has a worker run the task. Event loop only. The method throws if no thread can be started or woken; the task then
-     * will not run. If a worker has taken the task all the same, the method does not throw.
+     * Has a worker run the task. If no thread can be started or woken, this method throws, and the task will not run.
+     * If a worker has taken the task despite such a failure, this method does not throw. Event loop only.
      */
     public void run(Runnable task) {
         if (takeMark()) {
@@ -79,11 +96,14 @@ public final class VirtualWorkers {
             if (queued.remove(task)) {
                 throw e;
             }
-            // A worker has taken the task already.
+            // A worker has taken the task already, so the failure does not matter.
         }
     }
 
-    /** Ends the idle workers, and the others when their calls end. Called after the event loop has ended. */
+    /**
+     * Ends the idle workers now, and each other worker when it has run its calls. Called after the event loop has
+     * ended.
+     */
     public void close() {
         closed = true;
         handOnIfFree();
@@ -95,11 +115,15 @@ public final class VirtualWorkers {
         }
     }
 
-    /** Called by the mark's holder. Hands the mark to another worker if there is something to do, or clears it. */
+    /**
+     * Hands the mark to another worker if there is work for one; otherwise clears the mark. Only the holder of the mark
+     * calls this.
+     */
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // The queue is looked at once more: a thread that queued a call meanwhile may have seen the mark taken.
+            // The queue is checked once more: a thread that queued a call before the mark was cleared may have found
+            // the mark taken.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -108,10 +132,12 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Called by the mark's holder. Hands the mark to another worker, which runs {@code first} before queued calls. The
-     * start or wake may throw, for want of one more carrier, though the worker's thread is queued for a carrier. If the
-     * worker has not taken its wake by then, the wake is taken back, and the worker finds nothing to do when it gets a
-     * carrier.
+     * Hands the mark to another worker, which runs {@code first} before queued calls. Only the holder of the mark calls
+     * this.
+     *
+     * <p>Starting or waking a worker may throw because no further carrier can be started, although the worker's thread
+     * is already queued for a carrier. Then the wake is taken back, unless the worker has taken it by then. A worker
+     * whose wake was taken back ends when it gets a carrier.
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;
@@ -132,7 +158,7 @@ public final class VirtualWorkers {
                 waking.set(false);
                 throw e;
             }
-            // The worker has taken its wake, and the mark with it.
+            // The worker has taken its wake, and the mark with it, so the failure does not matter.
         }
     }
 
@@ -159,21 +185,25 @@ public final class VirtualWorkers {
 
     private final class Worker implements Runnable {
         /**
-         * Count of wakes and of those taken. It is odd from a wake until the worker takes that wake, and even until the
-         * next wake; the start is the first wake. So no two wakes are the same. The value is {@link #TAKEN_BACK} once a
-         * wake has been taken back: the worker then ends, and does not hold the mark.
+         * Count that increases by 1 when the worker is woken, and by 1 again when it takes that wake. So the count is
+         * odd from a wake until the worker takes it, and even until the next wake. Starting the worker counts as its
+         * first wake. No two wakes have the same number. When a wake is taken back, the value becomes
+         * {@link #TAKEN_BACK}: then the worker ends, and does not hold the mark.
          */
         volatile long wakes = FIRST_WAKE;
 
-        /** Task to begin with; null to take one from the queue. Written before {@link #wakes}, which publishes it. */
+        /**
+         * Task with which the worker begins; null if it takes one from the queue. Written before {@link #wakes}, which
+         * makes it visible to the worker's thread.
+         */
         private @Nullable Runnable first;
 
         private @Nullable Worker below;
         private @Nullable Thread thread;
 
         /**
-         * Made with the worker: nothing may fail between the worker's start and its first task, as the worker holds the
-         * mark.
+         * State of the worker's thread. This object is made together with the worker: nothing may fail between the
+         * worker's start and its first task, since the worker holds the mark from its start on.
          */
         private final Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
@@ -193,18 +223,22 @@ public final class VirtualWorkers {
                 }
                 push();
                 if (closed) {
-                    // close() may have looked at the stack before the push.
+                    // close() may have checked the stack before this worker was pushed.
                     handOnIfFree();
                 }
                 while (wakes == wake + 1) {
                     LockSupport.park(this);
-                    // An interrupted thread cannot park: an idle worker would keep its carrier busy.
+                    // An interrupted thread cannot park. Without this line, an idle worker that was interrupted would
+                    // keep its carrier busy.
                     Thread.interrupted();
                 }
             }
         }
 
-        /** Runs tasks, as long as one worker may. The worker holds the mark at the beginning, and passes it on. */
+        /**
+         * Runs tasks until none is queued, but normally begins none after {@code TURN_NANOS}. The worker holds the mark
+         * when this method is called, and hands the mark on before its first task.
+         */
         private void runTasks() {
             Runnable task = first == null ? queued.poll() : first;
             first = null;
@@ -212,7 +246,8 @@ public final class VirtualWorkers {
             try {
                 handOn();
             } catch (RuntimeException | Error e) {
-                // No other worker can be started, and no one else is on its way to the queued tasks.
+                // No other worker can be started, and none is on its way to the queued tasks. So this worker runs all
+                // of them.
                 nanos = UNTIL_NOTHING_IS_QUEUED;
                 if (task == null) {
                     task = queued.poll();

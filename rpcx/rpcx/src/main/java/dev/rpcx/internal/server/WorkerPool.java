@@ -13,14 +13,14 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of platform threads. There are at least as many threads as tasks that have been submitted and have not ended, so
- * no task waits for another. A task is submitted by a change of one number, and then put into a queue or passed to a
- * thread that is made for it. A thread that has had nothing to do for a while ends, unless a task has been submitted
- * that counts on the thread. Any thread may call the methods.
+ * Pool of platform threads. At any time, it has at least as many threads as tasks that have been submitted and have not
+ * ended. So no task waits for another. A task is submitted by an atomic change of {@code counts}. Then the task is put
+ * into a queue, or given to a new thread. A thread that has had no task for some time ends, unless a task has been
+ * submitted that needs this thread. Thread-safe.
  *
- * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot promise so many threads if it has a queue: an idle thread
- * that ends does not see the task that has been queued since, and to change how many threads the executor keeps
- * interrupts all its idle threads. Without a queue each task wakes another thread.
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot guarantee this number of threads if it has a queue: an idle
+ * thread that ends does not see a task that has been queued in the meantime, and changing how many threads the executor
+ * keeps interrupts all its idle threads. Without a queue, each task wakes another thread.
  */
 final class WorkerPool {
     private static final int THREADS_SHIFT = 32;
@@ -32,8 +32,8 @@ final class WorkerPool {
     private final AtomicInteger made = new AtomicInteger();
 
     /**
-     * The upper half counts threads, the lower half tasks that have been submitted and have not ended. There are never
-     * more tasks than threads.
+     * Two counts in one number. The upper 32 bits count threads. The lower 32 bits count tasks that have been submitted
+     * and have not ended. There are never more tasks than threads.
      */
     private final AtomicLong counts = new AtomicLong();
 
@@ -42,8 +42,11 @@ final class WorkerPool {
     private volatile boolean isClosed;
 
     /**
-     * @param name name of the threads, in front of a number
+     * Creates a pool that has no threads yet.
+     *
+     * @param name beginning of the threads' names, which a number follows
      * @param loader context class loader of the threads
+     * @param idleNanos time, in nanoseconds, after which a thread ends if it has had no task
      */
     WorkerPool(String name, @Nullable ClassLoader loader, long idleNanos) {
         this.name = name;
@@ -56,7 +59,7 @@ final class WorkerPool {
      *
      * @param task must not throw
      * @throws RejectedExecutionException the pool is closed
-     * @throws OutOfMemoryError there is no thread for the task, and none can be made
+     * @throws OutOfMemoryError no thread is free, and none can be started
      */
     public void run(Runnable task) {
         if (isClosed) {
@@ -116,27 +119,33 @@ final class WorkerPool {
             isCounted = false;
         } finally {
             if (isCounted) {
-                // A task has thrown after all.
+                // A task has thrown, although it must not.
                 counts.addAndGet(-ONE_THREAD - 1);
             }
             threads.remove(Thread.currentThread());
         }
     }
 
-    /** @return null if this thread is to end, and is no longer counted */
+    /**
+     * Waits for the next task for the calling thread.
+     *
+     * @return the task; null if the thread has to end: it then no longer counts in {@code counts}
+     */
     private @Nullable Runnable next() {
         while (true) {
             Runnable task = null;
             try {
                 task = isClosed ? queue.poll() : queue.poll(idleNanos, TimeUnit.NANOSECONDS);
             } catch (InterruptedException e) {
-                // The interrupt is that of close(), or was for a task that has ended: the queue is looked at again.
+                // The interrupt comes from close(), or was meant for a task that has ended. In both cases the queue is
+                // checked again.
             }
             if (task != null) {
                 return task;
             }
             long now = counts.get();
-            // As many threads stay as tasks have been submitted: one of the tasks may be on its way to this thread.
+            // The thread may end only if as many threads remain as there are submitted tasks: one of these tasks may be
+            // on its way to this thread.
             if (tasks(now) < threads(now) && counts.compareAndSet(now, now - ONE_THREAD)) {
                 return null;
             }
@@ -154,13 +163,15 @@ final class WorkerPool {
         return (int) counts;
     }
 
-    /** Closes the pool to new tasks, and interrupts all threads. Queued tasks run all the same. */
+    /**
+     * Closes the pool to new tasks, and interrupts all its threads. Tasks that are queued already are run nevertheless.
+     */
     public void close() {
         isClosed = true;
         threads.forEach(Thread::interrupt);
     }
 
-    /** Waits for the threads to end, but no longer than {@code maxNanos}. */
+    /** Waits until the threads have ended, but no longer than {@code maxNanos} plus 1 ms. */
     void awaitEnd(long maxNanos) throws InterruptedException {
         long end = System.nanoTime() + maxNanos;
         List<Thread> left = new ArrayList<>(threads);

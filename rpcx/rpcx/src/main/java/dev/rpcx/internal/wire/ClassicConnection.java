@@ -104,7 +104,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     /**
      * Buffer of small frames that have not been written to the socket's queue; null if there are none. They are
-     * gathered while earlier small frames are in that queue.
+     * gathered until the next flush, and while earlier small frames are in that queue.
      */
     private @Nullable ByteBuf gathered;
 

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes and reads the messages of the classic wire, which are those of the paper on which RPCX is based. In front of
- * each message stands its length in four bytes, high byte first. Source: zhang, figure 5. The paper gives the fields no
- * numbers: the numbers are RPCX's own.
+ * each message stands its length in four bytes, high byte first. Source: zhang, figure 5; the numbers of the fields are
+ * RPCX's own.
  *
  * <pre>{@code
  * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }

@@ -90,7 +90,7 @@ final class FrameScheduler {
         return bytes;
     }
 
-    /** Whether a message of one frame waits here. If so, a later message has to wait behind it. */
+    /** Whether a message of one frame waits here, which a later request or stream item must not overtake. */
     boolean hasWhole() {
         return wholes > 0;
     }

@@ -173,7 +173,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean owesPong;
     private int owedPong;
 
-    /** Number of the last PING that this side has sent. The number is the id of the PING. */
+    /** Number, and so the id, of the last PING that this side has sent. */
     private int pings;
 
     private final WriteTurn turn;
@@ -202,8 +202,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean isReadTimed;
 
     /**
-     * Number of frames read since the last time at which their output was sent during this read. A large frame counts
-     * as several.
+     * Number of frames that the current read has brought since their output was last sent. A large frame counts as
+     * several.
      */
     private int frames;
 
@@ -558,8 +558,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Begins a flush: gathers the queued messages until {@code room} is used up. If it is, the event loop is woken for
-     * the remaining messages.
+     * Begins a flush: gathers the queued messages. If {@code room} is used up before the queue is empty, the event loop
+     * is woken for the remaining messages.
      *
      * @param room number of bytes that may be sent
      * @return how many of these bytes may still be sent; 0 or less if {@code room} is used up
@@ -591,7 +591,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 sentMeanwhile += before - gatheredBytes();
                 if (!isAll) {
                     // the peer does not read, or these bytes cannot be written directly to the socket: no more is sent
-                    // until the end of this read, so that what has arrived is handed out first
+                    // before the end of this read, so that onFrame first gets everything that has arrived
                     roomMeanwhile = 0;
                 }
             }
@@ -664,8 +664,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers a message, or drops it if the connection is closed. A failure ends the connection. Returns the number of
-     * bytes that have been gathered; 0 if the message waits in {@code scheduler} or has been dropped.
+     * Gathers a message, or drops it if the connection is closed. A failure ends the connection. Returns how many bytes
+     * of the message's body have been gathered: 0 if the message waits in {@code scheduler}, or is not sent.
      */
     private int gatherSafely(Outbound message) {
         try {
@@ -762,13 +762,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the batch if it is full. The owners of its messages have already been notified that the messages are sent.
-     * They have to be notified before the write, because a write can end the connection: then each call has ended, and
-     * its object may serve another call.
+     * Writes the batch if it is full. The owners of its messages have already been notified that the messages have been
+     * sent. They have to be notified before the write, because a write can end the connection: then each call has
+     * ended, and its object may serve another call.
      *
      * <p>During a read, the bytes are written directly to the socket if possible. If they were written through the
-     * channel and that failed, the connection would end before the input that has arrived is handed out. So output for
-     * a broken socket waits until the end of the read.
+     * channel and that failed, the connection would end before {@code onFrame} gets the input that has arrived. So
+     * output for a broken socket waits until the end of the read.
      */
     private void flushBatch() {
         if (gatheredBytes() < BATCH_BYTES || !takeTurn()) {
@@ -1428,7 +1428,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return memoryWanted;
     }
 
-    /** Ends the connection immediately, since the peer would not read what is still to be written. Event loop only. */
+    /** Ends the connection immediately, without waiting for the peer to read what has been written. Event loop only. */
     public final void abort(String why) {
         try {
             if (!closed) {
