@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps the context of each thread: the context of the call that the thread handles, or of calls to which
- * {@link CallContext#within} has given a time. Many callers make most of their calls on event loops. So the context of
- * an event loop is in a field of its thread, which is faster than a thread-local variable.
+ * {@link CallContext#within} has given a time. Many callers make most of their calls on event loops, so the context of
+ * an event loop is in a field of its thread.
  */
 public final class CurrentCall {
     private static final ThreadLocal<@Nullable TimedContext> OF_OTHERS = new ThreadLocal<>();

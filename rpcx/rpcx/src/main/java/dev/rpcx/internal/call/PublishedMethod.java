@@ -95,8 +95,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Refuses a method that gives its parameters other numbers than an interface does that its class implements. A
-     * method does not inherit the annotations of the method that it overrides, and clients use the annotations of the
+     * Refuses a method whose parameters have other numbers than in an interface that its class implements. A method
+     * does not inherit the annotations of the method that it overrides, and clients use the annotations of the
      * interface.
      */
     private static void refuseOtherNumbers(Class<?> type, Method method) {

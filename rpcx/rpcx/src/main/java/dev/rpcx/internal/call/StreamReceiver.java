@@ -41,9 +41,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         default void overflow() {}
 
         /**
-         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. A server has that
-         * loop run the task, without delay if the calling thread is the loop. If the loop has ended, the calling thread
-         * runs it. The default is that the calling thread always runs it.
+         * Runs a task that gives a signal to a subscriber whose signals are given on the event loop. A server runs the
+         * task on that loop, immediately if the calling thread is the loop. If the loop has ended, it runs the task on
+         * the calling thread. The default implementation runs the task immediately on the calling thread.
          */
         default void onLoop(Runnable telling) {
             telling.run();

@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Number of bytes of items that may wait for the socket. The publisher is asked for more items if at most half of
-     * these bytes are waiting: this half, as much as one write takes, keeps the socket busy meanwhile.
+     * Number of bytes of items that may wait for the socket. The publisher is asked for more items while at most half
+     * of these bytes are charged: this half, as much as one write takes, keeps the socket busy meanwhile.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 

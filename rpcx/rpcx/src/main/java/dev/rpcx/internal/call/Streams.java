@@ -72,7 +72,7 @@ public final class Streams {
      * sent, one frame is enough for all of it: a peer may take many frames for a flood.
      *
      * @param unsent credit that waits; whoever makes the frame takes all of it when the frame is sent
-     * @return whether the caller has to make a frame, since none was waiting for credit
+     * @return whether the caller has to make a frame: no credit waited before, so nobody makes a frame for it yet
      */
     public static boolean accumulateCredit(AtomicLong unsent, long items) {
         return unsent.getAndAccumulate(items, Streams::sum) == 0;

@@ -72,8 +72,8 @@ public record Token(
     /**
      * Returns the name if it can stand in a token.
      *
-     * @throws IllegalArgumentException if the name does not have 1 to 255 bytes of UTF-8, or has control characters or
-     *     line separators
+     * @throws IllegalArgumentException if the name does not have 1 to 255 bytes of UTF-8, or if it has control
+     *     characters, line or paragraph separators, or unpaired surrogates
      */
     public static String checkedName(String what, String name) {
         if (!isName(name)) {

@@ -26,15 +26,15 @@ public final class UsedTokens {
     private static final int HEAP_PART = 8;
 
     /**
-     * Largest number of tokens that are remembered at the same time. Each token is remembered for 40 s. So the number
-     * is enough for about 26,000 calls a second for each GiB of heap, and for about 100,000 calls a second at most.
+     * Largest number of tokens that are remembered at the same time. If each is remembered for 40 s, the number is
+     * enough for about 26,000 calls a second for each GiB of heap, and for about 100,000 calls a second at most.
      */
     public static final int MAX_REMEMBERED =
             (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_PART / TOKEN_BYTES);
 
     /**
-     * Instance that all servers of the process share. So a token is good only once at all of them together, however
-     * many there are.
+     * Object that all servers of the process use. So a token is good only once at all of them together, however many
+     * there are.
      */
     public static final UsedTokens OF_PROCESS = new UsedTokens(MAX_REMEMBERED, InstantSource.system());
 

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
  * two threads write at the same time, a part of what they write may be lost.
  */
 public final class AnswerTimes {
-    /** Number of answers for each answer that is measured. */
+    /** One of this many answers is measured. */
     private static final int SAMPLED = 16;
 
     /**

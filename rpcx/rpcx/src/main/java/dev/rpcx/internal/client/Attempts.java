@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Attempts {
     /**
-     * Maximum number of attempts of one call, including those of which nothing was sent. An attempt that finds its
-     * connection closing sends nothing, and the call goes to another connection until this number is reached. This is
-     * also the maximum number of instances that one attempt asks for a slot.
+     * An attempt that finds its connection closing sends nothing. The call then goes to another connection, unless it
+     * has had this many attempts, counting those of which nothing was sent. This is also the maximum number of
+     * instances that one attempt asks for a slot.
      */
     static final int MAX_ATTEMPTS = 8;
 
@@ -71,8 +71,9 @@ public final class Attempts {
     }
 
     /**
-     * Decides whether to make another attempt after one that has failed. If so, spends from the budgets what that
-     * attempt costs. If there is no memory for this object, there is no other attempt.
+     * Decides whether to make another attempt after one that has failed, and spends from the budgets what the other
+     * attempt costs. After a {@code REFUSED} attempt, the refusal budget is spent even if no other instance is found.
+     * If there is no memory for this object, there is no other attempt.
      *
      * @param earlier the attempts before the one that has failed; null if there were none
      * @param upload stream that the attempt was to send to the server; null for none
@@ -180,8 +181,8 @@ public final class Attempts {
 
     /**
      * Compares a refused attempt with the attempt after it. If another instance takes the call, the refusal counts as a
-     * failure of the first instance, and the budget gets the cost of the retry back. If both instances refuse the call,
-     * neither happens. Called when the attempt after the refused one has ended.
+     * failure of the first instance, and the refusal budget gets the cost of the retry back. Otherwise, for example if
+     * both instances refuse the call, neither happens. Called when the attempt after the refused one has ended.
      */
     void compare(ClientSteps steps, ClientAddress other, Health.Outcome outcome) {
         ClientAddress first = refusing;

@@ -103,7 +103,7 @@ final class BlockingCall {
             if (call != null) {
                 return call;
             }
-            // the avoided instance may be the only one with a free slot, so the next choice is among all instances
+            // the avoided instance may be the only one that is not full, so the next choice is among all instances
             on = null;
         }
     }

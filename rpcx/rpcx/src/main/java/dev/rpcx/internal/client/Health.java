@@ -34,7 +34,10 @@ public final class Health {
     /** Failures that are further apart than this are not consecutive. */
     private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
-    /** Length of a period without an ejection that reduces {@link #times} by 1. Source: Envoy's interval of 10 s. */
+    /**
+     * Each period of this length in which the instance was not ejected reduces {@link #times} by 1. Source: Envoy's
+     * interval of 10 s.
+     */
     private static final long FORGIVEN_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /** Time within which a caller that has chosen an instance on trial sends its call, if it sends the call at all. */
@@ -44,8 +47,8 @@ public final class Health {
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * Divisor of a call's time. Apart from the network delay, a server ends a call for its deadline only when the
-     * remaining time is less than the quotient.
+     * Divisor of a call's time. Apart from the network delay, a server ends a call for its deadline only when less than
+     * this part of the call's time remains.
      */
     private static final int EARLY = 10;
 

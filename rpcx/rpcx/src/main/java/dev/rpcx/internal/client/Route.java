@@ -507,8 +507,8 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait because the call's time is over. This also takes the call out of the count if a thread had
-         * begun to notify it and could not.
+         * Ends the wait because the call's time is over. This is also the end for a call that a thread had begun to
+         * notify and could not: the call is no longer counted as waiting.
          */
         @Override
         public void run() {
@@ -649,7 +649,7 @@ public abstract class Route {
             why = "the client is closed";
         }
         if (LocalFailure.isNoRoom(cause)) {
-            // This says nothing about the service: this side has no memory for what the service sends.
+            // this says nothing about the service: this side has no memory for what the service sends
             return LocalFailure.noRoom(this + ": " + why, RPCXException.Executed.NOT_EXECUTED);
         }
         return new RPCXException(

@@ -473,8 +473,8 @@ public final class Compatibility {
     }
 
     /**
-     * Returns a text on what a side does with two keys that differ only in something that this side does not know: it
-     * takes them for one key.
+     * Returns a text that says what a side does with keys of a map, or elements of a set, that differ only in something
+     * that this side does not know: it takes them for one.
      */
     private static String takeForOne(boolean choice) {
         return choice

@@ -7,7 +7,7 @@ import java.util.Map;
 
 /**
  * Describes how the bytes of a request, a reply or a stream's item are framed. Each of the fields 1 to 6 of such a
- * message has a kind, which is a number of 4 bits. A client refuses a call if its kinds differ from those of the
+ * message has a kind, which is a number of 4 bits. A client refuses a call if one of the fields has another kind at the
  * server. {@link Compatibility} reports a break when one side changes a kind. Both of these checks use this class.
  * Source: rpcx/spec/wire.md, "Methods".
  */

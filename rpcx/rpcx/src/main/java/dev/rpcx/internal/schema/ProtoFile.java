@@ -69,8 +69,8 @@ public final class ProtoFile {
     }
 
     /**
-     * Adds a service with all messages that its methods need. The names of its methods begin with a capital letter,
-     * since Protobuf has a single name space for all names.
+     * Adds a service with all messages that its methods need. Protobuf has a single name space, so the names of methods
+     * begin with a capital letter.
      *
      * @throws SchemaException if two methods, or two fields of a message, have the same name in a {@code .proto}
      */

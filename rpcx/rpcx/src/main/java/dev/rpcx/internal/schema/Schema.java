@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Maps Java types to Protobuf messages, and looks at each type only once. A type that cannot be mapped is refused with
- * a {@link SchemaException} that names the component. Thread-safe: any thread may call this.
+ * a {@link SchemaException} that names the component. Thread-safe.
  *
  * <p>The rules are:
  *
@@ -97,8 +97,8 @@ public final class Schema {
     static final String ARRAY = "write it as a List (only byte[] is a value of its own)";
 
     /**
-     * Names of the types of results that are completed later. They are names instead of classes, since
-     * {@code RPCXFuture} belongs to a room above this package.
+     * Names of the types of results that are completed later. They are names instead of classes, since this package
+     * must not refer to the room of {@code RPCXFuture}.
      */
     private static final Set<String> STAGES =
             Set.of(CompletionStage.class.getName(), CompletableFuture.class.getName(), "dev.rpcx.RPCXFuture");
