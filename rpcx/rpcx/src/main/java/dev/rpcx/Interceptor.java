@@ -127,7 +127,7 @@ public interface Interceptor {
      * exception changes nothing for the call, which has its result already.
      */
     static void aside(Runnable watching) {
-        Given.notNull(watching, "watching", "what runs");
+        Given.notNull(watching, "watching", "a Runnable");
         try {
             watching.run();
         } catch (Throwable t) {

@@ -77,7 +77,7 @@ public final class Metadata {
      * throws, that attempt ends. If it throws when the value is computed again, the earlier value is sent.
      */
     public Metadata withEachAttempt(String name, Supplier<String> value) {
-        Given.notNull(value, "value", "what gives a text");
+        Given.notNull(value, "value", "a Supplier of a text");
         LinkedHashMap<String, String> fixed = with(name, "").entries.copy();
         fixed.remove(name);
         Map<String, Supplier<String>> copy = new LinkedHashMap<>(computed);

@@ -227,9 +227,9 @@ public final class Tokens {
             OneUse used,
             InstantSource clock) {
         return new Requiring(new Verifier(
-                Given.notNull(secrets, "secrets", "what knows the secret of a principal"),
-                Given.notNull(mayForward, "mayForward", "what says who may speak for others"),
-                Given.notNull(used, "used", "what remembers used tokens"),
+                Given.notNull(secrets, "secrets", "a function from a principal to its secret"),
+                Given.notNull(mayForward, "mayForward", "a predicate that says which signer may forward"),
+                Given.notNull(used, "used", "a store of used tokens"),
                 clock));
     }
 
@@ -394,7 +394,7 @@ public final class Tokens {
                 // the store may have been asked after the token had expired, and may have forgotten a copy of the token
                 // by then
                 throw RPCXException.refused(
-                        RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
+                        RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
             }
             if (token.caller() == null) {
                 return new Caller(token.signer(), List.of());
@@ -429,8 +429,8 @@ public final class Tokens {
                 return mayForward.test(signer);
             } catch (Throwable e) {
                 secretsFail.log(
-                        "nothing says whether \"" + CallLog.escaped(signer)
-                                + "\" may forward, and its calls are refused",
+                        "the check whether \"" + CallLog.escaped(signer)
+                                + "\" may forward has failed, and its calls are refused",
                         e);
                 return false;
             }
@@ -449,7 +449,7 @@ public final class Tokens {
                     throw refused;
                 }
                 // a store may itself make calls, and their other errors say nothing about this call
-                usedFail.log("what remembers used tokens fails, and calls are refused", e);
+                usedFail.log("the store of used tokens has failed, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }
         }

@@ -41,7 +41,7 @@ public final class VisibleText {
      * appended as they are.
      */
     public static void append(StringBuilder to, int codePoint) {
-        Given.notNull(to, "to", "what the text is appended to");
+        Given.notNull(to, "to", "a StringBuilder");
         if (isVisible(codePoint)) {
             to.appendCodePoint(codePoint);
             return;

@@ -317,7 +317,7 @@ class ClassicCallEndsTest {
     }
 
     private void expectLost(long id) {
-        expectError(id, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.MAYBE, "failed over it");
+        expectError(id, RPCXException.Code.HANDLER_FAILED, RPCXException.Executed.MAYBE, "the server's thread failed");
     }
 
     private void expectLate(long id, RPCXException.Executed executed) {

@@ -946,7 +946,7 @@ class ClassicServingTest {
         frame.writeBytes(java.util.HexFormat.of().parseHex(begin));
         frame.writeZero(MAX_MESSAGE_BYTES + 5 - frame.readableBytes());
         channel.writeInbound(frame);
-        expectError(0, RPCXException.Code.PROTOCOL, RPCXException.Executed.MAYBE, "its id first");
+        expectError(0, RPCXException.Code.PROTOCOL, RPCXException.Executed.MAYBE, "id as first field");
     }
 
     @Test

@@ -438,7 +438,7 @@ class ClientWireTest {
         expect(Wire.REQUEST);
         send(Wire.ERROR, 0, Unpooled.buffer().writeByte(0x0a).writeByte(50));
         assertThat(failure(call).code()).isEqualTo(Code.UNAVAILABLE);
-        assertThat(failure(call)).hasMessageEndingWith("for a reason that cannot be read");
+        assertThat(failure(call)).hasMessageEndingWith("its reason cannot be read");
         assertThat(channel().isOpen()).isFalse();
     }
 
@@ -2455,7 +2455,7 @@ class ClientWireTest {
         hand.ticker.failAt(1);
         send(item);
         assertThat(failure(seen).code()).isEqualTo(Code.OVERLOADED);
-        assertThat(failure(seen)).hasMessageContaining("no memory is left for what came back");
+        assertThat(failure(seen)).hasMessageContaining("no memory is left for a frame from the server");
         assertThat(expect(Wire.CANCEL).id()).isEqualTo(id);
         sendError(id, Code.CANCELLED, Executed.MAYBE);
         assertThat(connection().isUsable()).isTrue();

@@ -296,7 +296,7 @@ class GivenUpTest {
         given.cancel(true);
         given.cancel(true);
         assertThat(peer.read().type()).isEqualTo(Wire.CANCEL);
-        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are under way");
+        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are in flight");
         peer.error(id, RPCXException.Code.CANCELLED);
         await().until(() -> connection().load() == 0);
         CompletableFuture<String> next = calls.call("next");
@@ -318,7 +318,7 @@ class GivenUpTest {
         peer.send(Wire.PART, id, Unpooled.wrappedBuffer(new byte[] {'c', 'd'}));
         peer.send(Wire.PING, 0);
         peer.read(Wire.PONG);
-        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are under way");
+        assertThatThrownBy(() -> calls.call("too early").join()).hasMessageContaining("1 calls are in flight");
         peer.error(id, RPCXException.Code.CANCELLED);
         await().until(() -> connection().load() == 0);
     }

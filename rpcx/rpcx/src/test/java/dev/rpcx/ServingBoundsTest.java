@@ -1508,7 +1508,7 @@ class ServingBoundsTest {
         handlers.remove().run();
         hand.settle(channel());
         assertThat(service.waiting).isEmpty();
-        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "the time was over before the handler started");
+        expectRefusal(FIRST, Code.DEADLINE_EXCEEDED, "the call's time was over before the handler started");
     }
 
     /** Its caller may send the call again: no handler has begun. */

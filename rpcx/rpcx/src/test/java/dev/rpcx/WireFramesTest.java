@@ -1183,7 +1183,7 @@ class WireFramesTest {
             }
         });
         channel.runPendingTasks();
-        assertThat(closed).containsExactly("the connection failed by a fault of this side");
+        assertThat(closed).containsExactly("the connection ended because of a fault of this side");
         assertThat(channel.isOpen()).isFalse();
     }
 
@@ -1270,7 +1270,7 @@ class WireFramesTest {
         });
         connection.send(new Message("b", 1));
         channel.runPendingTasks();
-        assertThat(closed).containsExactly("the connection failed by a fault of this side");
+        assertThat(closed).containsExactly("the connection ended because of a fault of this side");
         assertThat(told).containsExactly("b lost");
         assertThat(channel.isOpen()).isFalse();
     }
@@ -1640,7 +1640,7 @@ class WireFramesTest {
         assertThat(closed).isEmpty();
         own.writeInbound(in);
         assertThat(arrived).isEmpty();
-        assertThat(closed).containsExactly("no room for the begin of a frame whose end has not come");
+        assertThat(closed).containsExactly("no room for the first bytes of a frame that has not arrived in full");
         assertThat(poor.memoryWanted()).isEqualTo(closed.get(0));
         closed.clear();
         own.finishAndReleaseAll();
@@ -1659,7 +1659,8 @@ class WireFramesTest {
         own.pipeline().fireUserEventTriggered(SocketQueue.NO_ROOM);
         assertThat(closed).hasSize(1);
         own.close();
-        assertThat(closed.remove(1)).isEqualTo("no room for the begin of a record whose end has not come");
+        assertThat(closed.remove(1))
+                .isEqualTo("no room for the first bytes of a TLS record that has not arrived in full");
     }
 
     @Test

@@ -82,8 +82,8 @@ final class JsonArguments {
                 count++;
             }
             if (in.nextToken() != null) {
-                throw new Mistake(
-                        place(in.currentTokenLocation()) + "more behind the JSON array (expected: " + expected + ")");
+                throw new Mistake(place(in.currentTokenLocation()) + "more text behind the JSON array (expected: "
+                        + expected + ")");
             }
             return count;
         } catch (JacksonException e) {
@@ -123,7 +123,7 @@ final class JsonArguments {
         String what = e instanceof StreamConstraintsException
                 ? "JSON inside JSON more than 500 deep, a number of more than 1000 digits, a name of more than 50000"
                         + " characters, or a string of more than 20000000"
-                : "no JSON";
+                : "not valid JSON";
         return new Mistake(place(e.getLocation()) + what + " (expected: " + expected + ")");
     }
 

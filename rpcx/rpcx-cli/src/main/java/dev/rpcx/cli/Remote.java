@@ -18,13 +18,13 @@ final class Remote {
     @Option(
             names = "--tls",
             arity = "0",
-            description = "Use TLS; the server's certificate is always checked, and is one of the JDK's authorities'.")
+            description = "Use TLS; the server's certificate must be issued by an authority that the JDK trusts.")
     private boolean isTls;
 
     @Option(
             names = "--ca",
             paramLabel = "FILE",
-            description = "Use TLS; the server's certificate is one of these authorities', or is in FILE itself (PEM).")
+            description = "Use TLS; the server's certificate is in FILE (PEM), or issued by an authority in FILE.")
     private @Nullable Path authorities;
 
     @Option(
@@ -42,7 +42,7 @@ final class Remote {
     @Option(
             names = "--token",
             paramLabel = "PRINCIPAL:FILE",
-            description = "Sign calls; FILE holds the secret, of which every byte counts. RPCX_TOKEN stands for it.")
+            description = "Sign calls; FILE holds the secret, of which every byte counts. Default: RPCX_TOKEN.")
     private @Nullable String token;
 
     /** Whether one of the options means TLS. */

@@ -307,7 +307,7 @@ public final class Rpcx {
                             paramLabel = "JSON",
                             arity = "0..1",
                             defaultValue = "[]",
-                            description = "The array of its arguments; none if left out.")
+                            description = "JSON array of the arguments; may be omitted if there are none.")
                     String json) {
         return new Calls(remote, at, out, err).call(Called.find(loader, type, method, json));
     }
@@ -396,7 +396,7 @@ public final class Rpcx {
                 Files.readString(readable(name, file));
             }
         } catch (CharacterCodingException e) {
-            throw new Mistake(name + ": no text in UTF-8 (expected: a lock as `rpcx lock` writes it)");
+            throw new Mistake(name + ": not text in UTF-8 (expected: a lock as `rpcx lock` writes it)");
         }
         return file.toString();
     }

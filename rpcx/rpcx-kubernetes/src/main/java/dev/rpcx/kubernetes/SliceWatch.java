@@ -218,7 +218,7 @@ final class SliceWatch implements Endpoints.Watch, Runnable {
     private static void log(Throwable failure) {
         try {
             System.getLogger(SliceWatch.class.getName())
-                    .log(System.Logger.Level.WARNING, "a listener has failed", failure);
+                    .log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
         } catch (Throwable unspeakable) {
             // A log that fails too, for example because the heap is full, does not end the watch.
         }

@@ -31,7 +31,7 @@ final class PublishedBean {
             throw new RPCXStartException(
                     "Bean '" + name + "' of class " + service.getName()
                             + " is behind a proxy of its interfaces, which does not have the class's @Method methods.",
-                    "Let Spring make a proxy of the class: spring.aop.proxy-target-class=true, which is standard, "
+                    "Let Spring make a proxy of the class: spring.aop.proxy-target-class=true, which is the default, "
                             + "or proxyMode = ScopedProxyMode.TARGET_CLASS at its @Scope.",
                     null);
         }
@@ -88,7 +88,7 @@ final class PublishedBean {
                         ? "private"
                         : Modifier.isStatic(modifiers)
                                 ? "static"
-                                : Modifier.isFinal(modifiers) ? "final" : "not to be seen by the proxy's class")
+                                : Modifier.isFinal(modifiers) ? "final" : "not visible to the proxy's class")
                 + ")";
     }
 

@@ -35,7 +35,7 @@ final class RPCXClients {
                         "rpcx.services." + service + " (expected: a service that an @RPCXClient of this application "
                                 + "names, which are: " + String.join(", ", called.names()) + ")",
                         "Correct or remove the key. A name with other characters than letters, digits, hyphens and "
-                                + "dots stands in brackets, since Spring leaves these out otherwise: "
+                                + "dots must be written in brackets, since Spring removes such characters otherwise: "
                                 + "rpcx.services[my/service]=host:port.",
                         null);
             }

@@ -239,8 +239,8 @@ public final class Codecs {
                     .log(
                             System.Logger.Level.WARNING,
                             type
-                                    + ": numbers by the order of declaration, which one put in between would change;"
-                                    + " give each a @Field or run `rpcx lock`");
+                                    + ": without @Field and lock, its numbers depend on the order of declaration;"
+                                    + " give each member a @Field or run `rpcx lock`");
         }
     }
 
@@ -304,7 +304,7 @@ public final class Codecs {
         return new CodecException(
                 CodecException.Code.NULL_VALUE,
                 codec.type().protoName()
-                        + " is null, and is a whole message (expected: a value; Optional or an annotation @Nullable"
+                        + " is null (expected: a value; Optional or an annotation @Nullable on the parameter or result"
                         + " allows null)");
     }
 

@@ -468,7 +468,7 @@ public final class In extends Pool.Scratch {
             throw refused(
                     CodecException.Code.TOO_LARGE,
                     "its objects take more memory than " + MIN_MEMORY + " bytes and " + limits.growth()
-                            + " for each of the message");
+                            + " for each byte of the message");
         }
     }
 
@@ -825,7 +825,7 @@ public final class In extends Pool.Scratch {
     private int sint32() {
         long v = varint();
         if (v >>> 32 != 0) {
-            throw malformed(Long.toUnsignedString(v) + " for a zigzag of 32 bits");
+            throw malformed(Long.toUnsignedString(v) + " for a zigzag number (expected: at most 32 bits)");
         }
         return (int) v >>> 1 ^ -((int) v & 1);
     }
@@ -894,7 +894,8 @@ public final class In extends Pool.Scratch {
         try {
             return Duration.ofSeconds(seconds, nanos);
         } catch (ArithmeticException e) {
-            throw malformed(seconds + " s and " + nanos + " ns for a duration");
+            throw malformed(seconds + " s and " + nanos
+                    + " ns for a duration (expected: one that java.time.Duration can hold)");
         }
     }
 

@@ -32,7 +32,7 @@ public final class ThrowableText {
      * this side: only a {@code CodecException} contributes its message.
      */
     public static String wireWords(Throwable e) {
-        return e instanceof CodecException ? message(e) : "it has failed over it";
+        return e instanceof CodecException ? message(e) : "the server's code has failed";
     }
 
     /**

@@ -127,7 +127,7 @@ final class TypeCheck {
     private void items(TypeMirror publisher, String where, Element at) {
         List<? extends TypeMirror> of = ((DeclaredType) publisher).getTypeArguments();
         if (of.isEmpty()) {
-            refusal.accept(at, where + ": a stream of what? (expected: Flow.Publisher<Type>)");
+            refusal.accept(at, where + ": a stream without the type of its items (expected: Flow.Publisher<Type>)");
         } else if (isKnown(of.get(0), where, at)) {
             field(of.get(0), where, at);
         }
@@ -146,7 +146,7 @@ final class TypeCheck {
         if (isA(type, Future.class) && !isStage) {
             refusal.accept(
                     at,
-                    where + ": " + type + " is a future that nobody is told the end of (expected: CompletionStage,"
+                    where + ": " + type + " is a future without a callback at its end (expected: CompletionStage,"
                             + " CompletableFuture or RPCXFuture)");
             return;
         }
@@ -210,8 +210,8 @@ final class TypeCheck {
         if (depth(declared) > MAX_DEPTH) {
             refusal.accept(
                     at,
-                    where + ": types inside types, more than " + MAX_DEPTH
-                            + " deep (expected: a type that does not contain itself with ever longer parameters)");
+                    where + ": type arguments nested more than " + MAX_DEPTH
+                            + " deep (expected: a type that does not contain itself with ever longer type arguments)");
             return false;
         }
         return true;
@@ -318,8 +318,8 @@ final class TypeCheck {
             refusal.accept(
                     at,
                     where
-                            + ": a byte[] is equal to no other (expected: a String, or a record with an equals of its own,"
-                            + " as what a Set holds or a Map is looked up by)");
+                            + ": a byte[] equals no other, so it is no element of a Set and no key of a"
+                            + " Map (expected: a String, or a record with an equals of its own)");
         }
     }
 
@@ -596,7 +596,7 @@ final class TypeCheck {
         if (other != null) {
             refusal.accept(
                     at,
-                    raw + "." + name + ": " + accessor.getSimpleName() + "() is that of " + other
+                    raw + "." + name + ": " + accessor.getSimpleName() + "() is also the accessor of " + other
                             + " (expected: one property for each accessor)");
         }
         return other == null;

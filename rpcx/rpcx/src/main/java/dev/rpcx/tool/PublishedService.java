@@ -58,7 +58,7 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
     private static Rpc withResult(Class<?> type, Rpc one, Rpc other) {
         if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
-                    + " take different parameters (expected: null for the same ones)");
+                    + " take different parameters (expected: the same types, and null allowed at the same places)");
         }
         if (isVoid(other)) {
             return one;

@@ -249,7 +249,7 @@ public final class SchemaTool {
         try {
             Lock.of(loader, own, file.toString());
         } catch (SchemaException e) {
-            err.println("note: no start reads both " + e.getMessage());
+            err.println("note: no program can start with both of these locks: " + e.getMessage());
         }
     }
 
@@ -322,9 +322,8 @@ public final class SchemaTool {
         Lock after = before.extended(schema, calls);
         int status = report(breaks(before, after, Compatibility.perhapsRenamed(before, after), services, calls));
         if (status != 0) {
-            err.println(
-                    file + " is left as it was (expected where a break is wanted: its lines changed by hand, since a"
-                            + " lock made anew gives other numbers)");
+            err.println(file + " is not changed (expected where a break is wanted: its lines changed by hand, since a"
+                    + " new lock would give other numbers)");
         } else {
             Path folder = file.toAbsolutePath().getParent();
             if (folder != null && !Files.isDirectory(folder)) {
@@ -363,8 +362,8 @@ public final class SchemaTool {
         try {
             String now = Files.exists(file) ? Files.readString(file) : null;
             if (!Objects.equals(now, before)) {
-                throw new SchemaException(file + " has been written by another meanwhile (expected: one `rpcx lock` at"
-                        + " a time; run it again)");
+                throw new SchemaException(
+                        file + " has been changed meanwhile (expected: one `rpcx lock` at" + " a time; run it again)");
             }
             Files.writeString(beside, text, WRITE, SYNC);
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
@@ -387,7 +386,7 @@ public final class SchemaTool {
         int status = report(breaks(locked, now, renamed, services, calls));
         for (String type : Compatibility.unlocked(schema)) {
             err.println(type
-                    + ": neither @Field nor lock, so its numbers hang on the order of declaration; run `rpcx lock`");
+                    + ": without @Field and lock, its numbers depend on the order of declaration; run `rpcx lock`");
             status = 3;
         }
         if (status == 0 && !now.text().equals(locked.text())) {
@@ -435,8 +434,8 @@ public final class SchemaTool {
         }
         if (!names.isEmpty()) {
             err.println("note: none of these classes is the service " + String.join(", ", names)
-                    + " of the lock, whose callers find nothing if it has another name or is gone (expected: all"
-                    + " classes of the lock's services; the lines of one that is gone for good, taken out by hand)");
+                    + " of the lock; if it has been renamed or removed, its callers get NOT_FOUND (expected: all"
+                    + " classes of the lock's services; the lines of a removed one taken out by hand)");
         }
     }
 

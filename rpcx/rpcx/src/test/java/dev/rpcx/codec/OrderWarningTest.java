@@ -68,6 +68,6 @@ class OrderWarningTest {
         }
         assertThat(told.stream().map(text -> text.replaceAll(":.*", "")))
                 .containsExactlyInAnyOrder(Plain.class.getName(), Listed.class.getName(), Key.class.getName());
-        assertThat(told).allMatch(text -> text.contains("numbers by the order of declaration"));
+        assertThat(told).allMatch(text -> text.contains("its numbers depend on the order of declaration"));
     }
 }

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 final class Forms {
     private static final String NOT_MAPPED = "cannot be mapped to Protobuf";
     private static final String STAGES = "(expected: CompletionStage, CompletableFuture or RPCXFuture)";
-    private static final String DEEP = "types inside types, more than 16 deep";
+    private static final String DEEP = "type arguments nested more than 16 deep";
     private static final String LISTS = "declare it as List, Set or Map";
     private static final String OPTIONAL = "an Optional inside another container cannot be mapped";
 
@@ -118,10 +118,10 @@ final class Forms {
             method("record R(int i) {}", "void a(Map<R, R> x, Set<R> y)"),
             method("", "void a(Map<List<String>, Set<Set<Integer>>> x)"),
             method("", "void a(Map<Instant, BigDecimal> x, Map<BigInteger, UUID> y, Set<LocalDate> z)"),
-            method("", "void a(Map<byte[], String> x)", "a byte[] is equal to no other"),
-            method("", "void a(Set<byte[]> x)", "a byte[] is equal to no other"),
-            method("", "void a(Set<? extends byte[]> x)", "a byte[] is equal to no other"),
-            method("", "void a(List<Set<byte[]>> x)", "a byte[] is equal to no other"),
+            method("", "void a(Map<byte[], String> x)", "a byte[] equals no other"),
+            method("", "void a(Set<byte[]> x)", "a byte[] equals no other"),
+            method("", "void a(Set<? extends byte[]> x)", "a byte[] equals no other"),
+            method("", "void a(List<Set<byte[]>> x)", "a byte[] equals no other"),
             method("", "void a(Map<int[], String> x)", "write it as a List"),
             method("", "void a(Map<Object, String> x)", "java.lang.Object " + NOT_MAPPED),
             method("", "void a(Map<String, ?> x)", "java.lang.Object " + NOT_MAPPED),
@@ -147,8 +147,8 @@ final class Forms {
             message("record Sent(Page<? super String> x) {} record Page<T>(List<T> of) {}", NOT_MAPPED),
             message("record Sent(Page x) {} record Page<T>(List<T> of) {}", "Page without its types"),
             message("record Sent(Page<Date> x) {} record Page<T>(List<T> of) {}", "java.util.Date " + NOT_MAPPED),
-            message("record Sent(Page<Set<byte[]>> x) {} record Page<T>(T of) {}", "a byte[] is equal to no other"),
-            message("record Sent(Page<byte[]> x) {} record Page<T>(Set<T> of) {}", "a byte[] is equal to no other"),
+            message("record Sent(Page<Set<byte[]>> x) {} record Page<T>(T of) {}", "a byte[] equals no other"),
+            message("record Sent(Page<byte[]> x) {} record Page<T>(Set<T> of) {}", "a byte[] equals no other"),
             message("record Sent(Page<byte[]> x) {} record Page<T>(Set<? extends T> of) {}", "a byte[] is equal to no"),
             message("record Sent(Page<Optional<String>> x) {} record Page<T>(T of) {}"),
             message("record Sent(Page<Optional<String>> x) {} record Page<T>(List<T> of) {}", OPTIONAL),
@@ -205,11 +205,11 @@ final class Forms {
             method("", "List<CompletableFuture<String>> a()", NOT_MAPPED),
             method("", "void a(CompletionStage<String> x)", NOT_MAPPED),
             method("", "void a(int x, CompletableFuture<String> y)", NOT_MAPPED),
-            method("", "Future<String> a()", "a future that nobody is told the end of", STAGES),
+            method("", "Future<String> a()", "a future without a callback at its end", STAGES),
             method("", "Future a()", "Future without its types"),
-            method("", "FutureTask<Void> a()", "a future that nobody is told the end of", STAGES),
-            method("", "ForkJoinTask<String> a()", "a future that nobody is told the end of", STAGES),
-            method("interface Later extends Future<String> {}", "Later a()", "a future that nobody is told the end of"),
+            method("", "FutureTask<Void> a()", "a future without a callback at its end", STAGES),
+            method("", "ForkJoinTask<String> a()", "a future without a callback at its end", STAGES),
+            method("interface Later extends Future<String> {}", "Later a()", "a future without a callback at its end"),
             method("static class Own<T> extends CompletableFuture<T> {}", "Own<String> a()", "Own", STAGES),
             method("static class Own extends CompletableFuture<String> {}", "Own a()", "Own", STAGES),
             method("static class Own<A, B> extends CompletableFuture<B> {}", "Own<Integer, String> a()", "Own", STAGES),
@@ -233,7 +233,7 @@ final class Forms {
             method("", "void a(Flow.Publisher<?> x)", "java.lang.Object " + NOT_MAPPED),
             method("", "Flow.Publisher<?> a()", "java.lang.Object " + NOT_MAPPED),
             method("", "void a(Flow.Publisher<? super String> x)", NOT_MAPPED),
-            method("", "void a(Flow.Publisher x)", "a stream of what?"),
+            method("", "void a(Flow.Publisher x)", "a stream without the type of its items"),
             method("", "Flow.Publisher a()", "Publisher without its types"),
             method("", "void a(Flow.Publisher<List> x)", "List without its types"),
             method("", "void a(Flow.Publisher<Date> x)", "java.util.Date " + NOT_MAPPED),
@@ -546,7 +546,7 @@ final class Forms {
                     "static class Box<T> { private Set<T> t; public Set<T> getT() { return t; } public void"
                             + " setT(Set<T> v) {} }",
                     "Box<byte[]> a()",
-                    "a byte[] is equal to no other"),
+                    "a byte[] equals no other"),
             message(
                     "static class Sent extends Exception { " + NAME + "}",
                     "cause: a public getter and no public setter"),

@@ -260,8 +260,8 @@ class ServiceProcessorTest {
                 fault(
                         "enum Way { @Field(0) UP, @Field(1) DOWN, UNKNOWN } record Bad(Way x) {}",
                         "Way.UP: number 0 is taken by UNKNOWN"),
-                fault("record Bad(Set<byte[]> x) {}", "p.Client$Bad.x: a byte[] is equal to no other"),
-                fault("record Bad(Map<byte[], String> x) {}", "p.Client$Bad.x, key: a byte[] is equal to no other"),
+                fault("record Bad(Set<byte[]> x) {}", "p.Client$Bad.x: a byte[] equals no other"),
+                fault("record Bad(Map<byte[], String> x) {}", "p.Client$Bad.x, key: a byte[] equals no other"),
                 fault(
                         "sealed interface Way permits Up.Turn, Down.Turn {}"
                                 + " static class Up { record Turn() implements Way {} }"
@@ -288,7 +288,7 @@ class ServiceProcessorTest {
                         "p.Client$Bad.i(): @Field where it gives no number"),
                 fault(
                         "record Nest<T>(T value, Nest<List<T>> inner) {} record Bad(Nest<String> x) {}",
-                        "p.Client$Nest.inner: types inside types, more than 16 deep"));
+                        "p.Client$Nest.inner: type arguments nested more than 16 deep"));
     }
 
     private static Arguments fault(String types, String... words) {
@@ -348,7 +348,7 @@ class ServiceProcessorTest {
                         "p.Bad.a: a stream beside other parameters"),
                 fault(
                         "@SuppressWarnings(\"rawtypes\") @RPCXServer(\"x\") class Bad { @Method void a(Flow.Publisher b) {} }",
-                        "p.Bad.a(b): a stream of what?"),
+                        "p.Bad.a(b): a stream without the type of its items"),
                 fault(
                         "@RPCXServer(\"x\") class Bad { @Method void a(@Field(1) int b, int c) {} }",
                         "p.Bad.a.c: no @Field"),

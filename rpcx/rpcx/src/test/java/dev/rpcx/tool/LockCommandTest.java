@@ -530,7 +530,7 @@ class LockCommandTest {
             loader = library;
             assertThat(run("lock", file, Numbers.class)).as(errors()).isZero();
             assertThat(errors())
-                    .startsWith("note: no start reads both ")
+                    .startsWith("note: no program can start with both of these locks: ")
                     .contains("number 2 is that of b and of c", "library/META-INF/rpcx/schema.lock", file.toString())
                     .hasLineCount(1);
         }

@@ -483,7 +483,7 @@ class SchemaToolTest {
                 .hasSize(breaks.length + 1)
                 .last()
                 .asString()
-                .startsWith(file + " is left as it was (expected where a break is wanted: ");
+                .startsWith(file + " is not changed (expected where a break is wanted: ");
         assertThat(Files.readString(file)).as("a break is not written").isEqualTo(locked);
         Path other = folder.resolve("exchanged.lock");
         assertThat(run("lock", other.toString(), E2.Bank.class.getName())).isZero();

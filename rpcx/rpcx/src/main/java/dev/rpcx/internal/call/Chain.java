@@ -42,11 +42,11 @@ public final class Chain {
      * has defined, it belongs to no call, and is refused with an {@link IllegalArgumentException}.
      */
     public static CallInvocation given(Interceptor.Invocation call) {
-        if (Given.notNull(call, "call", "the Invocation that came, or one made of it")
+        if (Given.notNull(call, "call", "the Invocation that was passed in, or one derived from it")
                 instanceof CallInvocation known) {
             return known;
         }
-        throw new IllegalArgumentException("call: one of " + call.getClass().getName()
-                + " (expected: the Invocation that came, or one made of it)");
+        throw new IllegalArgumentException("call: an object of class "
+                + call.getClass().getName() + " (expected: the Invocation that was passed in, or one derived from it)");
     }
 }

@@ -64,7 +64,7 @@ public final class CurrentCall {
 
     /** Implements {@link CallContext#within}. */
     public static <T> T within(Duration time, Supplier<T> calls) {
-        Given.notNull(calls, "calls", "what makes them");
+        Given.notNull(calls, "calls", "a Supplier that makes calls");
         TimedContext outer = get();
         set(TimedContext.within(time, outer));
         try {

@@ -77,10 +77,12 @@ public final class MethodShape {
             return null;
         }
         if (((client ^ server) & TAKES_STREAM) != 0) {
-            return "the " + (isSet(client, TAKES_STREAM) ? "client" : "server") + " takes the parameter for a stream";
+            return "the " + (isSet(client, TAKES_STREAM) ? "client" : "server")
+                    + " declares the parameter as a stream, and the other side does not";
         }
         if (looksAtResult && ((client ^ server) & BRINGS_STREAM) != 0) {
-            return "the " + (isSet(client, BRINGS_STREAM) ? "client" : "server") + " takes the result for a stream";
+            return "the " + (isSet(client, BRINGS_STREAM) ? "client" : "server")
+                    + " declares the result as a stream, and the other side does not";
         }
         for (int place = 0; place < (looksAtResult ? RESULT + 1 : PARAMETERS); place++) {
             int here = kind(client, place);

@@ -602,7 +602,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         try {
             Object value = objects == null ? codec.read(item) : codec.read(item, objects);
             // an empty body is read as null if its type has no other value for that, as is the case for UUID
-            return Objects.requireNonNull(value, "nothing, and a stream has no null");
+            return Objects.requireNonNull(value, "it is null (expected: a value, since a stream has no null)");
         } catch (Throwable e) {
             throw new RPCXException(
                     ThrowableText.isOfMemory(e) ? RPCXException.Code.OVERLOADED : RPCXException.Code.INVALID,

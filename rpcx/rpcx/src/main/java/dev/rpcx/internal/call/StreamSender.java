@@ -421,7 +421,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     public void onNext(Object item) {
         ByteBuf encoded = Unpooled.buffer();
         try {
-            codec.write(Objects.requireNonNull(item, "an item is null, which no stream has"), encoded);
+            codec.write(
+                    Objects.requireNonNull(item, "an item is null (expected: a value, since a stream has no null)"),
+                    encoded);
         } catch (CodecException e) {
             if (e.code() == CodecException.Code.TOO_LARGE) {
                 refuseLarge(
@@ -455,7 +457,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             } else if (!bytes.add(message.cost)) {
                 refused = new RPCXException(
                         RPCXException.Code.OVERLOADED,
-                        "an item could not be kept: too much waits to be read on this connection or server");
+                        "an item could not be kept: too many bytes wait to be read on this connection or server");
             } else {
                 asked--;
                 // if items become smaller, the expected charge falls slowly

@@ -43,7 +43,8 @@ public final class Streams {
         Type taken = null;
         for (Type parameter : method.getGenericParameterTypes()) {
             if (parameter == Flow.Publisher.class) {
-                throw new IllegalArgumentException(method + ": a stream of what? (expected: Flow.Publisher<Type>)");
+                throw new IllegalArgumentException(
+                        method + ": a stream without the type of its items (expected: Flow.Publisher<Type>)");
             }
             if (parameter instanceof ParameterizedType type && type.getRawType() == Flow.Publisher.class) {
                 taken = type.getActualTypeArguments()[0];

@@ -111,13 +111,13 @@ public class TimedContext implements CallContext {
 
     @Override
     public void run(Runnable task) {
-        Given.notNull(task, "task", "what runs");
+        Given.notNull(task, "task", "a Runnable");
         CurrentCall.runIn(this, task);
     }
 
     @Override
     public <T> T call(Supplier<T> calls) {
-        Given.notNull(calls, "calls", "what makes them");
+        Given.notNull(calls, "calls", "a Supplier that makes calls");
         TimedContext before = CurrentCall.swap(this);
         try {
             return calls.get();
@@ -177,7 +177,7 @@ public class TimedContext implements CallContext {
      */
     @Override
     public void onCancel(Runnable task) {
-        Given.notNull(task, "task", "what runs");
+        Given.notNull(task, "task", "a Runnable");
         if (whole != null) {
             whole.onCancel(task);
         }

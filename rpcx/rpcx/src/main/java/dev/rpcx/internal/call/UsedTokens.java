@@ -111,7 +111,7 @@ public final class UsedTokens {
                 // the token was good when the caller checked it, but since then a copy of it may have been used and
                 // forgotten
                 throw RPCXException.refused(
-                        RPCXException.Code.OVERLOADED, "the token has expired while it was looked at");
+                        RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
             }
             if (second <= forgottenTo) {
                 throw new IllegalStateException("the clock has gone back by " + (forgottenTo + 1 - now)

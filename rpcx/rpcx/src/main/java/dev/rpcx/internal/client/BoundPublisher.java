@@ -27,7 +27,7 @@ public record BoundPublisher(
             if (subscription == null) {
                 // onSubscribe(null) ends the call: the publisher may ignore the exception that is thrown here
                 subscriber.onSubscribe(null);
-                throw new NullPointerException("no subscription (expected: one)");
+                throw new NullPointerException("a publisher gave no subscription (expected: one)");
             }
             subscriber.onSubscribe(new Flow.Subscription() {
                 @Override

@@ -107,7 +107,7 @@ public final class CallSlots {
             }
             if (before == trims && (before & 1) == 0) {
                 throw LocalFailure.full(
-                        limit + " calls are under way on one connection (expected: fewer, or more connections)");
+                        limit + " calls are in flight on one connection (expected: fewer, or more connections)");
             }
             // trim() has taken the free slots, and gives them back in a moment
             Thread.onSpinWait();

@@ -127,7 +127,7 @@ public final class ClassicClientConnection extends ClassicConnection {
             return;
         }
         if (inFlight.size() >= MAX_CALLS) {
-            reply.completeExceptionally(crowded("calls under way"));
+            reply.completeExceptionally(crowded("calls in flight"));
             return;
         }
         long id = register(call);

@@ -652,7 +652,7 @@ public final class ClientAddress extends Route {
                 pauseAfter(
                         memoryWanted == null
                                 ? new IllegalStateException(
-                                        "the server ended the last connection as soon as it was there")
+                                        "the server ended the last connection as soon as it was established")
                                 : LocalFailure.noRoom(memoryWanted, RPCXException.Executed.NOT_EXECUTED));
             }
             return;

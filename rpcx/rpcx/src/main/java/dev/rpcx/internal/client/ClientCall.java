@@ -444,7 +444,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * no longer.
      */
     static RPCXException unheardError() {
-        return LocalFailure.unheard("no reply in time, and no word from the event loop", RPCXException.Executed.MAYBE);
+        return LocalFailure.unheard("no reply in time, and the event loop is held up", RPCXException.Executed.MAYBE);
     }
 
     /** Returns the error of a call whose caller was interrupted and waits no longer. */
@@ -810,7 +810,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     void onPart(ByteBuf payload, boolean more, int maxBytes) {
         if (arriving == 0) {
-            throw new WireFault("a part of a message that has no beginning");
+            throw new WireFault("a part of a message that has not begun");
         }
         if (completed) {
             if (isFinal(Wire.PART, more)) {
@@ -964,10 +964,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     void onFailure(int type, boolean more, Throwable failure) {
         end(
                 failure instanceof OutOfMemoryError
-                        ? LocalFailure.noRoom("no memory is left for what came back")
+                        ? LocalFailure.noRoom("no memory is left for a frame from the server")
                         : new RPCXException(
                                 RPCXException.Code.INVALID,
-                                "what came back cannot be taken: " + ThrowableText.words(failure),
+                                "a frame from the server cannot be handled: " + ThrowableText.words(failure),
                                 type == Wire.CREDIT ? RPCXException.Executed.MAYBE : RPCXException.Executed.EXECUTED,
                                 failure),
                 isFinal(type, more));

@@ -587,7 +587,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private static void failedHere(Throwable thrown) {
         try {
             System.getLogger("dev.rpcx.discovery")
-                    .log(System.Logger.Level.WARNING, "instances are looked after again in a second", thrown);
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "looking after the instances has failed, and is tried again in a second",
+                            thrown);
         } catch (Throwable unspeakable) {
             // the log has failed too, and a lost log line is the lesser evil
         }

@@ -103,7 +103,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     /** Maximum number of keep-alive times for which a final frame may be owed, however slow the network is. */
     private static final int OWED_TIMES = 6;
 
-    private static final String NO_MEMORY = "the connection is over, and the memory too";
+    private static final String NO_MEMORY = "the connection has ended, and no memory is left to say why";
 
     /** Error of a call of which no byte has been sent, if there is no memory to create a more precise error. */
     private static final RPCXException LEFT = LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
@@ -386,7 +386,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             throw LocalFailure.unfit(
                     RPCXException.Code.INVALID,
                     method + " at " + peer + " has another shape: " + difference
-                            + " (expected: the same, up to what one of the two has in addition)");
+                            + " (expected: the same on both sides, but for what only one of them has)");
         }
         return Math.max(number, 0);
     }
@@ -609,7 +609,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         try {
             return String.valueOf(WireError.read(payload).getMessage());
         } catch (WireFault unreadable) {
-            return "for a reason that cannot be read";
+            return "its reason cannot be read";
         }
     }
 
@@ -651,7 +651,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void onDictionary(ByteBuf payload, boolean more) {
         if (dictionaryComplete) {
-            throw new WireFault("a dictionary after the dictionary");
+            throw new WireFault("the dictionary twice (expected: once)");
         }
         MethodDictionary.read(payload, this::onEntry);
         if (!more) {
@@ -774,7 +774,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /** Ends a draining connection together with its calls in flight. Thread-safe: any thread may call this. */
     void endLeft() {
-        loop().execute(() -> close("too many connections of this server are left with calls under way"));
+        loop().execute(() -> close("too many connections to this server still have calls in flight"));
     }
 
     /** Whether the dictionary is complete. From then on the connection takes calls. Event loop only. */
@@ -831,7 +831,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void closeIfLeft() {
         if (draining && inFlight == 0 && inFlightByCallers == 0 && !isClosed()) {
-            loop().execute(() -> close(isParting ? "it is not needed" : "the server is closing"));
+            loop().execute(() ->
+                    close(isParting ? "the client does not need the connection any more" : "the server is closing"));
         }
     }
 

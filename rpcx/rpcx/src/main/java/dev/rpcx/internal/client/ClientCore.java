@@ -256,7 +256,8 @@ public final class ClientCore {
             throw Route.interrupted();
         } catch (ExecutionException | TimeoutException e) {
             throw RPCXException.refused(
-                    RPCXException.Code.UNAVAILABLE, ClientAddress.keyOf(endpoint) + ": does not say what it publishes");
+                    RPCXException.Code.UNAVAILABLE,
+                    ClientAddress.keyOf(endpoint) + ": the server has not sent the list of what it publishes");
         }
     }
 
@@ -458,8 +459,8 @@ public final class ClientCore {
                     }
                     Future<?> timer = channel.eventLoop()
                             .schedule(
-                                    () -> attempt.completeExceptionally(
-                                            new IllegalStateException("connected, but the server says nothing")),
+                                    () -> attempt.completeExceptionally(new IllegalStateException(
+                                            "connected, but the server has not answered in time")),
                                     connectNanos,
                                     TimeUnit.NANOSECONDS);
                     attempt.whenComplete((greeted, failure) -> timer.cancel(false));
@@ -640,7 +641,7 @@ public final class ClientCore {
 
     private static void failed(Throwable thrown) {
         System.getLogger(LOGGER)
-                .log(System.Logger.Level.WARNING, "a client is closed, but for what has failed here", thrown);
+                .log(System.Logger.Level.WARNING, "a part of closing a client has failed; the rest is closed", thrown);
     }
 
     private static void onOwnThread(Runnable task) {

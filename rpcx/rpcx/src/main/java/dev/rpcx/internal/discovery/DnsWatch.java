@@ -142,7 +142,7 @@ final class DnsWatch implements Endpoints.Watch {
 
     private static void report(Throwable thrown) {
         try {
-            LOGGER.log(System.Logger.Level.WARNING, "a name is asked for again in its time", thrown);
+            LOGGER.log(System.Logger.Level.WARNING, "asking DNS for a name has failed, and is tried again", thrown);
         } catch (Throwable unspeakable) {
             // logging fails too, and the task has to go on all the same
         }

@@ -202,7 +202,7 @@ public final class SharedWatch implements Endpoints.Listener {
                 watch = Given.notNull(
                         endpoints.watch(this),
                         "watch of " + endpoints.getClass().getName(),
-                        "what ends it");
+                        "a Watch");
             }
         }
     }

@@ -17,7 +17,7 @@ public final class Cases {
      * {@code .proto} distinguish cases only by these names.
      */
     public static String namesakes(String sealed, String one, String other, String field) {
-        return sealed + ": the cases " + one + " and " + other + " are both " + field
+        return sealed + ": the cases " + one + " and " + other + " would both be named " + field
                 + " (expected: simple names that differ in more than the case of their first letter)";
     }
 

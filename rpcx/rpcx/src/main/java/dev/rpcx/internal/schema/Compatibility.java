@@ -287,7 +287,8 @@ public final class Compatibility {
                 add(
                         Direction.BACKWARD,
                         before.type(),
-                        "takes a " + type.type() + " now, which old callers do not send and nothing stands for");
+                        "takes a " + type.type()
+                                + " now, which old callers do not send, and which has no case for the unknown");
                 return;
             }
         }
@@ -434,10 +435,13 @@ public final class Compatibility {
             return;
         }
         if (!old.name().equals(now.name())) {
-            String stands = ", and the one stands for the unknown";
+            String stands = ", and one of the two stands for the unknown";
             add(Direction.BOTH, where, "was " + old.name() + ", is " + now.name() + stands);
         } else if (old.isUnknown()) {
-            add(Direction.BACKWARD, where, "stands for itself alone, and for what old peers did not know");
+            add(
+                    Direction.BACKWARD,
+                    where,
+                    "stands for itself alone now, and old peers still send it for what they did not know");
         }
     }
 
@@ -478,10 +482,10 @@ public final class Compatibility {
      */
     private static String takeForOne(boolean choice) {
         return choice
-                ? " take it for the unknown, as which keys of maps and elements of sets become one"
-                        + " (expected: a field of its own for what is keyed by more)"
-                : " take keys of maps and elements of sets that differ in it alone for one (expected: a field of its"
-                        + " own for what is keyed by more or less)";
+                ? " read it as the unknown, so keys of maps and elements of sets that differ in it become one"
+                        + " (expected: a new field for such a map or set)"
+                : " read keys of maps and elements of sets that differ only in it as one (expected: a new field"
+                        + " for such a map or set)";
     }
 
     /**

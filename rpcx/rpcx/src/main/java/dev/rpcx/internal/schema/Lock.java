@@ -201,8 +201,8 @@ public final class Lock {
             }
             if (taken != null && !taken.equals(line.name)) {
                 throw new SchemaException(where + ": number " + line.number + " is that of " + taken + " and of "
-                        + line.name + " (expected: one component for ever; where that is its new name, the same in all"
-                        + " locks, by hand)");
+                        + line.name + " (expected: one component for ever; if it has been renamed, write its new name"
+                        + " into all locks by hand)");
             }
             // the line counts as removed only if no entry has the component any more: a project that still has the
             // component may read its own lock together with the newer lock of another project

@@ -213,7 +213,7 @@ public final class Schema {
         Use use = Use.of(method.getGenericReturnType(), Map.of(), where);
         boolean isStage = CompletionStage.class.isAssignableFrom(use.raw());
         if (Future.class.isAssignableFrom(use.raw()) && !isStage) {
-            throw new SchemaException(where + ": " + use + " is a future that nobody is told the end of (expected:"
+            throw new SchemaException(where + ": " + use + " is a future without a callback at its end (expected:"
                     + " CompletionStage, CompletableFuture or RPCXFuture)");
         }
         if (isStage && !STAGES.contains(use.raw().getName())) {
@@ -378,8 +378,8 @@ public final class Schema {
      */
     private static Shape refuseArrays(Shape element, String where) {
         if (element == Scalar.BYTES) {
-            throw new SchemaException(where + ": a byte[] is equal to no other (expected: a String, or a record with an"
-                    + " equals of its own, as what a Set holds or a Map is looked up by)");
+            throw new SchemaException(where + ": a byte[] equals no other, so it is no element of a Set and no key of a"
+                    + " Map (expected: a String, or a record with an equals of its own)");
         }
         return element;
     }
@@ -611,7 +611,8 @@ public final class Schema {
                 BeanProperty other = owners.putIfAbsent(accessor, property);
                 if (other != null) {
                     throw new SchemaException(raw.getName() + "." + property.name() + ": " + accessor.getName()
-                            + "() is that of " + other.name() + " (expected: one property for each accessor)");
+                            + "() is also the accessor of " + other.name()
+                            + " (expected: one property for each accessor)");
                 }
             }
         }

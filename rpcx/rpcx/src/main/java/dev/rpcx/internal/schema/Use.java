@@ -34,8 +34,8 @@ record Use(Class<?> raw, List<Use> args) {
             }
             Use use = new Use((Class<?>) p.getRawType(), List.copyOf(args));
             if (use.depth() > MAX_DEPTH) {
-                throw new SchemaException(where + ": types inside types, more than " + MAX_DEPTH
-                        + " deep (expected: a type that does not contain itself with ever longer parameters)");
+                throw new SchemaException(where + ": type arguments nested more than " + MAX_DEPTH
+                        + " deep (expected: a type that does not contain itself with ever longer type arguments)");
             }
             return use;
         }

@@ -14,7 +14,7 @@ final class CallErrors {
     /** Returns the error for a call whose time was already over when a thread began to work on the call. */
     static RPCXException late() {
         return RPCXException.refused(
-                RPCXException.Code.DEADLINE_EXCEEDED, "the time was over before the handler started");
+                RPCXException.Code.DEADLINE_EXCEEDED, "the call's time was over before the handler started");
     }
 
     /**

@@ -213,7 +213,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     public void onSkipped(byte[] begin, int bytes, int length) {
         Long id = ClassicWire.id(Unpooled.wrappedBuffer(begin, 0, bytes));
         if (id == null || id == 0) {
-            throw new WireFault("a request of " + length + " bytes that is refused (expected: its id first, not 0)");
+            throw new WireFault("a request of " + length
+                    + " bytes whose id cannot be read (expected: the id as first field, not 0)");
         }
         refuseDuplicate(id);
         int max = server.settings().maxMessageBytes();
@@ -561,7 +562,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                                 null,
                                 new RPCXException(
                                         RPCXException.Code.HANDLER_FAILED,
-                                        "the thread that had the result has failed over it",
+                                        "the server's thread failed before it could send the result",
                                         call.executed(),
                                         null)));
             }
@@ -852,7 +853,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                 call.id(),
                 new RPCXException(
                         RPCXException.Code.DEADLINE_EXCEEDED,
-                        "not done in the " + text(callNanos) + " that a classic call has",
+                        "the call has not ended within the " + text(callNanos) + " that a classic call has",
                         mayHaveRun ? RPCXException.Executed.MAYBE : RPCXException.Executed.NOT_EXECUTED,
                         null));
     }

@@ -393,7 +393,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     @Override
     public void onCancel(Runnable task) {
-        Given.notNull(task, "task", "what runs");
+        Given.notNull(task, "task", "a Runnable");
         synchronized (this) {
             if (!cancelled) {
                 addCancelTask(task);

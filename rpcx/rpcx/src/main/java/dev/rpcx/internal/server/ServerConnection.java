@@ -430,7 +430,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** Ends the connection of a client that has begun its preface of eight bytes, and has not completed it in time. */
     private void endUngreeted() {
         if (!greeted) {
-            abort("no preface");
+            abort("the preface was begun and not ended in time");
         }
     }
 
@@ -871,7 +871,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             return;
         }
         if (call.loopState.receiving) {
-            throw new WireFault("the end of a stream within a request");
+            throw new WireFault("the end of a stream within a request (expected: its last part first)");
         }
         StreamReceiver stream = call.receiver;
         if (stream != null) {
@@ -1082,7 +1082,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (isFrameWaiting() && !isClosed()) {
             long left = frameLeft(now);
             if (left <= 0) {
-                fail("a frame that does not come to its end");
+                fail("a frame was begun and not ended in time");
                 return;
             }
             next = Math.min(next, left);
@@ -1171,7 +1171,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         UnfinishedMessage unfinished = call.loopState.unfinished;
         boolean isLate = call.deadlineNanos() - now <= 0;
         if (unfinished == null && !isLate) {
-            return "the call could not begin in time, behind replies that waited to be read (expected: within "
+            return "the call could not begin in time, since replies before it waited to be read (expected: within "
                     + TimeUnit.NANOSECONDS.toMillis(2 * ALLOWED_STALLS * stallNanos) + " ms)";
         }
         if (unfinished == null || isLate && !call.loopState.receiving) {
@@ -1237,7 +1237,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 giveUp(call);
             } else {
                 cancel(call);
-                if (!isWithdrawn(call, RPCXException.Code.DEADLINE_EXCEEDED, "no thread was free in its time")) {
+                if (!isWithdrawn(
+                        call, RPCXException.Code.DEADLINE_EXCEEDED, "no thread was free within the call's time")) {
                     detached.remove(call);
                     if (call.isAwaiting()) {
                         addDetached(call, now + PendingResult.GRACE_NANOS);
@@ -1431,7 +1432,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         refuse(
                 id,
                 RPCXException.Code.HANDLER_FAILED,
-                "the thread that had the result has failed over it",
+                "the server's thread failed before it could send the result",
                 isExecuted ? RPCXException.Executed.EXECUTED : unsure);
     }
 

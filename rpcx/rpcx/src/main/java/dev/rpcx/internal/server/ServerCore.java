@@ -436,7 +436,7 @@ public final class ServerCore {
      * {@code MAX_STOP_DAYS}, which is not too long for a timer.
      */
     private static long nanos(Duration given) {
-        Duration time = Given.notNull(given, "time", "from 0");
+        Duration time = Given.notNull(given, "time", "0 or more");
         long most = TimeUnit.DAYS.toNanos(MAX_STOP_DAYS);
         return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(most)) > 0 ? most : time.toNanos();
     }

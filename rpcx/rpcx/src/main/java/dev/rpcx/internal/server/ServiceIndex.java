@@ -44,7 +44,9 @@ public final class ServiceIndex {
                 found.add(Class.forName(name, false, loader));
             } catch (ClassNotFoundException | LinkageError e) {
                 throw new IllegalArgumentException(
-                        place + ": class " + name + " cannot be loaded (expected: an index as new as the classes)", e);
+                        place + ": class " + name
+                                + " cannot be loaded (expected: an index from the same build as the classes)",
+                        e);
             }
         });
         return found;

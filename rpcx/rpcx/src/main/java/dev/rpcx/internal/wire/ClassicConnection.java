@@ -312,7 +312,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     @Override
     public final void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == SocketQueue.NO_ROOM) {
-            memoryWanted = "no room for the begin of a record whose end has not come";
+            memoryWanted = "no room for the first bytes of a TLS record that has not arrived in full";
         } else if (event == SocketQueue.PART) {
             lastReadNanos = nanoTime();
         }
@@ -599,7 +599,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             busyNanos = now;
         } else if (now - busyNanos >= idleNanos) {
             fail(RPCXException.refused(
-                    RPCXException.Code.UNAVAILABLE, "nothing was called for " + millis(idleNanos) + " ms"));
+                    RPCXException.Code.UNAVAILABLE, "the connection has had no call for " + millis(idleNanos) + " ms"));
             return;
         }
         onLook(now);

@@ -145,7 +145,7 @@ public final class KeepAlive implements Runnable {
 
     private void endIfFrameIsOverdue() {
         if (connection.isFrameOverdue(frameLooks)) {
-            connection.fail("a frame that does not come to its end");
+            connection.fail("a frame was begun and not ended in time");
         }
     }
 

@@ -690,9 +690,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             memoryWanted = ThrowableText.message(thrown);
         }
         try {
-            abort("the connection failed by a fault of this side");
+            abort("the connection ended because of a fault of this side");
         } finally {
-            RateLimitedLog.warn(LOG, "a connection ends by a fault of this side", thrown);
+            RateLimitedLog.warn(LOG, "a connection ended because of a fault of this side", thrown);
         }
     }
 
@@ -1153,7 +1153,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void endFrame() {
-        String wanted = "no room for the begin of a frame whose end has not come";
+        String wanted = "no room for the first bytes of a frame that has not arrived in full";
         memoryWanted = wanted;
         fail(RPCXException.Code.OVERLOADED, wanted);
     }
@@ -1476,7 +1476,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == SocketQueue.NO_ROOM) {
-            memoryWanted = "no room for the begin of a record whose end has not come";
+            memoryWanted = "no room for the first bytes of a TLS record that has not arrived in full";
         } else if (event == SocketQueue.PART) {
             recordActivity();
         }

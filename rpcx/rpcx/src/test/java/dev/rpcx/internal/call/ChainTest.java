@@ -97,8 +97,8 @@ class ChainTest {
 
     @Test
     void aCallThatIsNobodysIsRefused() {
-        String refused =
-                "call: one of " + Foreign.class.getName() + " (expected: the Invocation that came, or one made of it)";
+        String refused = "call: an object of class " + Foreign.class.getName()
+                + " (expected: the Invocation that was passed in, or one derived from it)";
         Interceptor proceeds = (call, next) -> next.proceed(call);
         Interceptor makes = (call, next) -> next.proceed(new Foreign());
         for (Interceptor.Next chain : List.of(

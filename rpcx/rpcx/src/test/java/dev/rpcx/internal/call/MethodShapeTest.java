@@ -401,10 +401,13 @@ class MethodShapeTest {
         int takes = plain | 1 << 30;
         int brings = kinds(4, 4) | 1 << 29;
         assertThat(MethodShape.difference(takes, plain, false))
-                .isEqualTo("the client takes the parameter for a stream");
-        assertThat(MethodShape.difference(plain, takes, true)).isEqualTo("the server takes the parameter for a stream");
-        assertThat(MethodShape.difference(brings, plain, true)).isEqualTo("the client takes the result for a stream");
-        assertThat(MethodShape.difference(plain, brings, true)).isEqualTo("the server takes the result for a stream");
+                .isEqualTo("the client declares the parameter as a stream, and the other side does not");
+        assertThat(MethodShape.difference(plain, takes, true))
+                .isEqualTo("the server declares the parameter as a stream, and the other side does not");
+        assertThat(MethodShape.difference(brings, plain, true))
+                .isEqualTo("the client declares the result as a stream, and the other side does not");
+        assertThat(MethodShape.difference(plain, brings, true))
+                .isEqualTo("the server declares the result as a stream, and the other side does not");
         assertThat(MethodShape.difference(plain | 1 << 29, plain, false))
                 .as("nobody reads it")
                 .isNull();

@@ -669,8 +669,8 @@ class StreamReceiverTest {
                 .containsExactly(
                         "credit 3",
                         "cancel",
-                        "error an item cannot be read: java.lang.NullPointerException: nothing, and a stream has no"
-                                + " null");
+                        "error an item cannot be read: java.lang.NullPointerException: it is null (expected: a"
+                                + " value, since a stream has no null)");
     }
 
     @Test

@@ -117,7 +117,8 @@ class BoundPublisherTest {
     @SuppressWarnings("NullAway") // what a publisher may do all the same
     void aPublisherThatGivesNoSubscriptionIsToldSo() {
         BoundPublisher publisher = new BoundPublisher(it -> it.onSubscribe(null), made);
-        assertThatThrownBy(() -> publisher.subscribe(subscriber)).hasMessage("no subscription (expected: one)");
+        assertThatThrownBy(() -> publisher.subscribe(subscriber))
+                .hasMessage("a publisher gave no subscription (expected: one)");
         assertThat(told).containsExactly("has no subscription");
         assertThatThrownBy(() -> publisher.subscribe(null)).isInstanceOf(NullPointerException.class);
     }

@@ -328,7 +328,7 @@ class ClassicMethodTest {
         for (int i = 0; i < 30; i++) {
             RPCXException refused = refusedHere("a");
             assertThat(refused.code()).isEqualTo(RPCXException.Code.OVERLOADED);
-            assertThat(refused).hasMessageContaining("calls under way");
+            assertThat(refused).hasMessageContaining("calls in flight");
         }
     }
 

@@ -120,7 +120,7 @@ class OverdueCallersTest {
         RPCXException end = caller.ended();
         assertThat(end.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
         assertThat(end.executed()).isEqualTo(RPCXException.Executed.MAYBE);
-        assertThat(end).hasMessage("no reply in time, and no word from the event loop");
+        assertThat(end).hasMessage("no reply in time, and the event loop is held up");
     }
 
     @Test

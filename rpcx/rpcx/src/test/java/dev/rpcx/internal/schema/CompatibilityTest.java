@@ -61,9 +61,10 @@ class CompatibilityTest {
         assertThat(breaks(role("  0 NONE constant\n"), role("  0 NONE unknown\n")))
                 .isEmpty();
         assertThat(breaks(role("  0 NONE unknown\n"), role("  0 NONE constant\n")))
-                .containsExactly("BACKWARD a.Role.NONE: stands for itself alone, and for what old peers did not know");
+                .containsExactly(
+                        "BACKWARD a.Role.NONE: stands for itself alone now, and old peers still send it for what they did not know");
         assertThat(breaks(role("  0 OTHER unknown\n"), role("  0 FREE constant\n")))
-                .containsExactly("BOTH a.Role.OTHER: was OTHER, is FREE, and the one stands for the unknown");
+                .containsExactly("BOTH a.Role.OTHER: was OTHER, is FREE, and one of the two stands for the unknown");
         assertThat(breaks(role("  0 FREE constant\n"), role("  0 NONE constant\n")))
                 .isEmpty();
         assertThat(breaks(pet("  1 dog a.Dog\n"), pet("  0 Fish unknown\n  1 dog a.Dog\n")))
@@ -99,8 +100,8 @@ class CompatibilityTest {
     void aCaseThatOldCallersDoNotSendIsMissedUnlessSomethingStandsForIt() {
         String now = "message Bank/run.request\n  0 is a.Pet\n";
         assertThat(breaks("message Bank/run.request\n", now + pet("  1 dog a.Dog\n")))
-                .containsExactly("BACKWARD Bank/run.request: takes a a.Pet now, which old callers do not send and"
-                        + " nothing stands for");
+                .containsExactly("BACKWARD Bank/run.request: takes a a.Pet now, which old callers do not send, and"
+                        + " which has no case for the unknown");
         assertThat(breaks("message Bank/run.request\n", now + pet("  0 Cat unknown\n  1 dog a.Dog\n")))
                 .isEmpty();
     }
@@ -238,8 +239,8 @@ class CompatibilityTest {
 
     @Test
     void keysThatDifferInWhatOneSideDoesNotKnowAreOneForIt() {
-        String line = "FORWARD a.Key.region: is new, and old peers take keys of maps and elements of sets that differ"
-                + " in it alone for one (expected: a field of its own for what is keyed by more or less)";
+        String line = "FORWARD a.Key.region: is new, and old peers read keys of maps and elements of sets that differ"
+                + " only in it as one (expected: a new field for such a map or set)";
         for (String field : List.of(
                 "map a.Key long",
                 "set a.Key",
@@ -255,9 +256,8 @@ class CompatibilityTest {
                     .containsExactly(line);
             assertThat(breaks(user + KEY + "  2 region string\n", user + KEY + "  removed 2 region string\n"))
                     .as(field)
-                    .containsExactly("BACKWARD a.Key.region: is gone, and new peers take keys of maps and elements of"
-                            + " sets that differ in it alone for one (expected: a field of its own for what is keyed by"
-                            + " more or less)");
+                    .containsExactly("BACKWARD a.Key.region: is gone, and new peers read keys of maps and elements of"
+                            + " sets that differ only in it as one (expected: a new field for such a map or set)");
         }
         for (String field : List.of("map string a.Key", "list a.Key", "a.Key", "repeated a.Key")) {
             assertThat(breaksOfKey(field)).as(field).isEmpty();
@@ -269,13 +269,13 @@ class CompatibilityTest {
         String user = "message a.User\n  1 all map a.Role long\n";
         String old = user + role("  0 OTHER unknown\n");
         assertThat(breaks(old, old + "  2 ADMIN constant\n"))
-                .containsExactly("FORWARD a.Role.ADMIN: is new, and old peers take it for the unknown, as which keys of"
-                        + " maps and elements of sets become one "
-                        + "(expected: a field of its own for what is keyed by more)");
+                .containsExactly("FORWARD a.Role.ADMIN: is new, and old peers read it as the unknown, so keys of maps"
+                        + " and elements of sets that differ in it become one"
+                        + " (expected: a new field for such a map or set)");
         assertThat(breaks(old + "  2 ADMIN constant\n", old + "  removed 2 ADMIN constant\n"))
-                .containsExactly("BACKWARD a.Role.ADMIN: is gone, and new peers take it for the unknown, as which keys"
-                        + " of maps and elements of sets become one "
-                        + "(expected: a field of its own for what is keyed by more)");
+                .containsExactly("BACKWARD a.Role.ADMIN: is gone, and new peers read it as the unknown, so keys of maps"
+                        + " and elements of sets that differ in it become one"
+                        + " (expected: a new field for such a map or set)");
     }
 
     @Test

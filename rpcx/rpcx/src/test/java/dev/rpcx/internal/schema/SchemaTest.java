@@ -472,13 +472,13 @@ class SchemaTest {
 
     @Test
     void whatIsEqualOnlyToItselfIsNeitherKeyNorElementOfASet() {
-        refused(Bytes.class, "Bytes.all", "a byte[] is equal to no other");
-        refused(ByBytes.class, "ByBytes.all, key", "a byte[] is equal to no other");
+        refused(Bytes.class, "Bytes.all", "a byte[] equals no other");
+        refused(ByBytes.class, "ByBytes.all, key", "a byte[] equals no other");
     }
 
     @Test
     void aTypeWithoutEndIsRefused() {
-        refused(Nested.class, "Nest.inner", "types inside types, more than 16 deep");
+        refused(Nested.class, "Nest.inner", "type arguments nested more than 16 deep");
     }
 
     /** Both classes name a parameter A, and they stand for different types. */
@@ -514,7 +514,7 @@ class SchemaTest {
     void aPropertyOfOneAccessorIsRefused() {
         refused(OnlyGot.class, "OnlyGot.items", "a public getter and no public setter", "transient");
         refused(OnlySet.class, "OnlySet.kept", "a public setter and no public getter", "transient");
-        refused(Shared.class, "Shared.active", "isActive() is that of isActive");
+        refused(Shared.class, "Shared.active", "isActive() is also the accessor of isActive");
         refused(OtherType.class, "OtherType.id", "getId() has another type than the field");
         refused(Wither.class, "Wither.cents", "a public getter and no public setter");
     }

@@ -363,7 +363,7 @@ class ClassicConnectionTest {
         passLooks(19);
         assertThat(ends).isEmpty();
         passLooks(1);
-        expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "nothing was called");
+        expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "has had no call");
     }
 
     /** As a socket's channel does with what it has no direct memory for: it says so to whoever has written it alone. */
@@ -550,7 +550,7 @@ class ClassicConnectionTest {
         passLooks(19);
         assertThat(ends).isEmpty();
         passLooks(3);
-        expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "nothing was called");
+        expectEnd(Code.UNAVAILABLE, Executed.NOT_EXECUTED, "has had no call");
     }
 
     @Test

@@ -250,7 +250,7 @@ class KeepAliveLooksTest {
         }
         sayAByteOf(frame);
         look();
-        assertThat(closed).containsExactly("a frame that does not come to its end");
+        assertThat(closed).containsExactly("a frame was begun and not ended in time");
         byte[] written = HandPlatform.written(channel);
         assertThat(written[1]).as("the peer is told").isEqualTo((byte) Wire.ERROR);
     }
