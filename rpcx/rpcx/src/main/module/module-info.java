@@ -13,11 +13,11 @@ module dev.rpcx {
     requires io.netty.transport;
     requires io.netty.transport.classes.epoll;
     requires io.netty.transport.unix.common;
+    requires java.compiler;
     requires java.management;
     requires jdk.management;
     requires jdk.net;
     requires static com.google.protobuf;
-    requires static java.compiler;
     requires static org.jspecify;
 
     exports dev.rpcx;
