@@ -1,18 +1,41 @@
 # Sourced by ./parley, ./check and RPCX's scripts: finds a JDK 25 and a Maven, or says in one line what is missing and ends with exit code 1.
 
-is_jdk() { [ -x "$2/bin/javac" ] && grep -qs "^JAVA_VERSION=\"$1[\".]" "$2/release"; }
+is_java() { [ -x "$2/bin/java" ] && grep -qs "^JAVA_VERSION=\"$1[\".]" "$2/release"; }
 
-# prints the folder of a JDK of this version, where the machine has one
-jdk_of() {
-  local candidate on_path
-  on_path=$(command -v javac 2>/dev/null) && on_path=$(dirname "$(dirname "$(readlink -f "$on_path" 2>/dev/null || echo "$on_path")")")
-  for candidate in "${JAVA_HOME:-}" "${on_path:-}" /usr/lib/jvm/* /usr/java/* /opt/*jdk* /opt/java/* \
+is_jdk() { is_java "$1" "$2" && [ -x "$2/bin/javac" ]; }
+
+# prints the first of the folders, from the named ones to the usual ones, that is_java or is_jdk with this version
+java_home() {
+  local is=$1 version=$2 name tool candidate candidates=()
+  for name in "JDK_$version" "${!JAVA_HOME@}"; do
+    candidates+=("${!name:-}")
+  done
+  for tool in javac java; do
+    if candidate=$(command -v "$tool" 2>/dev/null); then
+      candidates+=("$(dirname "$(dirname "$(readlink -f "$candidate" 2>/dev/null || echo "$candidate")")")")
+    fi
+  done
+  for candidate in "${candidates[@]}" /usr/lib/jvm/* /usr/java/* /opt/*jdk* /opt/java/* \
     /Library/Java/JavaVirtualMachines/*/Contents/Home "$HOME"/.sdkman/candidates/java/* "$HOME"/.jdks/* "$HOME"/.local/share/mise/installs/java/*; do
-    if [ -n "$candidate" ] && is_jdk "$1" "$candidate"; then
+    if [ -n "$candidate" ] && "$is" "$version" "$candidate"; then
       echo "$candidate"
       return
     fi
   done
+}
+
+# prints the folder of a JDK of this version, where the machine has one
+jdk_of() { java_home is_jdk "$1"; }
+
+# prints the folder of a Java of this version, where the machine has one: what JDK_21, say, names; otherwise a JDK rather than a Java without compiler
+java_of() {
+  local name=JDK_$1 home
+  if [ -n "${!name:-}" ] && is_java "$1" "${!name}"; then
+    echo "${!name}"
+    return
+  fi
+  home=$(jdk_of "$1")
+  if [ -n "$home" ]; then echo "$home"; else java_home is_java "$1"; fi
 }
 
 find_jdk() {
@@ -26,7 +49,7 @@ find_jdk() {
   local found=none
   [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && found=$(sed -n 's/^JAVA_VERSION="\(.*\)"/\1/p' "$JAVA_HOME/release" 2>/dev/null)
   [ "$found" = none ] && command -v java >/dev/null && found=$(java -version 2>&1 | sed -n '1s/.*"\(.*\)".*/\1/p')
-  echo "$1: no JDK 25 found (JAVA_HOME, PATH and the usual folders were searched; the default Java is ${found:-unknown}): install one or set JAVA_HOME" >&2
+  echo "$1: no JDK 25 found (JDK_25, JAVA_HOME, PATH and the usual folders were searched; the default Java is ${found:-unknown}): install one or set JAVA_HOME" >&2
   exit 1
 }
 

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** A Java of another version on this machine, looked for where they usually are. */
+/** A Java of another version on this machine, with a compiler or without: named by a variable, or where they usually are. */
 record Jdk(int version, Path java) {
     private static final List<String> FOLDERS = List.of(
             "/usr/lib/jvm",
@@ -54,7 +54,9 @@ record Jdk(int version, Path java) {
 
     private static boolean is(int version, Path release) {
         try {
-            return Files.readString(release).contains("JAVA_VERSION=\"" + version + ".");
+            return Files.readString(release)
+                    .lines()
+                    .anyMatch(line -> line.matches("JAVA_VERSION=\"" + version + "[.\"].*"));
         } catch (IOException notThere) {
             return false;
         }

@@ -38,7 +38,8 @@ class VersionsTest {
         Optional<Jdk> found = Jdk.find(older);
         assumeTrue(
                 found.isPresent(),
-                "no JDK " + older + " in the usual folders nor in JAVA_HOME…: its pairs were left out");
+                "no Java " + older + " in the usual folders, and JDK_" + older
+                        + " names none: its pairs were left out");
         List<Jdk> jdks = List.of(found.get(), Jdk.own());
         List<Process> servers = new ArrayList<>();
         try {
