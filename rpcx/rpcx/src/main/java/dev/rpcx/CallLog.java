@@ -51,12 +51,12 @@ public final class CallLog implements Interceptor {
     private static final String SERVER = "server";
 
     private final String side;
-    private final long leastNanos;
+    private final long minNanos;
     private final System.Logger logger;
 
-    CallLog(String side, long leastNanos, System.Logger logger) {
+    CallLog(String side, long minNanos, System.Logger logger) {
         this.side = side;
-        this.leastNanos = leastNanos;
+        this.minNanos = minNanos;
         this.logger = logger;
     }
 
@@ -262,7 +262,7 @@ public final class CallLog implements Interceptor {
 
     private void write(Named call, @Nullable CallContext context, long begin, @Nullable Throwable thrown) {
         long nanos = System.nanoTime() - begin;
-        if (thrown == null && nanos < leastNanos) {
+        if (thrown == null && nanos < minNanos) {
             return;
         }
         Interceptor.aside(() -> {

@@ -149,7 +149,7 @@ public final class Client implements AutoCloseable {
         private Choice choice = Choice.LEAST_LOADED;
         private Duration maxClose = Duration.ofSeconds(10);
         private int connections = 1;
-        private int mostConnections = 4;
+        private int maxConnections = 4;
         private @Nullable Integer eventLoops;
         private boolean classic;
         private boolean inProcess;
@@ -253,7 +253,7 @@ public final class Client implements AutoCloseable {
                         + " (expected: 1 to 64, the first no more than the second)");
             }
             connections = kept;
-            mostConnections = most;
+            maxConnections = most;
             return this;
         }
 
@@ -337,7 +337,7 @@ public final class Client implements AutoCloseable {
                     keepAlive,
                     maxClose,
                     connections,
-                    mostConnections,
+                    maxConnections,
                     eventLoops,
                     inProcess,
                     classic,

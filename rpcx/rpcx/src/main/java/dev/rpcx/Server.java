@@ -235,10 +235,10 @@ public final class Server implements AutoCloseable {
         }
 
         int connectionsOfAddress() {
-            int most = maxConnectionsPerAddress > 0
+            int max = maxConnectionsPerAddress > 0
                     ? maxConnectionsPerAddress
                     : Math.max(MIN_OF_ADDRESS, maxConnections / PART_OF_ADDRESS);
-            return Math.min(most, maxConnections);
+            return Math.min(max, maxConnections);
         }
 
         /**

@@ -1265,7 +1265,7 @@ class ClientWireTest {
             }
             // as the end of the attempt does
             upload.cancel();
-            assertThat(Attempts.next(null, steps, connection().leftError(), upload, null) != null)
+            assertThat(Attempts.next(null, steps, connection().notSentError(), upload, null) != null)
                     .isEqualTo(!subscribes);
             RequestWriter.subscribe(upload, arguments);
             assertThat(items.subscribers).isEqualTo(subscribes ? 1 : 0);

@@ -18,7 +18,7 @@ final class SimCalls {
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
     /** A time that is shorter than the connection's standard one by no more than this need not be told. */
-    private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+    private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     /** One call, as its caller sees it, and the handlers that it has had. */
     final class Call {
@@ -171,7 +171,7 @@ final class SimCalls {
         if (call != null) {
             call.handlers++;
             long left = CallContext.current().orElseThrow().remainingNanos();
-            if (left > call.timeNanos + UNTOLD_NANOS) {
+            if (left > call.timeNanos + TIME_TOLERANCE_NANOS) {
                 world.violation(call + " had " + left / 1000 + " µs left when its handler began");
             }
         }

@@ -233,7 +233,7 @@ public abstract class FieldCodec {
          */
         Repeated(FieldType type, ElementCodec element, int overheadBytes) {
             super(type, element);
-            packed = type.packed();
+            packed = type.isPacked();
             message = element.message();
             elementBytes = overheadBytes + element.objectBytes;
         }

@@ -311,7 +311,7 @@ final class Generator {
         cases.put(0, done);
         for (FieldType field : fields) {
             cases.put(field.tag(), new Label());
-            if (field.packed()) {
+            if (field.isPacked()) {
                 cases.put(unpackedTag(field), new Label());
             }
         }
@@ -329,7 +329,7 @@ final class Generator {
             }
             readField(code, i, slots[i]);
             code.jump(Op.GOTO, loop);
-            if (field.packed()) {
+            if (field.isPacked()) {
                 code.place(label(cases, unpackedTag(field)));
                 readByField(code, i, slots[i], "readUnpacked");
                 code.jump(Op.GOTO, loop);

@@ -155,7 +155,7 @@ final class ReflectiveCodec extends MessageCodec {
                 FieldCodec field = fields[i];
                 if (tag == field.tag) {
                     values[i] = field.read(in, values[i]);
-                } else if (field.type.packed()
+                } else if (field.type.isPacked()
                         && (tag & 7) == field.type.shape().wireType()) {
                     values[i] = field.readUnpacked(in, values[i]);
                 } else {

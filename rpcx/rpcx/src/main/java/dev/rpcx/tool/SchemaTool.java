@@ -411,10 +411,11 @@ public final class SchemaTool {
         for (Compatibility.Renaming each : renamed) {
             err.println("note: " + each.type() + ": "
                     + (each.isInPlace()
-                            ? each.come() + " stands where " + each.gone() + " stood; if that is not a new name for the"
+                            ? each.added() + " stands where " + each.removed()
+                                    + " stood; if that is not a new name for the"
                                     + " same, old and new versions read one as the other (expected then: a number of"
                                     + " its own, by a place at the end or by @Field)"
-                            : each.gone() + " is gone and " + each.come()
+                            : each.removed() + " is gone and " + each.added()
                                     + " is new; if that is a new name for the same, old and new versions do not read it"
                                     + " from each other (expected then: the new name by hand in the lock's line, or"
                                     + " @Field)"));
@@ -463,7 +464,7 @@ public final class SchemaTool {
                 // calls does not have a request or reply that the service's class lacks and only a client's interface
                 // has
                 if (service.isServed() && service.owns(call) && !calls.containsKey(call)) {
-                    breaks.add(Compatibility.gone(call));
+                    breaks.add(Compatibility.removedCall(call));
                 }
             }
         }

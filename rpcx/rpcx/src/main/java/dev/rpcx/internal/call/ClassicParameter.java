@@ -16,12 +16,12 @@ import java.util.List;
  * Parameter of a method as the classic wire carries it. Parameters are sent in the order of their numbers. So the order
  * is the same on both sides, even if the two declare the parameters in different orders.
  *
- * @param place position among the parameters of the method, counted from 0
+ * @param position index among the parameters of the method, counted from 0
  * @param number value of {@link Field}, or without it the position counted from 1; 0 if the parameter is a message that
  *     is the body itself, and so has no number
  * @param type name of the parameter's type, as text for people
  */
-public record ClassicParameter(int place, int number, String type, Codec<Object> codec) {
+public record ClassicParameter(int position, int number, String type, Codec<Object> codec) {
     /**
      * Returns the parameters of a method in the order in which they are sent.
      *

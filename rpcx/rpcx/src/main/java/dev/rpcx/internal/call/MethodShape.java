@@ -20,14 +20,14 @@ public final class MethodShape {
     private static final int TAKES_STREAM = 1 << 30;
     private static final int BRINGS_STREAM = 1 << 29;
 
-    private static final int PARAMETERS = Framing.FIELDS;
+    private static final int PARAMETERS = Framing.MAX_FIELDS;
 
-    private static final int ALL_PARAMETERS = (1 << PARAMETERS * Framing.BITS) - 1;
+    private static final int ALL_PARAMETERS = (1 << PARAMETERS * Framing.KIND_BITS) - 1;
 
     /** Position of the result's kind: above the kinds of all parameters. */
     private static final int RESULT = PARAMETERS;
 
-    private static final int KIND_MASK = (1 << Framing.BITS) - 1;
+    private static final int KIND_MASK = (1 << Framing.KIND_BITS) - 1;
 
     private static final String[] KINDS = {
         "nothing",
@@ -62,7 +62,7 @@ public final class MethodShape {
         if (Streams.returnsStream(method)) {
             shape |= BRINGS_STREAM;
         }
-        return shape | (Framing.of(codecs.schema().result(method)) & KIND_MASK) << RESULT * Framing.BITS;
+        return shape | (Framing.of(codecs.schema().result(method)) & KIND_MASK) << RESULT * Framing.KIND_BITS;
     }
 
     /**
@@ -84,12 +84,12 @@ public final class MethodShape {
             return "the " + (isSet(client, BRINGS_STREAM) ? "client" : "server")
                     + " declares the result as a stream, and the other side does not";
         }
-        for (int place = 0; place < (looksAtResult ? RESULT + 1 : PARAMETERS); place++) {
-            int here = kind(client, place);
-            int there = kind(server, place);
+        for (int index = 0; index < (looksAtResult ? RESULT + 1 : PARAMETERS); index++) {
+            int here = kind(client, index);
+            int there = kind(server, index);
             if (Framing.differ(here, there)
-                    || place == 0 && Framing.isWholeForOne(client & ALL_PARAMETERS, server & ALL_PARAMETERS)) {
-                return (place == RESULT ? "the result" : "parameter " + (place + 1)) + " is to the client " + name(here)
+                    || index == 0 && Framing.isWholeForOne(client & ALL_PARAMETERS, server & ALL_PARAMETERS)) {
+                return (index == RESULT ? "the result" : "parameter " + (index + 1)) + " is to the client " + name(here)
                         + " and to the server " + name(there);
             }
         }
@@ -100,8 +100,8 @@ public final class MethodShape {
         return (shape & flag) != 0;
     }
 
-    private static int kind(int shape, int place) {
-        return shape >>> place * Framing.BITS & KIND_MASK;
+    private static int kind(int shape, int index) {
+        return shape >>> index * Framing.KIND_BITS & KIND_MASK;
     }
 
     private static String name(int kind) {

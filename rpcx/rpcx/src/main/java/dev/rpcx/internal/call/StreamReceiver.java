@@ -93,7 +93,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
      * Largest number of items that have waited at the same time since the queue was last empty. Guarded by
      * {@code this}.
      */
-    private int mostItems;
+    private int peakItems;
 
     /**
      * True while items wait and the task that gives them waits or runs. It gives one item, and then queues itself again
@@ -161,16 +161,20 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Creates the receiver of a server.
      *
-     * @param place runs the subscriber's signals; null if they are given on the event loop, as soon as there is one to
-     *     give
+     * @param executor runs the subscriber's signals; null if they are given on the event loop, as soon as there is one
+     *     to give
      * @param context context of the call that takes the stream
      */
     public StreamReceiver(
-            Codec<Object> codec, Peer peer, Account account, @Nullable Executor place, @Nullable TimedContext context) {
+            Codec<Object> codec,
+            Peer peer,
+            Account account,
+            @Nullable Executor executor,
+            @Nullable TimedContext context) {
         this.context = context;
         this.codec = codec;
         this.peer = peer;
-        this.signals = place == null ? null : new SerialExecutor(place);
+        this.signals = executor == null ? null : new SerialExecutor(executor);
         this.bytes = account.charge(Resource.ITEM_BYTES_IN);
         this.objects = account.charge(Resource.OBJECT_BYTES);
         this.stream = account.charge(Resource.STREAMS);
@@ -484,12 +488,12 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
      * Empties the queue of items, and replaces it by a new one if many have waited in it. The caller holds the lock.
      */
     private void forgetItems() {
-        if (mostItems > MANY_ITEMS) {
+        if (peakItems > MANY_ITEMS) {
             items = new ArrayDeque<>();
         } else {
             items.clear();
         }
-        mostItems = 0;
+        peakItems = 0;
     }
 
     private void deliver(ByteBuf item) {
@@ -508,7 +512,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
             if (fits) {
                 // the item is copied, since the buffer into which it was read is used again
                 items.add(Unpooled.wrappedBuffer(ByteBufUtil.getBytes(item)));
-                mostItems = Math.max(mostItems, items.size());
+                peakItems = Math.max(peakItems, items.size());
                 isFirst = !isGiving;
                 isGiving = true;
             }

@@ -134,9 +134,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
      * @param lastHead type of the frame that says that no more items come
      * @param failed takes the reason why no more items come; it may add an error as the last message
      * @param onLastSent runs on the event loop when the last message has been sent
-     * @param place runs the subscription to the publisher, the requests to the publisher, and its cancel. If null, they
-     *     run on the thread that finds out that one of them is due; if that happens many times in a row, on the event
-     *     loop
+     * @param executor runs the subscription to the publisher, the requests to the publisher, and its cancel. If null,
+     *     they run on the thread that finds out that one of them is due; if that happens many times in a row, on the
+     *     event loop
      */
     public StreamSender(
             WireConnection connection,
@@ -145,14 +145,14 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             int lastHead,
             Failed failed,
             Runnable onLastSent,
-            @Nullable Executor place) {
+            @Nullable Executor executor) {
         this.connection = connection;
         this.id = callId;
         this.codec = codec;
         this.lastHead = lastHead;
         this.failed = failed;
         this.onLastSent = onLastSent;
-        this.signals = new SerialExecutor(place, place == null ? connection.loop() : place);
+        this.signals = new SerialExecutor(executor, executor == null ? connection.loop() : executor);
         this.bytes = connection.account.charge(Resource.ITEM_BYTES_OUT);
         this.stream = connection.account.charge(Resource.STREAMS);
     }
@@ -237,15 +237,15 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /** Sets the task that runs when the first credit arrives. Called before anything of the call is sent. */
-    public void onFirstCredit(Runnable told) {
-        onFirstCredit = told;
+    public void onFirstCredit(Runnable task) {
+        onFirstCredit = task;
     }
 
     public void onCredit(long items) {
-        Runnable told = onFirstCredit;
-        if (told != null) {
+        Runnable task = onFirstCredit;
+        if (task != null) {
             onFirstCredit = null;
-            told.run();
+            task.run();
         }
         synchronized (this) {
             credit = Math.min(Long.MAX_VALUE - items, credit) + items;

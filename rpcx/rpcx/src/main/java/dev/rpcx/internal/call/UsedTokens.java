@@ -23,14 +23,14 @@ public final class UsedTokens {
     private static final int SIGNER_BYTES = 160;
 
     /** Divisor of the heap size: all remembered tokens together may take one eighth of the heap. */
-    private static final int HEAP_PART = 8;
+    private static final int HEAP_DIVISOR = 8;
 
     /**
      * Largest number of tokens that are remembered at the same time. If each is remembered for 40 s, the number is
      * enough for about 26,000 calls a second for each GiB of heap, and for about 100,000 calls a second at most.
      */
     public static final int MAX_REMEMBERED =
-            (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_PART / TOKEN_BYTES);
+            (int) Math.min(1 << 22, Runtime.getRuntime().maxMemory() / HEAP_DIVISOR / TOKEN_BYTES);
 
     /**
      * Object that all servers of the process use. So a token is good only once at all of them together, however many
@@ -41,7 +41,7 @@ public final class UsedTokens {
     /**
      * Divisor of the room: one signer may take half of it, so that a busy or hostile signer leaves room for the others.
      */
-    private static final int SIGNERS_PART = 2;
+    private static final int SIGNER_DIVISOR = 2;
 
     /** Tokens that expire within the same second. */
     private static final class Second {
@@ -62,7 +62,7 @@ public final class UsedTokens {
         }
     }
 
-    private final int most;
+    private final int maxTokens;
     private final InstantSource clock;
 
     // the fields from here on are guarded by this object's lock
@@ -84,8 +84,8 @@ public final class UsedTokens {
 
     private long sweptSecond = Long.MIN_VALUE;
 
-    public UsedTokens(int most, InstantSource clock) {
-        this.most = most;
+    public UsedTokens(int maxTokens, InstantSource clock) {
+        this.maxTokens = maxTokens;
         this.clock = clock;
     }
 
@@ -123,7 +123,7 @@ public final class UsedTokens {
             }
             Signer known = signers.get(signer);
             int room = known == null ? 1 + signerRoom(signer) : 1;
-            if (room > most - count || known != null && known.tokens >= Math.max(1, most / SIGNERS_PART)) {
+            if (room > maxTokens - count || known != null && known.tokens >= Math.max(1, maxTokens / SIGNER_DIVISOR)) {
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "too many tokens have been used within their time");
             }

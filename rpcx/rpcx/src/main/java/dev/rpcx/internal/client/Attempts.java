@@ -91,7 +91,7 @@ public final class Attempts {
         }
         // created before anything is spent for the next attempt, since creating it may fail
         Attempts all = earlier == null ? first() : earlier;
-        if (all == null || !isPaidFor(steps, error, used)) {
+        if (all == null || !trySpend(steps, error, used)) {
             return null;
         }
         all.add(error, used);
@@ -114,7 +114,7 @@ public final class Attempts {
     private void add(RPCXException error, @Nullable ClientAddress used) {
         failed++;
         mayHaveRun |= mayHaveRun(error);
-        if (hasLeft(error)) {
+        if (isSent(error)) {
             sent++;
             if (used != null) {
                 refusing = isRefusal(error) ? used : null;
@@ -130,7 +130,7 @@ public final class Attempts {
             RPCXException error,
             @Nullable StreamSender upload,
             @Nullable ClientAddress used) {
-        if (!hasLeft(error)) {
+        if (!isSent(error)) {
             // This side knows that nothing was sent, so the attempt has cost no server anything. But a publisher is
             // subscribed to only once, so a call that has subscribed to one gets no other attempt.
             return (earlier == null ? 0 : earlier.failed) + 1 < MAX_ATTEMPTS
@@ -153,8 +153,8 @@ public final class Attempts {
                 && sent < MAX_SENT;
     }
 
-    private static boolean isPaidFor(ClientSteps steps, RPCXException error, @Nullable ClientAddress used) {
-        if (!hasLeft(error)) {
+    private static boolean trySpend(ClientSteps steps, RPCXException error, @Nullable ClientAddress used) {
+        if (!isSent(error)) {
             return true;
         }
         Route route = steps.route;
@@ -197,7 +197,7 @@ public final class Attempts {
      * the call, and the next attempt avoids that instance if there is another one. An attempt of which nothing was sent
      * says nothing about its instance. If an instance only closes its connection, it may get the next attempt.
      */
-    static boolean hasLeft(RPCXException error) {
+    static boolean isSent(RPCXException error) {
         return !LocalFailure.is(LocalFailure.Why.NOT_SENT, error);
     }
 
@@ -217,8 +217,8 @@ public final class Attempts {
      *
      * @param earlier the attempts before the one that {@code end} has ended; null if there were none
      */
-    static RPCXException told(@Nullable Attempts earlier, RPCXException end) {
-        return told(end, earlier != null && earlier.mayHaveRun);
+    static RPCXException callerError(@Nullable Attempts earlier, RPCXException end) {
+        return callerError(end, earlier != null && earlier.mayHaveRun);
     }
 
     /**
@@ -227,8 +227,8 @@ public final class Attempts {
      *
      * @param earlier the attempts before the one that {@code end} has ended; null if there were none
      */
-    static Throwable told(@Nullable Attempts earlier, Throwable end) {
-        return end instanceof RPCXException known ? told(earlier, known) : end;
+    static Throwable callerError(@Nullable Attempts earlier, Throwable end) {
+        return end instanceof RPCXException known ? callerError(earlier, known) : end;
     }
 
     /**
@@ -237,8 +237,8 @@ public final class Attempts {
      *
      * @param mayHaveRun whether the other call of the hedge may have been executed
      */
-    static Throwable told(Throwable end, boolean mayHaveRun) {
-        return end instanceof RPCXException known ? told(known, mayHaveRun) : end;
+    static Throwable callerError(Throwable end, boolean mayHaveRun) {
+        return end instanceof RPCXException known ? callerError(known, mayHaveRun) : end;
     }
 
     /**
@@ -247,7 +247,7 @@ public final class Attempts {
      * @param mayHaveRun whether another attempt of the call may have been executed: the error then never says
      *     NOT_EXECUTED
      */
-    private static RPCXException told(RPCXException end, boolean mayHaveRun) {
+    private static RPCXException callerError(RPCXException end, boolean mayHaveRun) {
         RPCXException error = LocalFailure.asPublicException(end);
         return mayHaveRun && error.executed() == RPCXException.Executed.NOT_EXECUTED
                 ? new RPCXException(error.code(), error.getMessage(), RPCXException.Executed.MAYBE, error)

@@ -35,7 +35,7 @@ final class BlockingCall {
             try {
                 call = awaitSlot(steps, key, Attempts.avoided(earlier), arguments, metadata, deadline, permit);
             } catch (RPCXException unsent) {
-                throw Attempts.told(earlier, unsent);
+                throw Attempts.callerError(earlier, unsent);
             }
             long serial = call.serial;
             ClientConnection connection = call.connection;
@@ -76,7 +76,7 @@ final class BlockingCall {
             Attempts all = Attempts.next(earlier, steps, error, upload, used);
             if (all == null) {
                 route.recordOutcome(outcome, permit);
-                throw Attempts.told(earlier, Health.named(error, used, steps.method));
+                throw Attempts.callerError(earlier, Health.named(error, used, steps.method));
             }
             earlier = all;
         }

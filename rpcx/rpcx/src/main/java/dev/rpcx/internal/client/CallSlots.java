@@ -32,7 +32,7 @@ public final class CallSlots {
      * Number of retired slots. Such a slot was created before the server sent its limit, and has a number at or above
      * the limit. It is counted when no call has it any more.
      */
-    private final AtomicInteger retired = new AtomicInteger();
+    private final AtomicInteger retiredSlots = new AtomicInteger();
 
     /**
      * Whether some callers may be gone without having given back their slots. Set after {@link ClientCall#orphan} or
@@ -136,7 +136,7 @@ public final class CallSlots {
                     ThreadTools.report(e);
                 }
             }
-            return count == made.get() - retired.get();
+            return count == made.get() - retiredSlots.get();
         } finally {
             // runs also if something above has failed, since these slots are free
             while (taken != null) {
@@ -228,7 +228,7 @@ public final class CallSlots {
                 if (slot < limit) {
                     return call;
                 }
-                retired.incrementAndGet();
+                retiredSlots.incrementAndGet();
                 call.trim();
             }
         }
@@ -299,7 +299,7 @@ public final class CallSlots {
         for (int slot = (int) free.get() - 1; slot >= 0; slot = calls[slot].nextFree - 1) {
             unused++;
         }
-        return made.get() - retired.get() - unused;
+        return made.get() - retiredSlots.get() - unused;
     }
 
     /** Returns the number of slots that have been created. Slots with this number or a larger one were never used. */

@@ -233,7 +233,7 @@ public abstract class Chooser {
 
     private static final class RoundRobin extends Chooser {
         /** Maximum length of {@code order}. */
-        private static final int MAX = 4096;
+        private static final int MAX_ORDER = 4096;
 
         /** Maximum number of steps to compute an order. An event loop may have to compute it. */
         private static final int MAX_STEPS = 1 << 20;
@@ -279,7 +279,7 @@ public abstract class Chooser {
                 total += all[i].weight() / divisor;
                 sums[i] = total;
             }
-            order = total > MAX || total > all.length && (long) total * all.length > MAX_STEPS
+            order = total > MAX_ORDER || total > all.length && (long) total * all.length > MAX_STEPS
                     ? new int[0]
                     : round(total);
         }
@@ -345,12 +345,12 @@ public abstract class Chooser {
     private static final class Ring extends Chooser {
         /**
          * Number of points that an instance has on the ring for each unit of its weight. The number is smaller if all
-         * instances would have more than {@code MAX} points together. With 100 points, the shares of the instances
-         * differ by some 10 %. Source: Karger et al., "Consistent Hashing", 1997.
+         * instances would have more than {@code MAX_POINTS} points together. With 100 points, the shares of the
+         * instances differ by some 10 %. Source: Karger et al., "Consistent Hashing", 1997.
          */
         private static final int POINTS_PER_WEIGHT = 100;
 
-        private static final int MAX = 1 << 16;
+        private static final int MAX_POINTS = 1 << 16;
 
         /**
          * Points of the ring, sorted. The upper 32 bits are the position, and the lower 32 bits are the index of the
@@ -364,7 +364,7 @@ public abstract class Chooser {
             super(all);
             withoutKey = new LeastLoaded(all, platform);
             int total = Arrays.stream(all).mapToInt(a -> a.weight()).sum();
-            double each = Math.min(POINTS_PER_WEIGHT, (double) MAX / Math.max(1, total));
+            double each = Math.min(POINTS_PER_WEIGHT, (double) MAX_POINTS / Math.max(1, total));
             points = new long[Arrays.stream(all).mapToInt(a -> count(a, each)).sum()];
             int at = 0;
             for (int i = 0; i < all.length; i++) {

@@ -33,10 +33,10 @@ public final class CircuitBreaker {
      *
      * @param pauseEnd end of the pause, in nanoseconds since {@link #begin}: the next trial begins no earlier
      * @param latest number of the latest trial; 0 if there was none since the circuit opened
-     * @param least smallest number of a trial that still decides about the circuit; trials with smaller numbers began
-     *     before the circuit opened, or no later than a trial that has failed
+     * @param minDeciding smallest number of a trial that still decides about the circuit; trials with smaller numbers
+     *     began before the circuit opened, or no later than a trial that has failed
      */
-    private record Open(long pauseEnd, long latest, long least) {}
+    private record Open(long pauseEnd, long latest, long minDeciding) {}
 
     private final double failureShare;
     private final LongSupplier clock;
@@ -75,7 +75,7 @@ public final class CircuitBreaker {
         long trial = trials.incrementAndGet();
         // The call that moves the end of the pause is the trial. The others are refused until the trial has decided,
         // for one pause at most.
-        return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.least)) ? trial : REFUSED;
+        return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.minDeciding)) ? trial : REFUSED;
     }
 
     /**
@@ -89,8 +89,8 @@ public final class CircuitBreaker {
         boolean isTrial = permit != PERMITTED;
         if (outcome == Health.Outcome.UNKNOWN) {
             Open now = open.get();
-            if (isTrial && now != null && now.latest == permit && permit >= now.least) {
-                open.compareAndSet(now, new Open(now(), permit, now.least));
+            if (isTrial && now != null && now.latest == permit && permit >= now.minDeciding) {
+                open.compareAndSet(now, new Open(now(), permit, now.minDeciding));
             }
             return;
         }
@@ -110,7 +110,7 @@ public final class CircuitBreaker {
     private void decide(long trial, boolean failed) {
         while (true) {
             Open now = open.get();
-            if (now == null || trial < now.least) {
+            if (now == null || trial < now.minDeciding) {
                 return;
             }
             long pauseEnd = trial == now.latest ? now() + PAUSE_NANOS : now.pauseEnd;

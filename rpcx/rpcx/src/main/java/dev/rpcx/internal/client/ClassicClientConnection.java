@@ -40,7 +40,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(4);
 
     /** A reply that is too large is skipped if its length is at most this. A longer reply ends the connection. */
-    private static final int MAX_PASSED_BYTES = 1 << 30;
+    private static final int MAX_SKIPPED_BYTES = 1 << 30;
 
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
@@ -78,7 +78,7 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     public ClassicClientConnection(
             Channel channel, Account account, Platform platform, String peer, long keepAliveNanos) {
-        super(channel, true, account, Wire.MAX_MESSAGE_BYTES, MAX_PASSED_BYTES, keepAliveNanos, IDLE_NANOS);
+        super(channel, true, account, Wire.MAX_MESSAGE_BYTES, MAX_SKIPPED_BYTES, keepAliveNanos, IDLE_NANOS);
         this.account = account;
         this.platform = platform;
         this.peer = peer;
@@ -95,7 +95,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         return endReason != null || !channel.isOpen();
     }
 
-    int callsUnderWay() {
+    int callsInFlight() {
         return inFlight.size();
     }
 
@@ -263,10 +263,10 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public void onLook(long nowNanos) {
-        closeIfLeft();
+        closeIfDrained();
     }
 
-    private void closeIfLeft() {
+    private void closeIfDrained() {
         if (isDraining && inFlight.isEmpty()) {
             channel.close();
         }
@@ -343,7 +343,7 @@ public final class ClassicClientConnection extends ClassicConnection {
                     && upNanos() >= ClientAddress.KEPT_NANOS;
             waiting.reply.completeExceptionally(error);
         }
-        closeIfLeft();
+        closeIfDrained();
     }
 
     /**
@@ -379,7 +379,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         RPCXException lost = lost(executedAtEnd);
         RPCXException unsent = lostUnsent();
         for (Call waiting : new ArrayList<>(inFlight.values())) {
-            waiting.reply.completeExceptionally(waiting.hasLeft ? lost : unsent);
+            waiting.reply.completeExceptionally(waiting.isSent ? lost : unsent);
         }
     }
 
@@ -391,7 +391,7 @@ public final class ClassicClientConnection extends ClassicConnection {
         final CallFuture<byte[]> reply = new CallFuture<>();
 
         /** Whether the request has been completely sent, so that the server may execute it. Event loop only. */
-        private boolean hasLeft;
+        private boolean isSent;
 
         @Override
         public void onReleased(long bytes) {
@@ -400,7 +400,7 @@ public final class ClassicClientConnection extends ClassicConnection {
 
         @Override
         public void onFrameWritten() {
-            hasLeft = true;
+            isSent = true;
         }
     }
 }

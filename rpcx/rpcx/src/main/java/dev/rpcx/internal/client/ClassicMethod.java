@@ -85,7 +85,7 @@ final class ClassicMethod {
     private CallFuture<@Nullable Object> start(Object[] arguments, long deadline) {
         List<byte[]> values = new ArrayList<>(arguments.length);
         for (ClassicParameter parameter : parameters) {
-            values.add(encoded(parameter.codec(), arguments[parameter.place()]));
+            values.add(encoded(parameter.codec(), arguments[parameter.position()]));
         }
         long permit = route.called();
         CallFuture<@Nullable Object> future = new CallFuture<>();

@@ -38,7 +38,7 @@ public final class ClientAddress extends Route {
      * Limit for draining connections. On the native wire, the number of connections that may be in use is added to it.
      * On the classic wire it is the limit itself.
      */
-    private static final int MORE_LEFT = 4;
+    private static final int MAX_DRAINING = 4;
 
     private static final long WAITED_OUT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -52,12 +52,12 @@ public final class ClientAddress extends Route {
     private @Nullable String name;
 
     private final @Nullable ClientCluster cluster;
-    private @Nullable Attempt<ClassicClientConnection> classic;
+    private @Nullable ConnectionAttempt<ClassicClientConnection> classic;
 
     /** Connections on the classic wire that were replaced while they had calls in flight. Guarded by {@code this}. */
-    private final List<ClassicClientConnection> leftClassic = new ArrayList<>(1);
+    private final List<ClassicClientConnection> drainingClassic = new ArrayList<>(1);
 
-    private final AtomicReferenceArray<@Nullable Attempt<ClientConnection>> connections;
+    private final AtomicReferenceArray<@Nullable ConnectionAttempt<ClientConnection>> connections;
 
     /**
      * Number of connections that are kept even when they are idle. The other entries of {@link #connections} get a
@@ -116,8 +116,8 @@ public final class ClientAddress extends Route {
         return client.calls(publishedName);
     }
 
-    public ClientAddress(ClientCore client, Endpoint endpoint, int kept, int most) {
-        this(client, endpoint, kept, most, null, new DrainingConnections());
+    public ClientAddress(ClientCore client, Endpoint endpoint, int kept, int maxConnections) {
+        this(client, endpoint, kept, maxConnections, null, new DrainingConnections());
     }
 
     /**
@@ -129,7 +129,7 @@ public final class ClientAddress extends Route {
             ClientCore client,
             Endpoint endpoint,
             int kept,
-            int most,
+            int maxConnections,
             @Nullable ClientCluster cluster,
             DrainingConnections draining) {
         super(client);
@@ -140,7 +140,7 @@ public final class ClientAddress extends Route {
         this.weight = endpoint.weight();
         this.cluster = cluster;
         this.kept = kept;
-        this.connections = new AtomicReferenceArray<>(most);
+        this.connections = new AtomicReferenceArray<>(maxConnections);
         this.pauseEndNanos = ticker().nanoTime();
     }
 
@@ -288,7 +288,7 @@ public final class ClientAddress extends Route {
         int free = -1;
         boolean isComing = false;
         for (int i = 0; i < connections.length(); i++) {
-            Attempt<ClientConnection> found = connections.get(i);
+            ConnectionAttempt<ClientConnection> found = connections.get(i);
             ClientConnection connection = ready(found);
             if (connection == null) {
                 free = i;
@@ -314,7 +314,7 @@ public final class ClientAddress extends Route {
         return isFull == than.isFull() ? one.load() < than.load() : !isFull;
     }
 
-    private static boolean isComing(@Nullable Attempt<ClientConnection> found) {
+    private static boolean isComing(@Nullable ConnectionAttempt<ClientConnection> found) {
         return found != null && !found.ensureScheduled().isDone();
     }
 
@@ -338,7 +338,7 @@ public final class ClientAddress extends Route {
     private @Nullable PendingConnection<ClientConnection> withRoom() {
         PendingConnection<ClientConnection> pending = null;
         for (int i = 0; i < connections.length(); i++) {
-            Attempt<ClientConnection> found = connections.get(i);
+            ConnectionAttempt<ClientConnection> found = connections.get(i);
             ClientConnection connection = ready(found);
             if (connection != null && !connection.isFull()) {
                 return found;
@@ -381,7 +381,7 @@ public final class ClientAddress extends Route {
     private void look() {
         boolean isAnyLeft = false;
         for (int i = 0; i < connections.length(); i++) {
-            Attempt<ClientConnection> pending = connections.get(i);
+            ConnectionAttempt<ClientConnection> pending = connections.get(i);
             if (pending != null && !pending.isDone()) {
                 serveWaiting(pending);
                 isAnyLeft |= pending.isWaitedFor();
@@ -392,7 +392,7 @@ public final class ClientAddress extends Route {
         }
     }
 
-    private void serveWaiting(Attempt<ClientConnection> pending) {
+    private void serveWaiting(ConnectionAttempt<ClientConnection> pending) {
         ClientConnection least = leastLoaded();
         if (least == null) {
             return;
@@ -400,7 +400,7 @@ public final class ClientAddress extends Route {
         // The free slots are counted down here, since the connection does not know yet of the slots that will be taken:
         // a blocked caller takes its slot only when its thread runs.
         for (int room = least.room(); room > 0 && !least.isFull(); room--) {
-            if (!pending.tellFirst(least)) {
+            if (!pending.giveToFirst(least)) {
                 return;
             }
         }
@@ -414,7 +414,7 @@ public final class ClientAddress extends Route {
      */
     private PendingConnection<ClientConnection> connect(int index, long patienceNanos) {
         while (true) {
-            Attempt<ClientConnection> found = connections.get(index);
+            ConnectionAttempt<ClientConnection> found = connections.get(index);
             if (found != null && isUsableOrComing(found)) {
                 return found.ensureScheduled();
             }
@@ -422,7 +422,7 @@ public final class ClientAddress extends Route {
             if (pause > patienceNanos) {
                 return inPause(pause);
             }
-            Attempt<ClientConnection> attempt = new Attempt<>(index) {
+            ConnectionAttempt<ClientConnection> attempt = new ConnectionAttempt<>(index) {
                 @Override
                 void open() {
                     ClientAddress.this.open(this, index >= kept);
@@ -446,7 +446,7 @@ public final class ClientAddress extends Route {
      * attempt, the attempt stays in its place. The next caller that finds it there asks the loop. So every attempt that
      * a call waits for begins, and every attempt that has begun ends.
      */
-    private abstract class Attempt<C> extends PendingConnection<C> implements Runnable {
+    private abstract class ConnectionAttempt<C> extends PendingConnection<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
 
         /**
@@ -456,11 +456,11 @@ public final class ClientAddress extends Route {
          */
         private volatile boolean isScheduled;
 
-        Attempt(int index) {
+        ConnectionAttempt(int index) {
             whenComplete((connected, failure) -> attempted(index, failure));
         }
 
-        Attempt<C> ensureScheduled() {
+        ConnectionAttempt<C> ensureScheduled() {
             if (!isScheduled) {
                 if (!client.execute(this)) {
                     completeExceptionally(new IllegalStateException("the client is closed"));
@@ -548,7 +548,7 @@ public final class ClientAddress extends Route {
         abstract void open();
     }
 
-    private void open(Attempt<ClientConnection> attempt, boolean isExtra) {
+    private void open(ConnectionAttempt<ClientConnection> attempt, boolean isExtra) {
         client.open(
                 this,
                 (channel, account) -> new ClientConnection(
@@ -601,22 +601,22 @@ public final class ClientAddress extends Route {
                 pauseAfter(failure);
             }
         }
-        ClientCluster told = cluster;
-        if (told == null) {
+        ClientCluster notified = cluster;
+        if (notified == null) {
             if (failure == null) {
                 look();
             }
             return;
         }
         if (failure == null) {
-            told.connected(this);
+            notified.connected(this);
             return;
         }
         if (leastLoaded() == null) {
-            told.failed(this, failure);
+            notified.failed(this, failure);
         } else {
             // calls that have waited for one more connection get an existing one
-            told.connected(this);
+            notified.connected(this);
         }
         keepConnected(index);
     }
@@ -684,7 +684,7 @@ public final class ClientAddress extends Route {
             }
         }
         for (int index = 0; cluster != null && index < kept; index++) {
-            Attempt<ClientConnection> held = connections.get(index);
+            ConnectionAttempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 keepConnected(index);
             }
@@ -696,9 +696,9 @@ public final class ClientAddress extends Route {
      * ends, and its calls with it.
      */
     private void addDraining(ClientConnection connection) {
-        ClientConnection oldest = draining.add(connection, connections.length() + MORE_LEFT);
+        ClientConnection oldest = draining.add(connection, connections.length() + MAX_DRAINING);
         if (oldest != null) {
-            oldest.endLeft();
+            oldest.endDraining();
         }
     }
 
@@ -706,7 +706,7 @@ public final class ClientAddress extends Route {
     void forget(ClientConnection connection) {
         draining.remove(connection);
         for (int index = 0; index < connections.length(); index++) {
-            Attempt<ClientConnection> held = connections.get(index);
+            ConnectionAttempt<ClientConnection> held = connections.get(index);
             if (held != null && held.isDone() && !held.isCompletedExceptionally() && held.join() == connection) {
                 connections.compareAndSet(index, held, null);
             }
@@ -736,7 +736,7 @@ public final class ClientAddress extends Route {
     void retire() {
         retired = true;
         for (int index = 0; index < connections.length(); index++) {
-            Attempt<ClientConnection> held = connections.get(index);
+            ConnectionAttempt<ClientConnection> held = connections.get(index);
             if (held != null && !held.completeExceptionally(noLongerThere()) && !held.isCompletedExceptionally()) {
                 held.join().retire();
             }
@@ -762,7 +762,7 @@ public final class ClientAddress extends Route {
      */
     @Override
     public synchronized PendingConnection<ClassicClientConnection> connectClassic() {
-        Attempt<ClassicClientConnection> found = classic;
+        ConnectionAttempt<ClassicClientConnection> found = classic;
         if (found != null
                 && (!found.isDone()
                         || !found.isCompletedExceptionally() && found.join().isUsable())) {
@@ -772,10 +772,10 @@ public final class ClientAddress extends Route {
         if (pause > WAITED_OUT_NANOS) {
             return inPause(pause);
         }
-        if (found != null && !found.isCompletedExceptionally() && !isLeftClassic(found.join())) {
+        if (found != null && !found.isCompletedExceptionally() && !tryReplaceClassic(found.join())) {
             return found.ensureScheduled();
         }
-        Attempt<ClassicClientConnection> attempt = new Attempt<>(0) {
+        ConnectionAttempt<ClassicClientConnection> attempt = new ConnectionAttempt<>(0) {
             @Override
             void open() {
                 openClassic(this);
@@ -788,15 +788,15 @@ public final class ClientAddress extends Route {
     /**
      * Whether a connection that is not usable is replaced by another one.
      *
-     * @return false if the connection stays in use: {@code MORE_LEFT} connections have been replaced and have not ended
-     *     yet, and the server's refusal that made this one unusable may concern single calls only
+     * @return false if the connection stays in use: {@code MAX_DRAINING} connections have been replaced and have not
+     *     ended yet, and the server's refusal that made this one unusable may concern single calls only
      */
-    private boolean isLeftClassic(ClassicClientConnection connection) {
-        leftClassic.removeIf(ClassicClientConnection::isOver);
+    private boolean tryReplaceClassic(ClassicClientConnection connection) {
+        drainingClassic.removeIf(ClassicClientConnection::isOver);
         if (connection.isOver()) {
             return true;
         }
-        return leftClassic.size() < MORE_LEFT && leftClassic.add(connection);
+        return drainingClassic.size() < MAX_DRAINING && drainingClassic.add(connection);
     }
 
     private void openClassic(PendingConnection<ClassicClientConnection> attempt) {

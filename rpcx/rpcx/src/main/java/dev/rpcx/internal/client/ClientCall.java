@@ -659,7 +659,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     @Override
     public void onDropped() {
-        complete(connection.leftError(), true);
+        complete(connection.notSentError(), true);
     }
 
     /**
@@ -1025,9 +1025,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * Ends a call whose request waits for the socket, if no byte of the request has been sent. The call goes to another
      * connection, since this one takes no more calls.
      */
-    void leaveUnsent() {
+    void endUnsent() {
         if (seesOnWire() && !begun && !completed) {
-            complete(connection.leftError(), true);
+            complete(connection.notSentError(), true);
         }
     }
 

@@ -55,7 +55,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     private final ClientCore client;
     private final int kept;
-    private final int most;
+    private final int maxConnections;
     private final Choice choice;
 
     /**
@@ -97,7 +97,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * Draining connections, by the key of the endpoint. There is an entry for each member, and for each former member
      * until it has no draining connections.
      */
-    private final Map<String, DrainingConnections> left = new HashMap<>();
+    private final Map<String, DrainingConnections> draining = new HashMap<>();
 
     /** Time at which a list of the registry was last applied; null if none has been applied. */
     private @Nullable Long takenNanos;
@@ -187,11 +187,11 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    public ClientCluster(ClientCore client, int kept, int most, Choice choice) {
+    public ClientCluster(ClientCore client, int kept, int maxConnections, Choice choice) {
         super(client);
         this.client = client;
         this.kept = kept;
-        this.most = most;
+        this.maxConnections = maxConnections;
         this.choice = choice;
         this.named = new ConnectThrottle(client);
         this.known = new ConnectThrottle(client);
@@ -451,8 +451,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * @param address instance that has a connection, perhaps not this thread's own; null for any instance
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
-        int most = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
-        for (Waiting call : served.subList(0, Math.min(most, served.size()))) {
+        int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
+        for (Waiting call : served.subList(0, Math.min(max, served.size()))) {
             if (call.isDone()) {
                 continue;
             }
@@ -469,9 +469,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
             call.complete(ready);
         }
-        if (most < served.size()) {
+        if (max < served.size()) {
             // if the client is closed, its end fails these calls
-            client.execute(() -> serve(served.subList(most, served.size()), address));
+            client.execute(() -> serve(served.subList(max, served.size()), address));
         }
     }
 
@@ -620,8 +620,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 ClientAddress held = members.get(ClientAddress.keyOf(endpoint));
                 if (held == null) {
                     DrainingConnections before =
-                            left.computeIfAbsent(ClientAddress.keyOf(endpoint), first -> new DrainingConnections());
-                    held = new ClientAddress(client, endpoint, kept, most, this, before);
+                            draining.computeIfAbsent(ClientAddress.keyOf(endpoint), first -> new DrainingConnections());
+                    held = new ClientAddress(client, endpoint, kept, maxConnections, this, before);
                     held.failureNumber = --nowUntried;
                 } else {
                     isWeighedAnew |= held.weigh(endpoint.weight());
@@ -647,7 +647,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             String nowName = named(now.keySet());
             takenNanos = client.platform().ticker().nanoTime();
             // members that end now keep their entries, since their connections are about to drain
-            left.entrySet()
+            draining.entrySet()
                     .removeIf(of -> of.getValue().isEmpty()
                             && !now.containsKey(of.getKey())
                             && !members.containsKey(of.getKey()));
@@ -681,11 +681,11 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 failedHere(e);
             }
         }
-        List<ClientAddress> told;
+        List<ClientAddress> former;
         synchronized (this) {
-            told = List.copyOf(ended);
+            former = List.copyOf(ended);
         }
-        for (ClientAddress each : told) {
+        for (ClientAddress each : former) {
             try {
                 each.retire();
                 synchronized (this) {

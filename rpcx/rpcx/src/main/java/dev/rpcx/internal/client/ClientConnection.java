@@ -43,7 +43,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * A caller's own thread takes less time than this from the beginning of a call to its request. If more time has
      * passed, the request carries TIME.
      */
-    private static final long UNTOLD_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+    private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private static final int UNKNOWN = 0;
 
@@ -64,7 +64,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * UNHEARD: the event loop was held up, and may have delayed the request just as long. The number is 10 because nine
      * tenths of the time are enough for {@link AnswerTimes}.
      */
-    private static final int HELD_UP_PART = 10;
+    private static final int HELD_UP_DIVISOR = 10;
 
     /**
      * If a look at a deadline is late by less than this, the event loop does not count as held up, however short the
@@ -106,7 +106,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final String NO_MEMORY = "the connection has ended, and no memory is left to say why";
 
     /** Error of a call of which no byte has been sent, if there is no memory to create a more precise error. */
-    private static final RPCXException LEFT = LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
+    private static final RPCXException NOT_SENT = LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, NO_MEMORY);
 
     /** Error of a call that may have been executed, if there is no memory to create a more precise error. */
     private static final RPCXException LOST = LocalFailure.noRoom(NO_MEMORY, RPCXException.Executed.MAYBE);
@@ -143,7 +143,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * Future of whoever waits for this connection. It is completed when the server's dictionary is complete: only then
      * is it certain that the server takes calls, and for which methods.
      */
-    private final CompletableFuture<ClientConnection> attempt;
+    private final CompletableFuture<ClientConnection> connecting;
 
     private final Runnable sweep = this::sweep;
     private final Runnable lookForOrphans = this::freeOrphans;
@@ -289,7 +289,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             boolean isExtra,
             long defaultNanos,
             long keepAliveNanos,
-            CompletableFuture<ClientConnection> attempt) {
+            CompletableFuture<ClientConnection> connecting) {
         super(channel, account);
         this.address = address;
         this.isExtra = isExtra;
@@ -298,7 +298,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         this.keepAliveNanos = keepAliveNanos;
         this.keepAlive = new KeepAlive(this, keepAliveNanos);
         this.entryBytes = account.charge(Resource.TABLE_BYTES);
-        this.attempt = attempt;
+        this.connecting = connecting;
     }
 
     // ---- any thread
@@ -345,7 +345,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * full default time.
      */
     public boolean carriesTime(long leftNanos) {
-        return leftNanos > defaultNanos || defaultNanos - leftNanos > UNTOLD_NANOS;
+        return leftNanos > defaultNanos || defaultNanos - leftNanos > TIME_TOLERANCE_NANOS;
     }
 
     @Override
@@ -425,7 +425,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             return true;
         }
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
-        inLoopOrHere(this::closeIfLeft);
+        inLoopOrHere(this::closeIfDrained);
         return false;
     }
 
@@ -529,11 +529,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * Returns the error of a call of which no byte has been sent: the call may go to another connection as if it had
      * never been on this one.
      */
-    public RPCXException leftError() {
+    public RPCXException notSentError() {
         try {
             return LocalFailure.notSent(RPCXException.Code.UNAVAILABLE, whyLost());
         } catch (Throwable noMemory) {
-            return LEFT;
+            return NOT_SENT;
         }
     }
 
@@ -660,7 +660,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             if (!draining) {
                 // If the connection is draining, it is about to close, and whoever connects gets the failure of the
                 // close.
-                attempt.complete(this);
+                connecting.complete(this);
             }
             published.complete(null);
             if (isExtra && !isDrainingOrClosed()) {
@@ -756,11 +756,11 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
                 ClientCall call = slots.at(slot);
                 if (call != null) {
-                    call.leaveUnsent();
+                    call.endUnsent();
                 }
             }
             sendNow(Wire.GOAWAY, 0);
-            closeIfLeft();
+            closeIfDrained();
         }
     }
 
@@ -773,7 +773,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /** Ends a draining connection together with its calls in flight. Thread-safe: any thread may call this. */
-    void endLeft() {
+    void endDraining() {
         loop().execute(() -> close("too many connections to this server still have calls in flight"));
     }
 
@@ -798,7 +798,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     public void onOwnFinal() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, -1);
         if (isDrainingOrClosed()) {
-            inLoopOrHere(this::closeIfLeft);
+            inLoopOrHere(this::closeIfDrained);
         }
     }
 
@@ -826,10 +826,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         } else {
             inFlight--;
         }
-        closeIfLeft();
+        closeIfDrained();
     }
 
-    private void closeIfLeft() {
+    private void closeIfDrained() {
         if (draining && inFlight == 0 && inFlightByCallers == 0 && !isClosed()) {
             loop().execute(() ->
                     close(isParting ? "the client does not need the connection any more" : "the server is closing"));
@@ -986,7 +986,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * @param givenNanos remaining time of the call when its request was written
      */
     static boolean isHeldUp(long lateNanos, long givenNanos) {
-        return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_PART);
+        return lateNanos > Math.max(MIN_HELD_UP_NANOS, givenNanos / HELD_UP_DIVISOR);
     }
 
     /**
@@ -1104,7 +1104,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
-            if (!attempt.completeExceptionally(failure) && !draining) {
+            if (!connecting.completeExceptionally(failure) && !draining) {
                 address.lost(this);
             }
         } finally {
@@ -1153,7 +1153,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      * exceptions, which have no stack trace and do not change.
      */
     private void endCalls() {
-        RPCXException left = leftError();
+        RPCXException notSent = notSentError();
         RPCXException lost = lostError(RPCXException.Executed.MAYBE);
         RPCXException unsent = lostError(RPCXException.Executed.NOT_EXECUTED);
         for (int slot = 0, top = slots.createdCount(); slot < top; slot++) {
@@ -1161,7 +1161,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             try {
                 if (call != null && call.isOnWire(call.id)) {
                     boolean isSent = call.executed() != RPCXException.Executed.NOT_EXECUTED;
-                    call.complete(!call.begun ? left : isSent ? lost : unsent, true);
+                    call.complete(!call.begun ? notSent : isSent ? lost : unsent, true);
                 }
             } catch (Throwable e) {
                 ThreadTools.report(e);

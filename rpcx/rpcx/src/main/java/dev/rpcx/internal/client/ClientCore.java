@@ -104,7 +104,7 @@ public final class ClientCore {
     public final Map<Channel, CompletableFuture<Void>> channels = new ConcurrentHashMap<>();
 
     /** Connection attempts that have not ended. Calls may wait for them. */
-    private final Set<PendingConnection<?>> attempts = ConcurrentHashMap.newKeySet();
+    private final Set<PendingConnection<?>> connectionAttempts = ConcurrentHashMap.newKeySet();
 
     /**
      * Number of each method that proxies call. All proxies that call a method share its number, so there are only as
@@ -184,7 +184,7 @@ public final class ClientCore {
         Endpoint endpoint = new Endpoint(host, port);
         return addresses.computeIfAbsent(
                 ClientAddress.keyOf(endpoint),
-                key -> new ClientAddress(this, endpoint, settings.connections(), settings.mostConnections()));
+                key -> new ClientAddress(this, endpoint, settings.connections(), settings.maxConnections()));
     }
 
     /**
@@ -216,7 +216,7 @@ public final class ClientCore {
             ClientCluster cluster = clusters.computeIfAbsent(
                     endpoints,
                     key -> new ClientCluster(
-                            this, settings.connections(), settings.mostConnections(), settings.choice()));
+                            this, settings.connections(), settings.maxConnections(), settings.choice()));
             if (cluster.enter()) {
                 return cluster;
             }
@@ -348,8 +348,8 @@ public final class ClientCore {
      * finds the attempt.
      */
     void endWithThis(PendingConnection<?> attempt) {
-        attempts.add(attempt);
-        attempt.whenComplete((connected, failure) -> attempts.remove(attempt));
+        connectionAttempts.add(attempt);
+        attempt.whenComplete((connected, failure) -> connectionAttempts.remove(attempt));
     }
 
     /**
@@ -590,7 +590,7 @@ public final class ClientCore {
         }
         List<CompletableFuture<?>> over = new ArrayList<>();
         // the callbacks of waiting calls run on an event loop, since they may never return
-        for (PendingConnection<?> attempt : attempts) {
+        for (PendingConnection<?> attempt : connectionAttempts) {
             over.add(done(
                     loops.group,
                     () -> attempt.completeExceptionally(new IllegalStateException("the client is closed"))));
@@ -612,10 +612,10 @@ public final class ClientCore {
      *
      * @return future that completes normally when the step has ended
      */
-    private static CompletableFuture<Void> done(Executor place, Runnable step) {
+    private static CompletableFuture<Void> done(Executor executor, Runnable step) {
         CompletableFuture<Void> over = new CompletableFuture<>();
         try {
-            place.execute(() -> {
+            executor.execute(() -> {
                 try {
                     step.run();
                 } catch (Throwable e) {

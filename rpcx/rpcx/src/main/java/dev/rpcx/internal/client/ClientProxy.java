@@ -226,12 +226,12 @@ public final class ClientProxy implements InvocationHandler {
             } catch (Throwable e) {
                 // Errors too: an Error belongs to this call, and a caller that waits for a future looks for the failure
                 // there.
-                Throwable told = told(method, e);
+                Throwable error = callerError(method, e);
                 if (!isAsync) {
-                    throw told;
+                    throw error;
                 }
                 CallFuture<Object> failed = new CallFuture<>();
-                failed.fail(told);
+                failed.fail(error);
                 return failed;
             }
         };
@@ -241,7 +241,7 @@ public final class ClientProxy implements InvocationHandler {
      * Returns what the caller of the method gets when an interceptor has thrown something. A checked exception that the
      * method does not declare becomes an RPCXException.
      */
-    private static Throwable told(Method method, Throwable thrown) {
+    private static Throwable callerError(Method method, Throwable thrown) {
         if (thrown instanceof RuntimeException || thrown instanceof Error) {
             return thrown;
         }

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param keepAlive maximum time until the client notices that a server has vanished
  * @param maxClose maximum time that closing blocks
  * @param connections number of connections that are kept to each address
- * @param mostConnections maximum number of connections to each address
+ * @param maxConnections maximum number of connections to each address
  * @param eventLoops number of event loops that serve only this client; null for the event loops that clients share
  * @param inProcess whether the client calls the in-process servers of its process
  * @param classic whether the client speaks the classic wire
@@ -35,7 +35,7 @@ public record ClientSettings(
         Duration keepAlive,
         Duration maxClose,
         int connections,
-        int mostConnections,
+        int maxConnections,
         @Nullable Integer eventLoops,
         boolean inProcess,
         boolean classic,

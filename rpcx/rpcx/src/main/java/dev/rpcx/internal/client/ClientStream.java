@@ -545,7 +545,9 @@ public final class ClientStream implements Flow.Publisher<Object> {
             }
             letGo();
             receiver.end(
-                    unkept == null ? Attempts.told(earlier, Health.named(error, steps.route, steps.method)) : unkept);
+                    unkept == null
+                            ? Attempts.callerError(earlier, Health.named(error, steps.route, steps.method))
+                            : unkept);
         }
     }
 }

@@ -37,7 +37,7 @@ public final class ConnectThrottle {
     /** Waiting connection attempts in the order in which they came, each with the task that begins it. */
     private final Map<CompletableFuture<?>, Runnable> waiting = new LinkedHashMap<>();
 
-    private final Set<CompletableFuture<?>> underWay = new LinkedHashSet<>();
+    private final Set<CompletableFuture<?>> inProgress = new LinkedHashSet<>();
 
     /**
      * Shows how many attempts have begun lately: each attempt moves this time forward by {@code EACH_NANOS}. For
@@ -77,7 +77,7 @@ public final class ConnectThrottle {
         boolean isTurn;
         synchronized (this) {
             waiting.remove(attempt);
-            isTurn = underWay.remove(attempt) && !waiting.isEmpty();
+            isTurn = inProgress.remove(attempt) && !waiting.isEmpty();
         }
         if (isTurn) {
             // not called directly, since the calls of attempts that end immediately would nest on the stack
@@ -114,14 +114,14 @@ public final class ConnectThrottle {
             }
             long now = nanoTime();
             long early = spentNanos + EACH_NANOS - SECOND_NANOS - now;
-            boolean isFull = underWay.size() >= MAX_AT_ONCE;
+            boolean isFull = inProgress.size() >= MAX_AT_ONCE;
             if (isFull || early > 0) {
                 // A look is scheduled even if MAX_AT_ONCE attempts are in progress. Otherwise the next attempt would
                 // depend only on the end of one of these.
                 lookLater(now, isFull ? SECOND_NANOS : early);
                 return null;
             }
-            underWay.add(pending.attempt);
+            inProgress.add(pending.attempt);
             all.remove();
             spentNanos = Math.max(spentNanos - now, 0) + now + EACH_NANOS;
             return pending;

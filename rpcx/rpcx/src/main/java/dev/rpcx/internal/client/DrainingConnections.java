@@ -16,9 +16,9 @@ final class DrainingConnections {
      * @return the oldest connection, which has been removed and has to end, if there were more than {@code most};
      *     otherwise null
      */
-    synchronized @Nullable ClientConnection add(ClientConnection connection, int most) {
+    synchronized @Nullable ClientConnection add(ClientConnection connection, int max) {
         oldestFirst.add(connection);
-        return oldestFirst.size() > most ? oldestFirst.remove() : null;
+        return oldestFirst.size() > max ? oldestFirst.remove() : null;
     }
 
     synchronized void remove(ClientConnection connection) {

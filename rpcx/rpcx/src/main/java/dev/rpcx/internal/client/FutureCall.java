@@ -281,7 +281,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         if (steps.method.kind == ClientMethod.Kind.ONE_WAY) {
             steps.route.oneWayFailed(steps.method, failure);
         }
-        future.fail(Attempts.told(earlier, failure));
+        future.fail(Attempts.callerError(earlier, failure));
     }
 
     /**
@@ -407,7 +407,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
         } else {
             steps.route.recordOutcome(outcome, permit);
             ClientAddress last = address();
-            if (unkept != null && !Attempts.hasLeft(error)) {
+            if (unkept != null && !Attempts.isSent(error)) {
                 end(unkept);
             } else {
                 end(last == null ? error : Health.named(error, last, steps.method));

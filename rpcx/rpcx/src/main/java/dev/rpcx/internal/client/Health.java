@@ -228,7 +228,7 @@ public final class Health {
      * Ejection of the instance; null for a healthy instance. Nearly all instances are healthy. The choice of an
      * instance reads only this field.
      */
-    private final AtomicReference<@Nullable Ejection> out = new AtomicReference<>();
+    private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
 
     /** Time at which the latest ejection ends. Guarded by the cluster. */
     private long outUntilNanos;
@@ -256,10 +256,10 @@ public final class Health {
             answered();
             return false;
         }
-        Ejection left = out.get();
+        Ejection current = ejection.get();
         boolean isTrial = false;
-        if (left != null && left.isOnTrial(begunNanos)) {
-            left.set(ticker.nanoTime());
+        if (current != null && current.isOnTrial(begunNanos)) {
+            current.set(ticker.nanoTime());
             isTrial = true;
         }
         return outcome == Outcome.FAILED && failed(isTrial);
@@ -279,9 +279,9 @@ public final class Health {
         if (failures.get() != 0) {
             failures.set(0);
         }
-        Ejection left = out.get();
-        if (left != null && left.isOnTrial(ticker.nanoTime())) {
-            out.compareAndSet(left, null);
+        Ejection current = ejection.get();
+        if (current != null && current.isOnTrial(ticker.nanoTime())) {
+            ejection.compareAndSet(current, null);
         }
         Window open = window;
         if (open == null) {
@@ -310,7 +310,7 @@ public final class Health {
         long forgiven = times == 0 ? 0 : Math.max(0, now - outUntilNanos) / FORGIVEN_NANOS;
         times = (int) Math.min(Math.max(0, times - forgiven) + 1, MAX_TIMES);
         outUntilNanos = now + OUT_NANOS * times;
-        out.set(new Ejection(outUntilNanos));
+        ejection.set(new Ejection(outUntilNanos));
         failures.set(0);
         window = null;
     }
@@ -325,13 +325,13 @@ public final class Health {
 
     /** Whether the instance is ejected, and its ejection is not over. */
     public boolean isEjected() {
-        Ejection left = out.get();
-        return left != null && !left.isOnTrial(ticker.nanoTime());
+        Ejection current = ejection.get();
+        return current != null && !current.isOnTrial(ticker.nanoTime());
     }
 
     /** Whether the instance was ejected and has not answered a call since. */
     boolean isUnproven() {
-        return out.get() != null;
+        return ejection.get() != null;
     }
 
     /**
@@ -339,8 +339,8 @@ public final class Health {
      * call.
      */
     public boolean isFree() {
-        Ejection left = out.get();
-        return left == null || left.isFree(ticker.nanoTime());
+        Ejection current = ejection.get();
+        return current == null || current.isFree(ticker.nanoTime());
     }
 
     /**
@@ -350,8 +350,8 @@ public final class Health {
      * @return false if the instance is ejected, or another call has the trial
      */
     boolean choose() {
-        Ejection left = out.get();
-        return left == null || left.take(ticker.nanoTime());
+        Ejection current = ejection.get();
+        return current == null || current.take(ticker.nanoTime());
     }
 
     /**
@@ -359,9 +359,9 @@ public final class Health {
      * trial goes to the next call.
      */
     void unsent() {
-        Ejection left = out.get();
-        if (left != null) {
-            left.giveBack(ticker.nanoTime());
+        Ejection current = ejection.get();
+        if (current != null) {
+            current.giveBack(ticker.nanoTime());
         }
     }
 
@@ -370,13 +370,13 @@ public final class Health {
      * call has ended or its deadline has passed, but for no longer than {@code MAX_TRIAL_NANOS}. Runs for every call.
      */
     public void begins(long deadlineNanos) {
-        Ejection left = out.get();
-        if (left == null) {
+        Ejection current = ejection.get();
+        if (current == null) {
             return;
         }
         long now = ticker.nanoTime();
-        if (left.isOnTrial(now)) {
-            left.set(now + Math.min(MAX_TRIAL_NANOS, Math.max(0, deadlineNanos - now)));
+        if (current.isOnTrial(now)) {
+            current.set(now + Math.min(MAX_TRIAL_NANOS, Math.max(0, deadlineNanos - now)));
         }
     }
 }

@@ -30,7 +30,7 @@ final class Hedge extends LoopThread.Untold {
     private final CallFuture<@Nullable Object> result = new CallFuture<>();
 
     // the fields from here to isUntold are guarded by this
-    private int underWay;
+    private int inFlight;
 
     private @Nullable Leg first;
     private @Nullable Leg second;
@@ -55,7 +55,7 @@ final class Hedge extends LoopThread.Untold {
         @Nullable
         CallFuture<@Nullable Object> answered;
 
-        /** Whether the end of the call has been counted in {@code underWay}. */
+        /** Whether the end of the call has been counted in {@code inFlight}. */
         boolean isOver;
 
         @Nullable
@@ -160,14 +160,14 @@ final class Hedge extends LoopThread.Untold {
 
     private void begin(Leg leg, long now) {
         synchronized (this) {
-            if (leg.isAgain && (underWay == 0 || result.isDone())) {
+            if (leg.isAgain && (inFlight == 0 || result.isDone())) {
                 // the result has ended, or the first call has ended and is about to end the result
                 return;
             }
             if (leg.isAgain && !Attempts.mayHedge(steps)) {
                 return;
             }
-            underWay++;
+            inFlight++;
         }
         try {
             CallFuture<@Nullable Object> answered = leg.isAgain ? leg.call.startAgain(now) : leg.call.start(now);
@@ -254,9 +254,9 @@ final class Hedge extends LoopThread.Untold {
                 leg.isOver = true;
                 leg.value = value;
                 leg.failure = failure;
-                underWay--;
+                inFlight--;
                 if (deciding == null) {
-                    if (failure == null || underWay == 0) {
+                    if (failure == null || inFlight == 0) {
                         deciding = leg;
                     } else {
                         otherMayHaveRun = mayHaveRun;
@@ -286,7 +286,7 @@ final class Hedge extends LoopThread.Untold {
         if (decided.failure == null) {
             result.succeed(decided.value);
         } else {
-            result.fail(Attempts.told(decided.failure, other));
+            result.fail(Attempts.callerError(decided.failure, other));
         }
     }
 

@@ -37,17 +37,17 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     }
 
     private void end(@Nullable C connected, @Nullable Throwable failure) {
-        List<Waiter<C>> told;
+        List<Waiter<C>> ended;
         synchronized (waiters) {
-            told = new ArrayList<>(waiters);
+            ended = new ArrayList<>(waiters);
             waiters.clear();
         }
-        for (Waiter<C> waiter : told) {
-            tell(waiter, connected, failure);
+        for (Waiter<C> waiter : ended) {
+            endWait(waiter, connected, failure);
         }
     }
 
-    private static <C> void tell(Waiter<C> waiter, @Nullable C connected, @Nullable Throwable failure) {
+    private static <C> void endWait(Waiter<C> waiter, @Nullable C connected, @Nullable Throwable failure) {
         try {
             waiter.ended(connected, failure);
         } catch (Throwable e) {
@@ -74,7 +74,7 @@ public class PendingConnection<C> extends CompletableFuture<C> {
      *
      * @return false if no call waits
      */
-    boolean tellFirst(C other) {
+    boolean giveToFirst(C other) {
         Waiter<C> first;
         synchronized (waiters) {
             Iterator<Waiter<C>> all = waiters.iterator();
@@ -84,7 +84,7 @@ public class PendingConnection<C> extends CompletableFuture<C> {
             first = all.next();
             all.remove();
         }
-        tell(first, other, null);
+        endWait(first, other, null);
         return true;
     }
 

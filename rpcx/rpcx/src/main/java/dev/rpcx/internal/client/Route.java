@@ -366,7 +366,7 @@ public abstract class Route {
         if (call.isOver()) {
             return null;
         }
-        if (!call.takePlace()) {
+        if (!call.countWaiting()) {
             call.refuse();
             return null;
         }
@@ -405,7 +405,7 @@ public abstract class Route {
         private final long permit;
         private volatile PendingConnection<C> pending;
 
-        // then, timer, isOver and hasPlace are guarded by this
+        // then, timer, isOver and isCounted are guarded by this
         /**
          * Callback of the call. Null when the wait has ended, so that this object then keeps nothing of the call in
          * memory.
@@ -416,7 +416,7 @@ public abstract class Route {
         private boolean isOver;
 
         /** Whether the call is counted in {@link #waiting}. */
-        private boolean hasPlace;
+        private boolean isCounted;
 
         Waiting(
                 Source<C> source,
@@ -449,17 +449,17 @@ public abstract class Route {
 
         /**
          * Counts the call as waiting, unless its wait has ended in the meantime. No method is called between the change
-         * of the count and the store of {@code hasPlace}, here and in {@link #leavePlace}, so that an exhausted stack
-         * cannot separate them.
+         * of the count and the store of {@code isCounted}, here and in {@link #stopCounting}, so that an exhausted
+         * stack cannot separate them.
          *
          * @return false if too many calls wait
          */
-        synchronized boolean takePlace() {
+        synchronized boolean countWaiting() {
             if (isOver) {
                 return true;
             }
             int all = waiting.incrementAndGet();
-            hasPlace = true;
+            isCounted = true;
             return all <= Wire.MAX_SLOTS;
         }
 
@@ -478,10 +478,10 @@ public abstract class Route {
             return isOver;
         }
 
-        private synchronized void leavePlace() {
-            if (hasPlace) {
+        private synchronized void stopCounting() {
+            if (isCounted) {
                 waiting.decrementAndGet();
-                hasPlace = false;
+                isCounted = false;
             }
         }
 
@@ -515,7 +515,7 @@ public abstract class Route {
             RPCXException late = late();
             leave(pending, this);
             endFailed(late);
-            leavePlace();
+            stopCounting();
         }
 
         /**
@@ -553,21 +553,21 @@ public abstract class Route {
          * the service.
          */
         private void endFailed(RPCXException failure) {
-            ConnectionCallback<C> told = over();
-            if (told == null) {
+            ConnectionCallback<C> callback = over();
+            if (callback == null) {
                 return;
             }
             try {
                 recordOutcome(Health.Outcome.of(failure, times, givenNanos, 0), permit);
             } finally {
-                told.ended(null, failure);
+                callback.ended(null, failure);
             }
         }
 
         private void end(@Nullable C connected, @Nullable RPCXException failure) {
-            ConnectionCallback<C> told = over();
-            if (told != null) {
-                told.ended(connected, failure);
+            ConnectionCallback<C> callback = over();
+            if (callback != null) {
+                callback.ended(connected, failure);
             }
         }
 
@@ -578,18 +578,18 @@ public abstract class Route {
          */
         private @Nullable ConnectionCallback<C> over() {
             Future<?> started;
-            ConnectionCallback<C> told;
+            ConnectionCallback<C> callback;
             synchronized (this) {
                 isOver = true;
                 started = timer;
-                told = then;
+                callback = then;
                 then = null;
             }
-            leavePlace();
+            stopCounting();
             if (started != null) {
                 started.cancel(false);
             }
-            return told;
+            return callback;
         }
     }
 

@@ -78,9 +78,9 @@
  *
  * <p><b>Other ends.</b> A deadline is found by the one timer of {@code ClientConnection}, whose {@code expire} ends the
  * call and sends CANCEL. When a connection is lost, {@code ClientConnection.endCalls} ends each call that is in flight,
- * with {@code lostError} where a byte of it has left, and {@code leftError} where none has; a call that still stands in
- * the outbox ends by {@code ClientCall.onDropped}. {@code Attempts.next} sees these errors as any other. On the classic
- * wire {@code ClassicClientConnection.endAll} ends the calls, and there are no retries.
+ * with {@code lostError} if a byte of it has been sent, and with {@code notSentError} if none has; a call that still
+ * stands in the outbox ends by {@code ClientCall.onDropped}. {@code Attempts.next} sees these errors as any other. On
+ * the classic wire {@code ClassicClientConnection.endAll} ends the calls, and there are no retries.
  *
  * <p><b>Other calls.</b> An asynchronous call and a notice are a {@code FutureCall}, a stream that is brought a
  * {@code ClientStream.Call}, and a hedged call, also one whose caller blocks, is a {@code Hedge} of two

@@ -31,10 +31,10 @@ import org.jspecify.annotations.Nullable;
  */
 public sealed interface DnsQuestion {
     /**
-     * Asks the question without blocking, and passes instances or a failure to {@code told}, on the event loop of the
-     * resolver.
+     * Asks the question without blocking, and passes instances or a failure to {@code callback}, on the event loop of
+     * the resolver.
      */
-    void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told);
+    void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> callback);
 
     /**
      * Creates the resolver that answers this question.
@@ -52,11 +52,11 @@ public sealed interface DnsQuestion {
      * Passes on the instances that are read from an answer, or a failure. Whatever the reading throws is a failure too,
      * since anybody may have sent the bytes of an answer.
      */
-    private static <T> void tell(
+    private static <T> void passOn(
             @Nullable T answer,
             @Nullable Throwable failure,
             Reading<T> reading,
-            BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+            BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> callback) {
         List<Endpoint> found = null;
         Throwable why = failure;
         if (answer != null && failure == null) {
@@ -66,7 +66,7 @@ public sealed interface DnsQuestion {
                 why = e;
             }
         }
-        told.accept(found, why);
+        callback.accept(found, why);
     }
 
     /** Question for the addresses of a host, all at one port and of one family. Hosts file and search list apply. */
@@ -76,8 +76,8 @@ public sealed interface DnsQuestion {
         }
 
         @Override
-        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
-            names.addresses(host, (answer, failure) -> tell(answer, failure, this::endpoints, told));
+        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> callback) {
+            names.addresses(host, (answer, failure) -> passOn(answer, failure, this::endpoints, callback));
         }
 
         @Override
@@ -120,12 +120,12 @@ public sealed interface DnsQuestion {
         }
 
         @Override
-        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> told) {
+        public void ask(DnsNames names, BiConsumer<@Nullable List<Endpoint>, @Nullable Throwable> callback) {
             // the dot at the end makes the name absolute, so no search list is tried
             names.any()
                     .resolveAll(new DefaultDnsQuestion(name + ".", DnsRecordType.SRV))
                     .addListener((Future<List<DnsRecord>> answer) ->
-                            tell(answer.getNow(), answer.cause(), Services::released, told));
+                            passOn(answer.getNow(), answer.cause(), Services::released, callback));
         }
 
         @Override

@@ -116,13 +116,13 @@ final class DnsWatch implements Endpoints.Watch {
         looksSince = 0;
         isAsking = true;
         try {
-            asked.question().ask(names, (found, failure) -> told(own, found, failure));
+            asked.question().ask(names, (found, failure) -> onAnswer(own, found, failure));
         } catch (Throwable e) {
-            told(own, null, e);
+            onAnswer(own, null, e);
         }
     }
 
-    private void told(long question, @Nullable List<Endpoint> found, @Nullable Throwable failure) {
+    private void onAnswer(long question, @Nullable List<Endpoint> found, @Nullable Throwable failure) {
         if (question != number || !isAsking) {
             return;
         }

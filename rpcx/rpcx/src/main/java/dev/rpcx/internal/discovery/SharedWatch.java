@@ -21,19 +21,19 @@ import org.jspecify.annotations.Nullable;
 public final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
 
-    /** Lock for {@code underWay} and {@code users}. A thread that holds it takes no other lock. */
-    private static final Object ALL = new Object();
+    /** Lock for {@code inUse} and {@code users}. A thread that holds it takes no other lock. */
+    private static final Object LOCK = new Object();
 
     /**
      * Watches with users, few enough to be searched one by one. Each change makes a new list, so that a list can be
      * searched without the lock.
      */
-    private static List<SharedWatch> underWay = List.of();
+    private static List<SharedWatch> inUse = List.of();
 
     private final Endpoints endpoints;
     private final int hash;
 
-    /** Number of listeners that have joined and have not ended. Guarded by {@link #ALL}. */
+    /** Number of listeners that have joined and have not ended. Guarded by {@link #LOCK}. */
     private int users = 1;
 
     /** Lock that is held while the watch begins, which runs the user's code. */
@@ -81,7 +81,7 @@ public final class SharedWatch implements Endpoints.Listener {
          * Passes news to the listener, except what it has got already. A listener that throws must not keep the news
          * from the other listeners.
          */
-        synchronized void tell(News news) {
+        synchronized void deliver(News news) {
             long before = heard;
             heard = Math.max(before, news.number);
             try {
@@ -94,11 +94,11 @@ public final class SharedWatch implements Endpoints.Listener {
                     listener.failed(failure);
                 }
             } catch (Throwable e) {
-                tellOfFailure(e);
+                logFailure(e);
             }
         }
 
-        private static void tellOfFailure(Throwable failure) {
+        private static void logFailure(Throwable failure) {
             try {
                 LOGGER.log(System.Logger.Level.WARNING, "a listener of instances has failed", failure);
             } catch (Throwable e) {
@@ -144,19 +144,19 @@ public final class SharedWatch implements Endpoints.Listener {
     private static SharedWatch join(Endpoints endpoints) {
         int hash = endpoints.hashCode();
         while (true) {
-            List<SharedWatch> seen = underWay();
+            List<SharedWatch> seen = inUse();
             SharedWatch equal = equal(seen, endpoints, hash);
-            synchronized (ALL) {
+            synchronized (LOCK) {
                 if (equal != null && equal.users > 0) {
                     equal.users++;
                     return equal;
                 }
                 // otherwise watches have come or gone meanwhile, and the search begins again
-                if (equal == null && underWay == seen) {
+                if (equal == null && inUse == seen) {
                     SharedWatch made = new SharedWatch(endpoints, hash);
                     List<SharedWatch> more = new ArrayList<>(seen);
                     more.add(made);
-                    underWay = more;
+                    inUse = more;
                     return made;
                 }
             }
@@ -172,15 +172,15 @@ public final class SharedWatch implements Endpoints.Listener {
         return null;
     }
 
-    private static List<SharedWatch> underWay() {
-        synchronized (ALL) {
-            return underWay;
+    private static List<SharedWatch> inUse() {
+        synchronized (LOCK) {
+            return inUse;
         }
     }
 
     /** Returns the number of watches with users in this process. */
     public static int count() {
-        return underWay().size();
+        return inUse().size();
     }
 
     private void add(ListenerEntry entry) {
@@ -189,7 +189,7 @@ public final class SharedWatch implements Endpoints.Listener {
             listeners.add(entry);
             last = news;
         }
-        entry.tell(last);
+        entry.deliver(last);
     }
 
     /**
@@ -209,14 +209,14 @@ public final class SharedWatch implements Endpoints.Listener {
 
     private void end(ListenerEntry entry) {
         boolean isLast;
-        synchronized (ALL) {
+        synchronized (LOCK) {
             isLast = users == 1;
             if (isLast) {
                 // the list changes before the count, so that a watch in the list has users, even if there is no memory
                 // for another list
-                List<SharedWatch> fewer = new ArrayList<>(underWay);
+                List<SharedWatch> fewer = new ArrayList<>(inUse);
                 fewer.remove(this);
-                underWay = fewer;
+                inUse = fewer;
             }
             users--;
         }
@@ -245,7 +245,7 @@ public final class SharedWatch implements Endpoints.Listener {
             news = now;
             entries = List.copyOf(listeners);
         }
-        entries.forEach(each -> each.tell(now));
+        entries.forEach(each -> each.deliver(now));
     }
 
     @Override
@@ -258,6 +258,6 @@ public final class SharedWatch implements Endpoints.Listener {
             news = now;
             entries = List.copyOf(listeners);
         }
-        entries.forEach(each -> each.tell(now));
+        entries.forEach(each -> each.deliver(now));
     }
 }

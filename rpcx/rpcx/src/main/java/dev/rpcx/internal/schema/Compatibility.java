@@ -34,12 +34,12 @@ public final class Compatibility {
      * another name. The new member takes the same values, or its type is itself new, or it is a new case of a sealed
      * type.
      *
-     * @param gone name of the member that is gone
-     * @param come name of the new member
+     * @param removed name of the member that is gone
+     * @param added name of the new member
      * @param isInPlace whether the new member has the number of the member that is gone. This is possible for a
      *     parameter, whose number is its position, and for a member that {@link Field} numbers
      */
-    public record Renaming(String type, String gone, String come, boolean isInPlace) {}
+    public record Renaming(String type, String removed, String added, boolean isInPlace) {}
 
     /** One break: its direction, the member or type at which it is, and a text that says what breaks. */
     public record Break(Direction direction, String where, String what) {
@@ -126,7 +126,7 @@ public final class Compatibility {
                 // a type that is gone breaks nothing if no line names it any more; if a line now names another type
                 // instead, the break is reported for that line
                 if (isCall(before)) {
-                    compatibility.breaks.add(gone(before.type()));
+                    compatibility.breaks.add(removedCall(before.type()));
                 }
             } else if (!after.kind().equals(before.kind())) {
                 compatibility.add(Direction.BOTH, before.type(), "was " + before.kind() + ", is " + after.kind());
@@ -229,7 +229,7 @@ public final class Compatibility {
     }
 
     /** Returns the break for a request or reply whose method is not published any more. */
-    public static Break gone(String call) {
+    public static Break removedCall(String call) {
         return new Break(Direction.BACKWARD, call, "is gone, and old callers still call it");
     }
 

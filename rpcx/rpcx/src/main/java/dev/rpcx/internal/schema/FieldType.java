@@ -53,7 +53,7 @@ public record FieldType(
      * Says whether the values of a list or set are packed: they stand one after the other behind one tag and one
      * length.
      */
-    public boolean packed() {
+    public boolean isPacked() {
         return (holder == Holder.LIST || holder == Holder.SET) && shape.wireType() != 2;
     }
 
@@ -61,6 +61,6 @@ public record FieldType(
      * Returns the tag that stands before the value on the wire. It consists of the field's number and the wire type.
      */
     public int tag() {
-        return number << 3 | (packed() || holder == Holder.MAP ? 2 : shape.wireType());
+        return number << 3 | (isPacked() || holder == Holder.MAP ? 2 : shape.wireType());
     }
 }

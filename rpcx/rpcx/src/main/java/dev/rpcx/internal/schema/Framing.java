@@ -13,10 +13,10 @@ import java.util.Map;
  */
 public final class Framing {
     /** Number of fields that have a kind: the fields 1 to 6. */
-    public static final int FIELDS = 6;
+    public static final int MAX_FIELDS = 6;
 
     /** Number of bits of one kind. */
-    public static final int BITS = 4;
+    public static final int KIND_BITS = 4;
 
     /**
      * Kind of a message that is itself the body, and not a field of the body. It is in the bits for the kind of field
@@ -82,7 +82,7 @@ public final class Framing {
     }
 
     private static int at(int number, int kind) {
-        return number > FIELDS ? 0 : kind << (number - 1) * BITS;
+        return number > MAX_FIELDS ? 0 : kind << (number - 1) * KIND_BITS;
     }
 
     /**
@@ -90,7 +90,7 @@ public final class Framing {
      * field, or if the number is not 1 to 6.
      */
     static int kind(int kinds, int number) {
-        return number < 1 || number > FIELDS ? NO_FIELD : kinds >>> (number - 1) * BITS & (1 << BITS) - 1;
+        return number < 1 || number > MAX_FIELDS ? NO_FIELD : kinds >>> (number - 1) * KIND_BITS & (1 << KIND_BITS) - 1;
     }
 
     /**

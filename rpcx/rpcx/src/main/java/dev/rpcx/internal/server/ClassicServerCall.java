@@ -375,7 +375,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         ShareOfUnasked memory = new ShareOfUnasked(Math.max(1, arguments.length));
         for (int i = 0; i < arguments.length; i++) {
             ClassicParameter parameter = parameters.get(i);
-            arguments[parameter.place()] = parameter.codec().read(values.get(i), memory);
+            arguments[parameter.position()] = parameter.codec().read(values.get(i), memory);
         }
         // The request is dropped here, since the call may wait for a future much longer than it needs the frame. If the
         // handlers run on the event loop, many calls may wait for a future at the same time.

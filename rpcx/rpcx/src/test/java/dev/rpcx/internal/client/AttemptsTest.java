@@ -270,20 +270,20 @@ class AttemptsTest {
 
     @Test
     void aCallerIsNotToldThatNothingRanAfterAnAttemptThatMayHave() throws Exception {
-        assertThat(Attempts.told(null, NOT_RUN)).isSameAs(NOT_RUN);
-        assertThat(Attempts.told(second(once(), NOT_RUN), NOT_RUN)).isSameAs(NOT_RUN);
+        assertThat(Attempts.callerError(null, NOT_RUN)).isSameAs(NOT_RUN);
+        assertThat(Attempts.callerError(second(once(), NOT_RUN), NOT_RUN)).isSameAs(NOT_RUN);
         Attempts lost = second(again(), LOST);
-        RPCXException told = Attempts.told(lost, NOT_RUN);
-        assertThat(told.executed()).isEqualTo(Executed.MAYBE);
-        assertThat(told.code()).isEqualTo(Code.UNAVAILABLE);
-        assertThat(told).hasMessage(NOT_RUN.getMessage()).hasCause(NOT_RUN);
+        RPCXException error = Attempts.callerError(lost, NOT_RUN);
+        assertThat(error.executed()).isEqualTo(Executed.MAYBE);
+        assertThat(error.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(error).hasMessage(NOT_RUN.getMessage()).hasCause(NOT_RUN);
         RPCXException ran = error(Code.HANDLER_FAILED, Executed.EXECUTED);
-        assertThat(Attempts.told(lost, ran)).isSameAs(ran);
-        assertThat(Attempts.told(lost, UNSENT)).isExactlyInstanceOf(RPCXException.class);
+        assertThat(Attempts.callerError(lost, ran)).isSameAs(ran);
+        assertThat(Attempts.callerError(lost, UNSENT)).isExactlyInstanceOf(RPCXException.class);
         Throwable ofUser = new IllegalStateException();
-        assertThat(Attempts.told(lost, ofUser)).isSameAs(ofUser);
-        assertThat(Attempts.told(ofUser, true)).isSameAs(ofUser);
-        assertThat(Attempts.told(NOT_RUN, false)).isSameAs(NOT_RUN);
+        assertThat(Attempts.callerError(lost, ofUser)).isSameAs(ofUser);
+        assertThat(Attempts.callerError(ofUser, true)).isSameAs(ofUser);
+        assertThat(Attempts.callerError(NOT_RUN, false)).isSameAs(NOT_RUN);
         assertThat(Attempts.mayHaveRun(ofUser)).isTrue();
     }
 }

@@ -152,7 +152,7 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> reply = send(TimeUnit.SECONDS.toNanos(1));
         pass(TimeUnit.SECONDS.toNanos(2));
         assertThat(failure(reply).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
-        assertThat(connection.callsUnderWay()).isZero();
+        assertThat(connection.callsInFlight()).isZero();
         reply(id.get(), 7);
         reply(4711, 7);
         RPCXFuture<byte[]> next = send(HOUR_NANOS);
@@ -193,7 +193,7 @@ class ClassicClientConnectionTest {
     @Test
     void aCancelledCallIsForgotten() {
         send(HOUR_NANOS).cancel(false);
-        assertThat(connection.callsUnderWay()).isZero();
+        assertThat(connection.callsInFlight()).isZero();
     }
 
     @Test
@@ -314,7 +314,7 @@ class ClassicClientConnectionTest {
                 },
                 clock.nanoTime() + HOUR_NANOS);
         assertThatThrownBy(reply::get).hasRootCauseInstanceOf(StackOverflowError.class);
-        assertThat(connection.callsUnderWay()).isZero();
+        assertThat(connection.callsInFlight()).isZero();
     }
 
     /** As where there is no memory to write it down: the room for requests would soon be used up by none. */
@@ -329,7 +329,7 @@ class ClassicClientConnectionTest {
         RPCXFuture<byte[]> reply =
                 connection.send(taken -> request.writeLong(taken), clock.nanoTime() + TimeUnit.SECONDS.toNanos(1));
         assertThatThrownBy(reply::get).hasRootCauseInstanceOf(OutOfMemoryError.class);
-        assertThat(connection.callsUnderWay()).isZero();
+        assertThat(connection.callsInFlight()).isZero();
         assertThat(account.held(Resource.REQUEST_BYTES)).isZero();
     }
 
@@ -361,7 +361,7 @@ class ClassicClientConnectionTest {
         assertThat(failure(last).code()).isEqualTo(RPCXException.Code.OVERLOADED);
         pass(TimeUnit.SECONDS.toNanos(6));
         assertThat(failure(all.get(0)).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
-        assertThat(connection.callsUnderWay()).isZero();
+        assertThat(connection.callsInFlight()).isZero();
         assertThat(account.held(Resource.REQUEST_BYTES)).isGreaterThan((all.size() - 3) * (2L << 20));
         pass(TimeUnit.SECONDS.toNanos(8));
         assertThat(channel.isOpen()).isFalse();
@@ -390,13 +390,13 @@ class ClassicClientConnectionTest {
     // ---- bounds
 
     @Test
-    void callsUnderWayAreCounted() {
+    void callsInFlightAreCounted() {
         send(HOUR_NANOS);
         send(HOUR_NANOS);
-        assertThat(connection.callsUnderWay()).isEqualTo(2);
+        assertThat(connection.callsInFlight()).isEqualTo(2);
         assertThat(ledger.audit()).contains("2 calls under way");
         reply(id.get(), 1);
-        assertThat(connection.callsUnderWay()).isEqualTo(1);
+        assertThat(connection.callsInFlight()).isEqualTo(1);
     }
 
     @Test
@@ -480,7 +480,7 @@ class ClassicClientConnectionTest {
         assertThat(why.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
         assertThat(why.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
         assertThat(held.held(Resource.REQUEST_BYTES)).isZero();
-        assertThat(late.callsUnderWay()).isZero();
+        assertThat(late.callsInFlight()).isZero();
         ended[0] = false;
         other.close();
         held.close();
@@ -620,7 +620,7 @@ class ClassicClientConnectionTest {
             other.runPendingTasks();
         }
         assertThat(other.isOpen()).isTrue();
-        assertThat(burst.callsUnderWay()).isEqualTo(10);
+        assertThat(burst.callsInFlight()).isEqualTo(10);
         assertThat(held.held(Resource.REQUEST_BYTES)).isGreaterThan(500_000);
         other.unsafe().close(other.newPromise());
         other.runPendingTasks();

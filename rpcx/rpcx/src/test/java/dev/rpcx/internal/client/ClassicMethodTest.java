@@ -161,9 +161,9 @@ class ClassicMethodTest {
     @Test
     void aCallThatItsCallerHasCancelledIsForgottenByItsConnection() {
         call();
-        assertThat(connection().callsUnderWay()).isOne();
+        assertThat(connection().callsInFlight()).isOne();
         calls.get(0).cancel(true);
-        assertThat(connection().callsUnderWay()).isZero();
+        assertThat(connection().callsInFlight()).isZero();
     }
 
     /** No connection is there until something is settled. */
@@ -179,7 +179,7 @@ class ClassicMethodTest {
         channel = hand.opened.get(0);
         hand.settle(channel);
         assertThat(Inside.core(client).waiting.held(Resource.REQUEST_BYTES)).isZero();
-        assertThat(connection().callsUnderWay()).isOne();
+        assertThat(connection().callsInFlight()).isOne();
         ByteBuf request = Unpooled.wrappedBuffer(HandPlatform.written(channel));
         answer(ClassicWire.readRequest(request.readSlice(request.readInt())).id(), RawPeer.text("b"), null);
         assertThat(sent).isCompletedWithValue("b");

@@ -42,11 +42,11 @@ class PendingConnectionTest {
 
     @Test
     void theFirstMayBeToldOfAnotherOneBeforeTheEnd() {
-        assertThat(pending.tellFirst("0")).isFalse();
+        assertThat(pending.giveToFirst("0")).isFalse();
         Waiting first = new Waiting("a");
         pending.add(first);
         pending.add(new Waiting("b"));
-        assertThat(pending.tellFirst("0")).isTrue();
+        assertThat(pending.giveToFirst("0")).isTrue();
         assertThat(pending.remove(first)).as("it has been told").isFalse();
         assertThat(pending.isWaitedFor()).isTrue();
         pending.complete("1");

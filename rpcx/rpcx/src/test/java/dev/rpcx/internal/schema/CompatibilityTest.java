@@ -128,7 +128,7 @@ class CompatibilityTest {
 
     private static List<String> renamed(String before, String after) {
         return Compatibility.perhapsRenamed(Lock.parse(before, "before"), Lock.parse(after, "after")).stream()
-                .map(each -> each.type() + ": " + each.gone() + " to " + each.come())
+                .map(each -> each.type() + ": " + each.removed() + " to " + each.added())
                 .toList();
     }
 
