@@ -37,7 +37,8 @@ public interface CallContext {
 
     /**
      * Returns the context of the calling thread. While the thread handles a call, that is the context of the call.
-     * While the thread runs {@link #within}, it is a context with the time that was given there. Otherwise it is empty.
+     * While the thread runs {@link #within}, the result is a context with the time that was given there. Otherwise the
+     * result is empty.
      */
     static Optional<CallContext> current() {
         return Optional.ofNullable(CurrentCall.get());
@@ -94,9 +95,10 @@ public interface CallContext {
      * which the method's handlers run, so it must not block if that is the event loop.
      *
      * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself does
-     * not cancel the future, since others may hold it too. The exception is the {@link RPCXFuture} of a call that was
-     * made for this call, if nobody else waits for it: RPCX cancels that one. One second after the cancel the call is
-     * over, whether its result has come or not. Thread-safe: any thread may call this.
+     * not cancel the future, since others may hold it too. There is one exception: if the handler returns the
+     * {@link RPCXFuture} of a call that was made for this call, and nobody else waits for that future, RPCX cancels it.
+     * One second after the cancel, this call is over, whether its result has come or not. Thread-safe: any thread may
+     * call this.
      */
     void onCancel(Runnable task);
 }

@@ -27,23 +27,24 @@ import org.jspecify.annotations.Nullable;
  * remained for the {@code CallContext} when the call ended; it is missing if a client makes the call outside any
  * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}; a
  * HANDLER_FAILED call that ended with another exception has only {@code error}. {@code trace} is present if the
- * metadata has a W3C {@code traceparent}. At a client it is missing if that entry is computed for each attempt.
+ * metadata has a W3C {@code traceparent}. At a client, {@code trace} is missing if the entry {@code traceparent} is
+ * computed for each attempt.
  *
  * <p>At a server, a cancelled call is one whose caller has given up or is gone, or whose time is over. The outcome of
  * such a call is CANCELLED if its future has not ended within one second of the cancel, or if its handler throws
- * anything but an {@link RPCXException} after the cancel. If the handler throws such an exception before that, the
- * outcome is HANDLER_FAILED.
+ * anything but an {@link RPCXException} after the cancel. If the handler throws an exception of another class than
+ * {@link RPCXException} before the cancel, the outcome is HANDLER_FAILED.
  *
- * <p>The line of a call that brings a stream is written at the end of the stream. At a client there is one line for
- * each subscription, with the outcome CANCELLED if the subscriber has cancelled the subscription. At a server the line
- * is also written if the caller has gone before the stream is subscribed to. If the server itself ends a stream, for
- * example because an item is too large, the line has that failure, unless an interceptor that was added before this one
- * returns another stream.
+ * <p>If the method returns a stream, the line of a call is written at the end of the stream. At a client there is one
+ * line for each subscription, with the outcome CANCELLED if the subscriber has cancelled the subscription. At a server
+ * the line is also written if the caller has gone before the stream is subscribed to. If the server itself ends a
+ * stream, for example because an item is too large, the line has that failure, unless an interceptor that was added
+ * before this one returns another stream.
  *
- * <p>A result without a stream may be refused only when it is encoded or sent, for example because of its size: a
- * server's line then has the outcome OK. A call that a server refuses before its handler (overload, an unknown method)
- * does not reach this interceptor, and has no line. A client's log has the failure in both cases. Arguments and results
- * are never written.
+ * <p>A result that is not a stream may still be refused after the handler has returned it, when it is encoded or sent,
+ * for example because of its size. The server's line nevertheless has the outcome OK. A call that a server refuses
+ * before its handler (overload, an unknown method) does not come to this interceptor, and has no line at the server. In
+ * both cases the client's log has the failure. Arguments and results are never written.
  */
 public final class CallLog implements Interceptor {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.calls");
@@ -133,7 +134,7 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void subscribe(Flow.Subscriber<? super T> subscriber) {
-            // at a client, a call that brings a stream begins with its subscription
+            // at a client, a call whose method returns a stream begins only when that stream is subscribed to
             Logged<T> logged = new Logged<>(subscriber, named, context, isServer() ? begin : System.nanoTime());
             try {
                 stream.subscribe(logged);
@@ -245,15 +246,15 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * What the line of a call needs of the call. A stage that outlasts the call holds this object instead of the
-     * {@code Invocation}, and so holds neither arguments nor results.
+     * Those data of a call that are written in its line. A stage that outlasts the call holds this object instead of
+     * the {@code Invocation}, and so holds neither arguments nor results.
      */
     private record Named(
             String service, String method, @Nullable String traceparent) {}
 
     /**
-     * Returns what the line of a call needs of the call. It has no {@code traceparent} if that is computed for each
-     * attempt: computing it would run the user's code.
+     * Returns those data of a call that are written in its line. They contain no {@code traceparent} if that entry is
+     * computed for each attempt: to compute it here would run the user's code.
      */
     private static Named named(Invocation call) {
         return new Named(

@@ -19,8 +19,8 @@ public enum Choice {
     WEIGHTED_ROUND_ROBIN,
     /**
      * Sends calls with an equal {@link RouteBy} argument to the same instance, as long as that instance is there. When
-     * an instance comes or goes, the calls of few other arguments change their instance. Calls without such an argument
-     * are distributed as by {@link #LEAST_LOADED}.
+     * an instance comes or goes, calls with most of the other arguments keep their instance. Calls without such an
+     * argument are distributed as by {@link #LEAST_LOADED}.
      */
     CONSISTENT_HASH
 }

@@ -36,8 +36,9 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Creates a client with the default settings: 10 s for a call, 3 s to connect, and one connection to each address
-     * until that connection is crowded. The caller has to close the client.
+     * Creates a client with the default settings: 10 s for a call, 3 s to connect, and one connection to each address,
+     * with up to three more while connections are crowded (see {@link Builder#connections(int, int)}). The caller has
+     * to close the client.
      */
     public static Client standard() {
         return builder().build();
@@ -71,8 +72,8 @@ public final class Client implements AutoCloseable {
      * is not used.
      *
      * @param port 1 to 65535
-     * @throws IllegalArgumentException if host or port is not allowed, or if {@code create(type)} refuses the type for
-     *     another reason than a missing address
+     * @throws IllegalArgumentException if host or port is not allowed, or for the reasons that {@link #create(Class)}
+     *     names, except that the annotation needs no address here
      */
     public <T> T create(Class<T> type, String host, int port) {
         return core.create(type, host, port);
@@ -85,14 +86,15 @@ public final class Client implements AutoCloseable {
      * immediately, in the background.
      *
      * <p>If an instance refuses a call as not executed, with {@link RPCXException.Code#NOT_FOUND} or
-     * {@link RPCXException.Code#UNAUTHENTICATED}, the call is retried once at another instance, unless it takes or
-     * brings a stream. Each method has a budget for these retries, separate from the budget for all other retries. It
-     * holds at most 100 retries, and gets ten more a second. A retry that the other instance takes is given back to the
-     * budget.
+     * {@link RPCXException.Code#UNAUTHENTICATED}, the call is retried once at another instance, unless its method takes
+     * or returns a stream. Each method has a budget for these retries, separate from the budget for all other retries.
+     * The budget for these retries holds at most 100 of them, and gets ten more a second. If the other instance takes
+     * the retried call, the budget gets this retry back.
      *
-     * @throws IllegalArgumentException if {@code create(type)} refuses the type for another reason than a missing
-     *     address; if the client uses the classic wire, which cannot tell when an instance leaves; or if it uses TLS
-     *     without an expected name (see {@link Tls#expecting}), unless the endpoints are made by {@link Endpoints#of}
+     * @throws IllegalArgumentException for the reasons that {@link #create(Class)} names, except that the annotation
+     *     needs no address here; if the client uses the classic wire, which cannot tell when an instance leaves; or if
+     *     the client uses TLS without an expected name (see {@link Tls#expecting}), unless the endpoints are made by
+     *     {@link Endpoints#of}
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
@@ -159,18 +161,21 @@ public final class Client implements AutoCloseable {
         private Builder() {}
 
         /**
-         * Uses the classic wire, which the paper describes, to call servers that
-         * {@linkplain Server.Builder#classic serve} it. The classic wire has one connection to each address, and no
-         * streams, no cancel, no metadata, no retries and no hedges. So an interceptor of {@link Tokens} sends nothing,
-         * and a server that requires tokens refuses the call. The client ignores {@link Method#idempotent} and
-         * {@link Method#hedgeMillis}.
+         * Uses the classic wire to call servers that {@linkplain Server.Builder#classic serve} it. The classic wire is
+         * that of the paper whose design RPCX follows (Zhang and others, 2023; see {@link RPCXClient}). It has one
+         * connection to each address, and no streams, no cancel, no metadata, no retries and no hedges. So an
+         * interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the call. The client
+         * ignores {@link Method#idempotent} and {@link Method#hedgeMillis}.
          */
         public Builder classic() {
             classic = true;
             return this;
         }
 
-        /** Sets the maximum time of a call without streams, unless its method has a time. 1 µs to 1 h; default 10 s. */
+        /**
+         * Sets the maximum time of a call: 1 µs to 1 h; default 10 s. The setting does not apply to methods that have
+         * their own time ({@link Method#timeoutMillis}), or that take or return a stream.
+         */
         public Builder callTimeout(Duration time) {
             callTimeout = Given.callTime("callTimeout", time);
             return this;
@@ -196,12 +201,12 @@ public final class Client implements AutoCloseable {
 
         /**
          * Adds a circuit breaker, which opens when this share of the calls has failed. Each address, and each set of
-         * instances, has a separate breaker. It looks at the calls of the last 10 s, and opens only if there were at
-         * least 20. A call has failed if it could not be made, ended as unavailable, as overloaded or with a protocol
-         * error, or was not answered in time. While the breaker is open, calls fail immediately as
+         * instances, has a separate breaker. A breaker looks at the calls of the last 10 s, and opens only if there
+         * were at least 20 of them. A call has failed if it could not be made, ended as unavailable, as overloaded or
+         * with a protocol error, or was not answered in time. While the breaker is open, calls fail immediately as
          * {@link RPCXException.Code#UNAVAILABLE}, not executed. After 1 s one call goes through as a trial, and then
-         * one each second until one is answered, which closes the breaker. Any answer of a handler that has run counts
-         * as an answer, whatever its code.
+         * one more trial each second. The first trial that is answered closes the breaker. Any answer of a handler that
+         * has run counts as an answer, whatever its code.
          *
          * <p>A call without an answer counts as failed only if it had enough time: at least nine tenths of its method's
          * time, or at least twice the time that answers of this method took lately.
@@ -240,9 +245,11 @@ public final class Client implements AutoCloseable {
          * Sets the number of connections to each address. The client keeps {@code kept} connections at all times, even
          * if they are idle. While all connections are crowded, it adds connections, up to {@code most}. A connection is
          * crowded if it has 1024 calls in flight, or three quarters of the calls that the server takes on one
-         * connection if that is less. A call that finds all connections full waits, within its own time, as long as one
-         * more connection can be made. A connection beyond {@code kept} is closed if it has had no call for 10 to 20 s
-         * and another connection has room. Default 1 to 4: one connection is fastest up to some hundred callers.
+         * connection if that is less. A connection is full if it takes no further call. If all connections are full and
+         * one more can be made, the call waits for that one, but not beyond its own time. If no more can be made, the
+         * call fails as {@link RPCXException.Code#OVERLOADED}, not executed, unless another instance takes it. A
+         * connection beyond {@code kept} is closed if it has had no call for 10 to 20 s and another connection has
+         * room. Default 1 to 4: one connection is fastest up to some hundred callers.
          *
          * @param kept 1 to 64
          * @param most {@code kept} to 64
@@ -272,9 +279,9 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Calls servers of the same process that are {@linkplain Server.Builder#inProcess in process} too. The client
-         * finds a server by its port, whatever the name of the host is. No sockets are used; everything else is as with
-         * sockets. This setting is for tests.
+         * Makes the client call servers in its own process, without sockets. It can call only servers that have the
+         * same setting, {@link Server.Builder#inProcess}. The client finds a server by its port, whatever the name of
+         * the host is. Apart from the sockets, everything is as usual. This setting is for tests.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -291,8 +298,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Runs the client on this platform. The client does not share its event loops: it has one, unless
-         * {@code eventLoops} has set a number before.
+         * Runs the client on this platform, with event loops that no other client uses. There is one, or the number
+         * that a call of {@code eventLoops} has set before.
          */
         Builder platform(Platform given) {
             platform = given;

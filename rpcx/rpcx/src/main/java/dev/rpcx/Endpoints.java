@@ -13,7 +13,7 @@ import java.util.List;
  * {@link Client#create(Class, Endpoints)}. An implementation only passes on what its registry says: if a registry
  * returns an empty list, or fails, the client itself keeps the list that it has. An implementation should override
  * {@code equals} and {@code hashCode} if it can: all clients of a process share one watch for endpoints that are equal.
- * The endpoints that the methods of this interface return do so.
+ * The endpoints that the methods of this interface return override both.
  */
 @FunctionalInterface
 public interface Endpoints {
@@ -70,8 +70,8 @@ public interface Endpoints {
     /**
      * Returns the addresses of a host name, all with the same port, and queries DNS again every 2 s. Use it for a
      * Kubernetes headless service or a round-robin record. RPCX itself reads the hosts file, and queries the name
-     * servers of {@code /etc/resolv.conf} with its search list, since the JDK would keep an answer for 30 s. It does
-     * not ask other sources of {@code /etc/nsswitch.conf}.
+     * servers of {@code /etc/resolv.conf} with its search list, since the JDK would keep an answer for 30 s. RPCX does
+     * not use the other sources that {@code /etc/nsswitch.conf} names.
      *
      * <p>Only addresses of one family are used: IPv4 addresses, or IPv6 addresses if the name has no IPv4 address. On a
      * host that has no IPv4 address, and with {@code -Djava.net.preferIPv6Addresses=true}, IPv6 addresses are

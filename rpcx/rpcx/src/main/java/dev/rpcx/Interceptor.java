@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A server's interceptor may also proceed later and on another thread, as in
  * {@code check().thenCompose(ok -> next.proceed(call))}. While {@link Next#proceed} runs there,
  * {@link CallContext#current} returns the context of the call. Once the call has ended, in whatever way,
- * {@link Next#proceed} throws, and the handler does not start. If it is called on an event loop on which the call's
- * handler must not run, {@link Next#proceed} returns a stage of the result, even if the handler returns the result
+ * {@link Next#proceed} throws, and the handler does not start. If {@link Next#proceed} is called on an event loop on
+ * which the call's handler must not run, it returns a stage of the result, even if the handler returns the result
  * itself. The rest of the chain and the handler then run where the method's handlers run. This happens, for example, if
  * the check is an asynchronous call of RPCX.
  *
@@ -32,9 +32,9 @@ import org.jspecify.annotations.Nullable;
  * interceptor has answered the call before, that thread is also interrupted when the call's time is over, or when the
  * call's connection or server ends, but not on the classic wire.
  *
- * <p>One kind of handler on another thread does not count as running. For a method that brings a stream, an interceptor
- * may return a publisher that starts the handler only when somebody subscribes to it. By then the call no longer counts
- * towards the limits: it stopped counting when it brought its stream.
+ * <p>One kind of handler on another thread does not count as running. For a method that returns a stream, an
+ * interceptor may return a publisher that starts the handler only when somebody subscribes to it. By then the call no
+ * longer counts towards the limits: it stopped counting when the publisher was returned.
  *
  * <p>If a handler returns a stage that has not ended, the interceptors of a server see another stage in its place. That
  * stage belongs to the call, and ends as the handler's stage does. The same happens if an interceptor returns a stage
@@ -51,9 +51,9 @@ public interface Interceptor {
     /**
      * Answers the call, usually with {@code next.proceed(call)}.
      *
-     * @return what the method returns: its result, or a {@code CompletionStage} of the result; for a method that brings
-     *     a stream, the {@code Flow.Publisher} itself. At a client, anything else ends the call with an
-     *     {@link RPCXException}; so does null if the method returns a primitive type, a stage or a stream.
+     * @return what the called method returns: its result, or a {@code CompletionStage} of the result; if the called
+     *     method returns a stream, the {@code Flow.Publisher} itself. At a client, anything else ends the call with an
+     *     {@link RPCXException}; so does null if the called method returns a primitive type, a stage or a stream.
      */
     @Nullable
     Object intercept(Invocation call, Next next) throws Throwable;
@@ -68,7 +68,7 @@ public interface Interceptor {
          * Continues the call. Returns its result, or throws the exception with which it ends.
          *
          * <p>At a server, an {@link IllegalStateException} reports that a handler has returned null although its result
-         * type does not allow null, or has returned no stream although its method brings one. The exception is thrown,
+         * type does not allow null, or has not returned the stream that its method declares. The exception is thrown,
          * or the stage of the result fails with it.
          *
          * @throws NullPointerException if {@code call} is null

@@ -103,7 +103,10 @@ public final class Metadata {
         return value == null ? entries.get(name) : value.get();
     }
 
-    /** Returns the entries that have a fixed value, in the order in which they were added. The map is immutable. */
+    /**
+     * Returns the entries that have a fixed value, in the order in which they were added. Entries whose value is
+     * computed for each attempt are not among them. The map is immutable.
+     */
     public Map<String, String> entries() {
         return entries;
     }

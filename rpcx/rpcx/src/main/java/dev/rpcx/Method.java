@@ -22,7 +22,7 @@ public @interface Method {
 
     /**
      * On a client's method: maximum time of a call, in milliseconds, at most 3 600 000 (1 h). With 0, the default, the
-     * time is the client's call timeout, or 365 days if the method takes or brings a stream. A call that is made while
+     * time is the client's call timeout, or 365 days if the method takes or returns a stream. A call that is made while
      * another call is being handled never has more time than the handled call has remaining.
      */
     long timeoutMillis() default 0;
@@ -32,11 +32,12 @@ public @interface Method {
      *
      * <p>A call is retried if its instance was unavailable ({@link RPCXException.Code#UNAVAILABLE}). It is also retried
      * if its instance was overloaded and there is another instance. A call that may have been executed is retried only
-     * if its method is idempotent; a call that certainly was not executed is retried for any method. A call that takes
-     * or brings a stream is not retried.
+     * if its method is idempotent; a call that certainly was not executed is retried for any method. A call whose
+     * method takes or returns a stream is not retried.
      *
      * <p>If this client knows that nothing of a call has been sent, since its connection closed before that, the call
-     * goes to another connection in any case, unless it takes a stream that has its subscriber already.
+     * goes to another connection in any case, unless its method takes a stream, and that stream has its subscriber
+     * already.
      *
      * <p>The number of retries and hedges together is at most a tenth of the number of first attempts. In addition, a
      * client starts with ten retries or hedges for each address, or for each set of instances. The retries that
@@ -47,9 +48,9 @@ public @interface Method {
 
     /**
      * On a client's idempotent method: time in milliseconds after which a call without an answer is hedged. 0, the
-     * default, means never. A hedged call gets a second attempt beside the first, at another instance if there is one,
-     * and the first answer counts. The value has to be less than the call's time. A value near the 99th percentile of
-     * the answer times costs little, and shortens the slowest hundredth of the calls.
+     * default, means never. A hedged call gets a second attempt while the first attempt goes on, at another instance if
+     * there is one. The answer that comes earlier counts. The value has to be less than the call's time. A value near
+     * the 99th percentile of the answer times costs little, and shortens the slowest hundredth of the calls.
      */
     long hedgeMillis() default 0;
 }

@@ -7,7 +7,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks an interface whose methods are called at a remote server. The attributes have the names that the paper uses.
+ * Marks an interface whose methods are calls to a remote server. The attributes have the names that they have in the
+ * paper whose design RPCX follows: Zhang, Pang, Xu and Niu, "High performance microservice communication technology
+ * based on modified remote procedure call", Scientific Reports 13, 2023.
  *
  * @see Client#create(Class)
  */
@@ -25,7 +27,7 @@ public @interface RPCXClient {
     String remoteServerAddress() default "";
 
     /**
-     * Port of the server: 1 to 65535. The paper calls it the domain. It may be 0 if
+     * Port of the server: 1 to 65535. The paper calls the port the domain. It may be 0 if
      * {@link Client#create(Class, String, int)} gives the port.
      */
     int remoteServerDomain() default 0;

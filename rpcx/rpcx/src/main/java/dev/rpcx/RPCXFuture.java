@@ -11,10 +11,10 @@ import java.util.concurrent.CompletableFuture;
  * by {@code CompletableFuture.allOf(…).join()}, blocks the loop. RPCX refuses such a wait only for its own futures,
  * with an {@code IllegalStateException}.
  *
- * <p>{@link #cancel} also cancels the call at the server, after it has run the dependents of this future that run on
- * the same thread. If the caller ends the future in another way, such as by {@link #orTimeout}, a call that still waits
- * for a connection is not made. A call that is under way goes on at its server, unless its method has
- * {@link Method#hedgeMillis}: then it is cancelled.
+ * <p>{@link #cancel} first runs those dependents of this future that run on the same thread, and then cancels the call
+ * at the server too. If the caller ends the future in another way, such as by {@link #orTimeout}, a call that still
+ * waits for a connection is not made. A call that is under way goes on at its server. But if its method has
+ * {@link Method#hedgeMillis}, the call is cancelled.
  *
  * <p>The arguments are read before the method returns. They are read once more if the call is sent again before this
  * future has ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} describe. So if an argument is changed
@@ -24,16 +24,17 @@ import java.util.concurrent.CompletableFuture;
  * current when the dependent was attached: calls that the dependent makes have no more time than the call of that
  * context, and {@link Tokens#forwarding} signs them for the caller of that call. This does not hold for dependents of
  * {@link #minimalCompletionStage}, which the JDK makes. The futures that the methods of this class return are of this
- * type too, but stand for no call: cancelling such a future does not cancel the call.
+ * type too, but stand for no call: to cancel one of them does not cancel the call.
  *
- * <p>A handler may return such a future. When the handler's own caller gives up, RPCX cancels the future if its call
- * was made for that caller and nobody else waits for it: no other call, no dependent, no thread. To keep a future for
- * later callers, make its call outside any call's context, or return a {@link #copy} of it.
+ * <p>A handler may return the {@code RPCXFuture} of another call. When the handler's own caller gives up, RPCX cancels
+ * this future if its call was made for that caller, and nobody else waits for the future: no other call, no dependent,
+ * no thread. To keep a future for later callers, make its call outside any call's context, or return a {@link #copy} of
+ * the future.
  *
  * <p>All of this holds for the futures that RPCX makes. Your own subclass, such as one that stands in for a call in a
  * test, is a plain {@code CompletableFuture}, and behaves as you have written it.
  */
 public abstract class RPCXFuture<T> extends CompletableFuture<T> {
-    /** Creates a future of a subclass that you have written. It stands for no call of RPCX. */
+    /** Called by subclasses that you write yourself. A future of such a subclass stands for no call of RPCX. */
     protected RPCXFuture() {}
 }

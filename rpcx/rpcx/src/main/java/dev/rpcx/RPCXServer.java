@@ -8,8 +8,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks a class whose {@link Method} methods are published under the given name. The name of the class itself is never
- * sent to a peer. The annotation also holds for subclasses, such as the proxies that a framework makes.
+ * Marks the class of a service. Its methods that have the annotation {@link Method} are published, under the name that
+ * {@link #value} gives to the service. The name of the class itself is never sent to a peer. The annotation also holds
+ * for subclasses, such as the proxies that a framework makes.
  *
  * @see RegistryServer
  */

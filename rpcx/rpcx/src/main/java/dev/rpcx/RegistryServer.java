@@ -67,11 +67,11 @@ public final class RegistryServer {
      * annotation processor found when the jars and folders of the class path were compiled. The class path is not
      * scanned for them, since the processor has written an index.
      *
-     * @param services objects whose class has {@link RPCXServer}, or such classes; an instance of a class is created
-     *     with its constructor without parameters
+     * @param services objects whose class has {@link RPCXServer}, or classes that have it. Of each class given, an
+     *     instance is created with the constructor without parameters.
      * @throws IllegalArgumentException if a class has no annotation, publishes nothing, cannot be instantiated, or
-     *     publishes a static method or a method with times below 0; if a name is published twice; or if there are
-     *     neither services nor an index
+     *     publishes a static method, or a method whose {@code timeoutMillis} or {@code hedgeMillis} is below 0; if a
+     *     name is published twice; or if there are neither services nor an index
      */
     public static RegistryServer registry(Object... services) {
         Given.noneNull(services, "services", "objects or classes with @RPCXServer");

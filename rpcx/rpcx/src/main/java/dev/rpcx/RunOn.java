@@ -41,8 +41,9 @@ public @interface RunOn {
          * {@link Server.Builder#poolSize}). A connection that holds few threads gets one as soon as one is free.
          *
          * <p>The signals of a stream, and the tasks that a handler has given to {@link CallContext#onCancel}, never
-         * wait for a handler. They run on threads beyond those of {@code poolSize}, which are made as they are needed,
-         * one at a time for each stream. So a handler may keep its thread until the items of its stream have come.
+         * wait for a handler. They run on additional threads, which {@code poolSize} does not count. These are made as
+         * they are needed, one at a time for each stream. So a handler may keep its thread until the items of its
+         * stream have come.
          */
         POOL
     }

@@ -135,8 +135,9 @@ public final class Server implements AutoCloseable {
 
         /**
          * Bytes of heap for each connection, from which the default maximum number of connections is calculated. A
-         * connection with TLS holds up to 13 KiB while its handshake waits for the client, and no charge counts them.
-         * So all these connections together hold at most a fifth of the heap.
+         * connection with TLS holds up to 13 KiB while its handshake waits for the client, and no charge counts this
+         * memory. 13 KiB are about a fifth of this number, so all connections in their handshakes together hold at most
+         * about a fifth of the heap.
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
@@ -190,10 +191,10 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Makes the server reachable only for clients of this process that are
-         * {@linkplain Client.Builder#inProcess in process} too. No socket is opened, and the port is only a number
-         * within this process. Everything else is as with sockets, except the limits of the sockets' buffers. This
-         * setting is for tests.
+         * Makes the server reachable only for clients of this process that have the same setting,
+         * {@link Client.Builder#inProcess}. No socket is opened, and the port is only a number within this process. The
+         * limits of the sockets' buffers do not exist then; everything else is as with sockets. This setting is for
+         * tests.
          */
         public Builder inProcess() {
             inProcess = true;
@@ -244,18 +245,18 @@ public final class Server implements AutoCloseable {
         /**
          * Sets the maximum number of handlers that run at a time, not counting those on event loops: 4 to 1 000 000.
          * Default 10 000. A call beyond the limit is refused as overload, and is not executed. A connection gets one
-         * more handler only while it runs no more handlers than are still free. So a connection can run about half of
-         * the maximum while it is the only one, and fewer beside connections that run many.
+         * more handler only while it runs no more handlers than the maximum still leaves free. So a connection can run
+         * about half of the maximum while it is the only one, and fewer while other connections run many.
          *
          * <p>The server itself finds a lower limit for a method whose calls wait for each other longer than their
-         * callers' time allows. That limit is the number of handlers that end in about half of this time, at least 4.
-         * Connections share that limit by the same rule, once there is a second connection.
+         * callers' time allows. That limit is the number of handlers that end in about half of the callers' time, at
+         * least 4. Once there is a second connection, the connections share that limit as they share the maximum.
          *
-         * <p>Any number is safe for the heap, except for what handlers allocate themselves. Each handler may hold some
-         * memory that is not charged: at most 24 KiB, and at most a 16th of the heap for all handlers together. So the
-         * more handlers may run, the less of this memory each one has. Each call needs a place too. There is one place
-         * for each 64 KiB of heap, and there are at least 2 048. So on a heap of 256 MiB no more than 4 096 handlers
-         * run, whatever is set here.
+         * <p>Whatever number is set here, RPCX itself does not fill the heap; only what handlers allocate themselves is
+         * not limited. Each handler may hold some memory that is not charged: at most 24 KiB, and at most a 16th of the
+         * heap for all handlers together. So the more handlers may run, the less of this memory each one has. Each call
+         * also needs a place at the server. There is one place for each 64 KiB of heap, and there are at least 2 048
+         * places. So on a heap of 256 MiB no more than 4 096 handlers run, whatever is set here.
          */
         public Builder maxRunning(int count) {
             maxRunning = checked("maxRunning", count, AdmissionLimit.MIN, 1_000_000);
@@ -280,8 +281,8 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time until the server notices that a client has vanished. For a client that is connected but
-         * does not read, it is up to 4/3 of this time. 100 ms to 1 h; default 60 s.
+         * Sets the maximum time until the server notices that a client has vanished: 100 ms to 1 h; default 60 s. If a
+         * client is still connected but does not read, the server may take up to 4/3 of this time to notice it.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.time(time, "keepAlive", Duration.ofMillis(100), Duration.ofHours(1), "100 ms to 1 h");
@@ -289,11 +290,12 @@ public final class Server implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time of a call: 1 ms to 365 days. Default 1 h, which is the most that a Java client of RPCX
-         * asks for. A request that asks for more gets this time, and its client is not informed. The limit bounds how
-         * long the handler of a one-way call goes on when its caller is gone. A call that takes or brings a stream gets
-         * the time that it asks for, since its handler is notified when the connection ends. A classic call has 60 s,
-         * or this time if it is less.
+         * Sets the maximum time of a call: 1 ms to 365 days. Default 1 h, which is the longest time that a Java client
+         * of RPCX asks for in a call without streams. A request that asks for more gets this time, and its client is
+         * not informed. The limit bounds how long the handler of a one-way call goes on when its caller is gone. It
+         * does not apply to a method that takes or returns a stream: a call of such a method gets the time that it asks
+         * for, since its handler is notified when the connection ends. A call on the classic wire has 60 s, or the time
+         * that is set here if that is less.
          */
         public Builder maxCallTime(Duration time) {
             maxCallTime =
@@ -335,8 +337,8 @@ public final class Server implements AutoCloseable {
         /**
          * Sets the number of threads of the pool: 1 to 10 000. Default: eight for each processor, at least 64. A
          * connection gets one more thread only while it holds no more threads than are still free. So a connection can
-         * hold about half of all threads while it is the only one. Its other calls wait, and connections with waiting
-         * calls are served in rotation. See {@link RunOn.Place#POOL}.
+         * hold about half of all threads while it is the only one. The calls for which it gets no thread wait, and
+         * connections with waiting calls are served in rotation. See {@link RunOn.Place#POOL}.
          */
         public Builder poolSize(int threads) {
             poolSize = checked("poolSize", threads, 1, 10_000);

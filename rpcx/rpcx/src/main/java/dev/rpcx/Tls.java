@@ -19,9 +19,9 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * TLS 1.3 settings of a server or a client, from PEM files: certificates, and keys as unencrypted PKCS#8. The files are
- * read when this object is created, and at each {@link #reload}. New connections use what was read last; open
- * connections go on unchanged. Thread-safe: any thread may call the methods.
+ * TLS 1.3 settings of a server or a client. The certificates and keys are in PEM files; a key has to be unencrypted
+ * PKCS#8. The files are read when this object is created, and at each {@link #reload}. New connections use what was
+ * read last; open connections go on unchanged. Thread-safe: any thread may call the methods.
  *
  * <pre>{@code
  * Server.builder(registry).tls(Tls.server(chain, key).requiringClientsOf(authority));
@@ -68,12 +68,12 @@ public final class Tls {
     }
 
     /**
-     * Creates settings of a server that presents the certificate in {@code chain}, and has the key in {@code key}.
+     * Creates settings of a server that presents the certificate in {@code chain}, whose private key is in {@code key}.
      *
      * @param chain PEM file with the server's certificate, followed by the certificates of its authorities
      * @param key PEM file of the certificate's private key, as unencrypted PKCS#8
-     * @throws IllegalArgumentException if a file cannot be read, or holds something else, or the key does not belong to
-     *     the certificate
+     * @throws IllegalArgumentException if a file cannot be read, or is not a PEM file as described here, or the key
+     *     does not belong to the certificate
      */
     public static Tls server(Path chain, Path key) {
         return new Tls(true, own(chain, "chain", key, "key"), Optional.empty(), Optional.empty());
@@ -165,12 +165,12 @@ public final class Tls {
     }
 
     /**
-     * Reads the files again, for this object only. The objects that it was made from, or that were made from it, do not
-     * change: so call this method on the object that was given to a builder. Open connections stay, even if their peer
-     * would not be accepted any more. Blocks while the files are read.
+     * Reads the files again, for this object only. Other {@code Tls} objects do not change, even if they are copies of
+     * this one, or this one is a copy of them. So call this method on the object that was given to a builder. Open
+     * connections stay, even if their peer would not be accepted any more. Blocks while the files are read.
      *
-     * @throws IllegalArgumentException if a file cannot be read, or holds something else, or the key does not belong to
-     *     the certificate; the settings that were read before stay in force
+     * @throws IllegalArgumentException if a file cannot be read, or is not a PEM file as this class requires it, or the
+     *     key does not belong to the certificate; the settings that were read before stay in force
      */
     public synchronized void reload() {
         engine.use(read());

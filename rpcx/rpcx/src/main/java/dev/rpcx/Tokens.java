@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
  * carry the caller's name under the service's own signature. The name counts only if the next server lets that service
  * speak for others.
  *
- * <p>One use means one use at each {@link OneUse}. Usually a process has one {@code OneUse} for all of its servers. If
- * several instances of a service accept the same secrets, a token that was intercepted on its way is valid once at each
- * instance, unless the instances share a {@code OneUse}.
+ * <p>"One use" means that each {@link OneUse}, which is a memory of used tokens, accepts a token once. Usually a
+ * process has one {@code OneUse} for all of its servers. If several instances of a service accept the same secrets, a
+ * token that was intercepted on its way is valid once at each instance, unless the instances share a {@code OneUse}.
  *
  * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} describes its bytes, and
  * what is signed.
@@ -61,7 +61,7 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for a client, which signs every attempt of every call. A client has at most one
+     * Returns an interceptor for a client. The interceptor signs every attempt of every call. A client has at most one
      * interceptor that signs, this one or one that forwards: {@link Client.Builder#build} refuses a second one.
      *
      * @param principal name of the caller: 1 to 255 bytes of UTF-8 without control characters
@@ -95,9 +95,9 @@ public final class Tokens {
     /**
      * Returns an interceptor for the client of a service. It signs every call as the service, and names the caller for
      * whom the call is made. That caller is the {@link CallContext#principal} of the call that the same thread is
-     * handling. Without a principal, the call is made for the service itself, with the service's rights. This includes
-     * a call that a handler makes on another thread, or for a caller that has no principal; {@link #forwardingOnly}
-     * refuses such calls. A name is forwarded through at most 16 services.
+     * handling. Without a principal, the call is made for the service itself, with the service's rights. A call that a
+     * handler makes on another thread, or for a caller that has no principal, is also a call without a principal;
+     * {@link #forwardingOnly} refuses such calls. A name is forwarded through at most 16 services.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -176,10 +176,10 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor for a server, which refuses calls without a valid token. They are refused as
-     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, and with the same text whatever is wrong. For all other
-     * calls, it sets {@link CallContext#principal}. Used tokens are remembered until they expire, by
-     * {@link OneUse#inProcess()}: so a token is valid once at all servers of the process together.
+     * Returns an interceptor for a server. The interceptor refuses calls without a valid token as
+     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, and with the same text whatever is wrong with the
+     * token. For all other calls, it sets {@link CallContext#principal}. Used tokens are remembered until they expire,
+     * by {@link OneUse#inProcess()}: so a token is valid once at all servers of the process together.
      *
      * <p>If a call waits at the server for so long that its valid token expires, it is refused as
      * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: a second one
@@ -369,7 +369,7 @@ public final class Tokens {
             }
             Token token = received.token();
             SecretKeySpec known = known(token.signer());
-            // a signature is checked for an unknown name too, so that this takes as long as for a known one
+            // a signature is checked for an unknown name too, so that a refusal takes as long as for a known name
             boolean isSigned = received.isSignedBy(known == null ? DUMMY_KEY : known, call.service(), call.method());
             long now = clock.millis();
             long ageMillis = TimeUnit.NANOSECONDS.toMillis(Chain.given(call).ageNanos());
@@ -448,7 +448,8 @@ public final class Tokens {
                         && refused.executed() == RPCXException.Executed.NOT_EXECUTED) {
                     throw refused;
                 }
-                // a store may itself make calls, and their other errors say nothing about this call
+                // any other exception may come from a call that the store makes itself, and says nothing about this
+                // call
                 usedFail.log("the store of used tokens has failed, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 public final class VisibleText {
     /**
      * First and last code point of each range of characters that have the property Default_Ignorable_Code_Point, in
-     * ascending order. These characters are not displayed, such as fillers, variation selectors and tags. The JDK does
-     * not offer this property. Source: DerivedCoreProperties.txt of Unicode 17, the same since Unicode 14.
+     * ascending order. Such characters, for example fillers, variation selectors and tags, are not displayed. The JDK
+     * does not offer this property. Source: DerivedCoreProperties.txt of Unicode 17, the same since Unicode 14.
      */
     private static final int[] IGNORABLE = {
         0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
@@ -68,10 +68,11 @@ public final class VisibleText {
     }
 
     /**
-     * Returns whether an exception, whose text may be untrusted, can be the cause of an error without any change:
-     * {@link #line} would alter nothing in its text or in the texts of its causes. Suppressed exceptions count as
-     * causes. The method returns false if the exception and its causes are more than 50 together, if one of their texts
-     * has more than 10,000 characters, or if a text cannot be read because the exception's own code throws.
+     * Returns whether an exception may be attached, as it is, to another error as its cause. The exception's text may
+     * be untrusted. The exception may be attached if {@link #line} would alter nothing in its text or in the texts of
+     * its causes. Suppressed exceptions count as causes. The method returns false if the exception and its causes are
+     * more than 50 together, if one of their texts has more than 10,000 characters, or if a text cannot be read because
+     * the exception's own code throws.
      */
     public static boolean isOf(Throwable thrown) {
         Given.notNull(thrown, "thrown", "an error");

@@ -1,6 +1,6 @@
 /**
- * RPCX: remote calls from plain interfaces and records. Plain Protobuf on the wire, two forms of it on one port ({@code
- * rpcx/spec/wire.md}).
+ * RPCX makes remote calls from plain interfaces and records. It sends plain Protobuf, in two forms on one port: the
+ * native wire and the classic wire. Both are described in {@code rpcx/spec/wire.md}.
  *
  * <p>Starting points: {@link dev.rpcx.RPCXServer} and {@link dev.rpcx.RegistryServer} to publish,
  * {@link dev.rpcx.Server} to serve, {@link dev.rpcx.RPCXClient} and {@link dev.rpcx.Client} to call.
@@ -14,8 +14,8 @@
  *       {@code internal.discovery}.
  *       <ul>
  *         <li>On a service: {@link dev.rpcx.RPCXServer} names it, {@link dev.rpcx.Method} publishes a method,
- *             {@link dev.rpcx.RunOn} says on which kind of thread its handlers run, {@link dev.rpcx.LongPoll} that they
- *             wait for news.
+ *             {@link dev.rpcx.RunOn} says on which kind of thread its handlers run, {@link dev.rpcx.LongPoll} says that
+ *             its handlers wait for news.
  *         <li>On an interface that is called: {@link dev.rpcx.RPCXClient} names the service, {@code Method} gives a
  *             method its name and time, and allows retries and hedges, {@link dev.rpcx.OneWay} makes a call a notice,
  *             {@link dev.rpcx.RouteBy} marks the argument that decides which instance is called.
@@ -37,13 +37,13 @@
  * handler and sends the reply, which wakes the caller; the caller decodes it itself. The comments of these packages
  * tell it step by step; the comment of {@code dev.rpcx.internal} has the map of all rooms.
  *
- * <p>Threads: a connection belongs to one event loop. Whatever is not marked as callable from anywhere is touched by
- * that loop only.
+ * <p>Threads: a connection belongs to one event loop. Only that loop uses the parts of a connection whose comments do
+ * not say that any thread may call them.
  *
- * <p>Settings: what is given to a builder, a factory or a method of this API is looked at there. A null for what is not
- * {@code @Nullable} is a {@link java.lang.NullPointerException}, another bad value an
- * {@link java.lang.IllegalArgumentException}; the text names the setting or parameter, the value, and what was
- * expected.
+ * <p>Settings: what is given to a builder, a factory or a method of this API is checked there immediately. A null that
+ * is not allowed by {@code @Nullable} leads to a {@link java.lang.NullPointerException}, and any other bad value to an
+ * {@link java.lang.IllegalArgumentException}. The text of the exception names the setting or parameter, the value, and
+ * what was expected.
  */
 @NullMarked
 package dev.rpcx;

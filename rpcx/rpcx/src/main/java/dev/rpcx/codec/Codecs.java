@@ -82,8 +82,8 @@ public final class Codecs {
     }
 
     /**
-     * Creates codecs. For each record or class, the codec is a generated class if such a class can reach the type;
-     * otherwise it uses reflection.
+     * Creates codecs. For each record or class, the codec is a generated class if such a class can access the type;
+     * otherwise the codec uses reflection.
      */
     public static Codecs of(Schema schema, Limits limits) {
         return new Codecs(schema, limits, true);

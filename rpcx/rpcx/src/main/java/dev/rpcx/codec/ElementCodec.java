@@ -91,7 +91,8 @@ abstract class ElementCodec {
     @Nullable
     String refusesNull() {
         Object absent = absent();
-        // null can come from a box that stands for its primitive type, as in a CompletableFuture<Integer>
+        // the value can be null although its default is a number or a boolean, since Java may declare a box in place of
+        // the primitive type, as in a CompletableFuture<Integer>
         return absent instanceof Number || absent instanceof Boolean || absent instanceof Character
                 ? "a number or a boolean"
                 : null;

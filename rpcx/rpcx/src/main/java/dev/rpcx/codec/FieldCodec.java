@@ -15,10 +15,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one field of a message, including its tag. There is one subclass for each way in which a Java value
- * holds the values of a field. To read a field, a codec calls {@link #start} once, then {@link #read} each time that
- * the field occurs, and {@link #finish} at the end. If a field with a single value occurs twice, the later value
- * counts. The class is public only because generated codecs call it.
+ * Writes and reads one field of a message, including its tag. There is one subclass for each way in which Java holds
+ * the values of a field: as a plain value, a nullable one, an {@code Optional}, a list, a set or a map. To read a
+ * field, a codec calls {@link #start} once, then {@link #read} each time that the field occurs, and {@link #finish} at
+ * the end. If a field with a single value occurs twice, the later value counts. The class is public only because
+ * generated codecs call it.
  */
 public abstract class FieldCodec {
     final FieldType type;
@@ -51,8 +52,8 @@ public abstract class FieldCodec {
     public abstract @Nullable Object read(In in, @Nullable Object partial);
 
     /**
-     * Returns the value for the constructor or setter. It is made of what has been read. If the field did not occur, it
-     * is the value that an absent field is read as.
+     * Returns the value for the constructor or setter. It is made of what has been read. If the field did not occur in
+     * the message, it is the value that stands for an absent field.
      */
     public @Nullable Object finish(@Nullable Object partial) {
         return partial;

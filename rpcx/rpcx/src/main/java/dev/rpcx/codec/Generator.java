@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Generates the codec of a record or class. The codec is a hidden class in the type's package and a nest mate of the
- * type, so that it reaches private records too. A plain field of a scalar or well-known type needs no box and no
+ * type, so that it can access private records too. A plain field of a scalar or well-known type needs no box and no
  * reflection: the codec passes its value from the accessor directly to {@link Out}, and from {@link In} to the
  * constructor or setter. All other fields go through their {@link FieldCodec}.
  *
@@ -51,7 +51,8 @@ import org.jspecify.annotations.Nullable;
  * and each takes at most 72 bytes in addition to its bytes in the message. For a string beyond ASCII, {@link In} asks
  * for more memory when it reads the string.
  *
- * <p>The class is longer than 400 lines because the table of forms at its end belongs to the instructions that use it.
+ * <p>The class is longer than 400 lines because the enum {@code Form} at its end belongs to the code that adds the
+ * instructions.
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
@@ -105,7 +106,7 @@ final class Generator {
 
     /**
      * Generates the codec of a type. Returns null if the module, the class loader or the size of the type does not
-     * allow a codec class in its package, or if a value is of a class that such a codec class cannot reach.
+     * allow a codec class in its package, or if a value is of a class that such a codec class cannot access.
      */
     static @Nullable MessageCodec generate(MessageType type, FieldCodec[] fieldCodecs) {
         try {
@@ -172,8 +173,8 @@ final class Generator {
 
     /**
      * Defines the codec class, as a hidden class if that is allowed. If the type belongs to another module or class
-     * loader, the codec class is an ordinary class, which cannot reach private members. Returns null if such a type has
-     * a private constructor.
+     * loader, the codec class is an ordinary class, which cannot access private members. Returns null if such a type
+     * has a private constructor.
      */
     private static @Nullable Class<?> define(MessageType type, FieldCodec[] codecs, MethodHandles.Lookup lookup)
             throws IllegalAccessException {

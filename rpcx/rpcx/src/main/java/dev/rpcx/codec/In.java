@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * belongs to one message at a time.
  *
  * <p>Every length is compared with the remaining bytes of the enclosing message before an object is created for it. The
- * class is longer than 400 lines because the methods that read all scalars are in it: the just-in-time compiler sees
- * them as plain final methods.
+ * class is longer than 400 lines because the methods that read all scalars are in it. There they are plain final
+ * methods, whose calls the just-in-time compiler can inline.
  */
 public final class In extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -36,8 +36,8 @@ public final class In extends Pool.Scratch {
             .withInvokeExactBehavior();
 
     /**
-     * Memory in bytes that the objects of a message may take however small the message is. Without it, a small message
-     * of sparse records could not be read.
+     * Memory in bytes that the objects of a message may take however small the message is. Without this minimum, a
+     * small message of records of which few components are sent could not be read.
      */
     private static final long MIN_MEMORY = 1 << 20;
 
@@ -117,8 +117,8 @@ public final class In extends Pool.Scratch {
     private float lookedUp;
 
     /**
-     * Bytes of {@link #memoryLeft} that sets and maps have taken. All other bytes that were taken from it belong to
-     * messages.
+     * Bytes that sets and maps have taken from {@link #memoryLeft}. All other bytes that were taken from there belong
+     * to messages.
      */
     private long collections;
 

@@ -35,7 +35,7 @@ import java.util.Random;
  * <p>The JDK's tables order decimals that have the same hash. To order two decimals of about the same size, the JDK
  * brings their digits to one scale by a power of ten. This power has as many digits as the longer decimal, and is
  * computed again each time. That takes time in proportion to the square of the bytes of the longer decimal. To look up
- * a decimal costs the same, wherever in a key the decimal is.
+ * a decimal costs the same time, at whatever place in a key the decimal is.
  */
 final class KeyHashes {
     /** Memory in bytes of an empty set or map, including its first table and the object that makes it unmodifiable. */

@@ -11,13 +11,13 @@ package dev.rpcx.codec;
  * @param elements max number of elements of all lists, sets and maps of one message together; default 1,000,000. They
  *     are counted because an element may have a single byte in the message, but always takes more memory than that.
  * @param digits max number of digits of a {@code BigDecimal} or {@code BigInteger}; default 4,096. Arithmetic on more
- *     digits is slow enough to be an attack. The check assumes 3.33 bits for each digit, so slightly more digits may
- *     pass.
+ *     digits takes so long that a sender could attack with it. The check assumes 3.33 bits for each digit, so slightly
+ *     more digits may pass.
  * @param scale max scale of a {@code BigDecimal}, positive or negative; default 10,000. The number 1E+1000000000 needs
  *     few bytes until somebody prints it in full, with a thousand million digits.
- * @param growth max bytes of memory for each encoded byte, in addition to a first MiB that is free; default 16. The
- *     memory counts only for objects that can be far larger than their encoded bytes, which are messages, sets and
- *     maps.
+ * @param growth max bytes of memory for each encoded byte; default 16. Each message may take 1 MiB of memory in
+ *     addition. Only the memory of messages, sets and maps is counted, since these objects can be far larger than their
+ *     encoded bytes.
  */
 public record Limits(int messageBytes, int depth, int elements, int digits, int scale, int growth) {
     /** Default limits. A message may have 4 MiB as in gRPC, and a depth of 100 as in protobuf-java. */

@@ -26,9 +26,9 @@ public abstract class MessageCodec {
     final int shallowBytes;
 
     /**
-     * Number of bytes that the length of the last message of this type took. The same number is reserved for the length
-     * of the next one. Threads change it without synchronisation. If they race, the bytes of a message may have to be
-     * moved, and nothing worse happens.
+     * Number of bytes in which the length of the last message of this type was written. The same number of bytes is
+     * reserved for the length of the next such message. Threads change it without synchronisation. If they race, the
+     * bytes of a message may have to be moved, and nothing worse happens.
      */
     int lengthWidth = 1;
 

@@ -24,15 +24,15 @@ import org.jspecify.annotations.Nullable;
  * Writes Protobuf's wire format. The class is public only because generated codecs call it. Not thread-safe: an object
  * belongs to one message at a time.
  *
- * <p>Everything is written once, front to back, into a byte array. If the target is a heap buffer, it is the target's
- * own array. Otherwise it is an array that is kept between messages, and its content is copied to the target at the
- * end. Before a message inside another, room is reserved for its length: as many bytes as the length of the last
- * message of that type took. If the length then needs more or fewer bytes, the bytes of the message are moved, mostly
- * by one or two bytes. So no size is computed in advance, and no string is read only to find the length of its
- * encoding.
+ * <p>Everything is written once, front to back, into a byte array. If the target is a heap buffer, this array is the
+ * target's own. Otherwise it is an array that is kept between messages, and its content is copied to the target at the
+ * end. In front of a message that is inside another one, room is reserved for its length: as many bytes as the length
+ * of the last message of that type needed. If the length then needs more or fewer bytes, the bytes of the message are
+ * moved, mostly by one or two bytes. So no size is computed in advance, and no string is read only to find the length
+ * of its encoding.
  *
- * <p>The class is longer than 400 lines because the methods that write all scalars are in it: the just-in-time compiler
- * sees them as plain final methods.
+ * <p>The class is longer than 400 lines because the methods that write all scalars are in it. There they are plain
+ * final methods, whose calls the just-in-time compiler can inline.
  */
 public final class Out extends Pool.Scratch {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
@@ -196,8 +196,8 @@ public final class Out extends Pool.Scratch {
     /**
      * Throws if the message would be too large with {@code more} further bytes. This check is not exact. Each message
      * that has begun and not ended may have reserved more room for its length than it will need. That room is allowed
-     * in addition to the limit, so that a message of exactly the limit reaches {@link #close}, which makes the exact
-     * check.
+     * in addition to the limit, so that a message whose size is exactly the limit is not refused here. {@link #close}
+     * makes the exact check.
      */
     private void checkSize(int more) {
         if ((long) written() + more > (long) limits.messageBytes() + depth * (long) MAX_LENGTH_BYTES) {
@@ -689,7 +689,8 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Writes the length of the string in UTF-8, and then its bytes. An empty string is not sent, and null is refused.
+     * Writes the length of the string in UTF-8, and then its bytes. An empty string is not sent. Null, which an
+     * accessor may return, is refused as {@code NULL_VALUE}.
      */
     public void string(int tag, @Nullable String v) {
         if (v == null) {
@@ -701,7 +702,10 @@ public final class Out extends Pool.Scratch {
         }
     }
 
-    /** Writes the number of bytes, and then the bytes. An empty array is not sent, and null is refused. */
+    /**
+     * Writes the number of bytes, and then the bytes. An empty array is not sent. Null, which an accessor may return,
+     * is refused as {@code NULL_VALUE}.
+     */
     public void bytes(int tag, byte @Nullable [] v) {
         if (v == null) {
             throw nullValue(tag, "a byte array");

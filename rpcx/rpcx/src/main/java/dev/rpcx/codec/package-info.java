@@ -3,23 +3,24 @@
  * accessors. Starting points: {@code Codecs} and {@code Codec}; {@code Out} and {@code In} implement the wire format.
  *
  * <p>It uses {@code dev.rpcx.schema}, {@code internal.schema} and Netty's buffers. It must not know the wire, the
- * client and the server, nor any other package of RPCX: a codec knows a message and no call, and whoever pays for the
- * memory of a message stands behind {@code Memory}.
+ * client and the server, nor any other package of RPCX: a codec knows a message and no call, and asks for the memory of
+ * the message only through {@code Memory}.
  *
  * <ul>
  *   <li>From a type to a codec: {@link Codecs} makes codecs, one for each method, type or parameter, and warns of types
  *       whose numbers come from the order of declaration; {@link Codec} is what it returns, and writes and reads a
- *       whole message; {@link SchemaHash} is a number that is equal for methods whose messages have the same bytes.
+ *       whole message; {@link SchemaHash} computes a number that is equal for methods whose messages have the same
+ *       bytes.
  *   <li>The codec of a message: {@link MessageCodec} is the class that the others extend, and estimates the memory of
  *       an object; {@link Generator} makes a class for a record or a class with accessors, and decides which fields
- *       need no {@code FieldCodec}; {@link ClassFile} builds the bytes of that class; {@link ReflectiveCodec} stands in
- *       where no class can be generated, and uses method handles; {@link OneofCodec} is for a sealed type, and finds
- *       the case that a value is; {@link TupleCodec} is for the parameters of a method, and for a single value as
- *       field 1.
- *   <li>The codec of a field: {@link FieldCodec} decides by what holds the values (a plain field, a list, a map and
- *       others) whether a value is sent, what is read where it is absent, and in what elements are gathered;
- *       {@link ElementCodec} writes and reads one value without a tag, and says what its default is and how much memory
- *       its object takes.
+ *       need no {@code FieldCodec}; {@link ClassFile} builds the bytes of that class; {@link ReflectiveCodec} takes its
+ *       place if no class can be generated, and uses method handles; {@link OneofCodec} is for a sealed type, and finds
+ *       the case that a value is; {@link TupleCodec} is for the parameters of a method, and for a single value as field
+ *       1.
+ *   <li>The codec of a field: {@link FieldCodec} decides whether a value is sent, what value stands for an absent
+ *       field, and which object gathers elements, and does so by the kind of the field (a plain one, a list, a map and
+ *       others); {@link ElementCodec} writes and reads one value without a tag, and says what its default is and how
+ *       much memory its object takes.
  *   <li>Writing and reading: {@link Out} writes the wire format, and puts lengths before what it has written;
  *       {@link In} reads it, and counts what the message takes; {@link Pool} keeps objects of both for the next
  *       message.
@@ -31,19 +32,19 @@
  * </ul>
  *
  * <p><b>Why was this message refused?</b> {@code CodecException.Code} has the kinds of fault, and the text names the
- * message or the field. In reading, {@code In} finds most faults; {@code FieldCodec} finds an element or an entry
- * without a value; {@code ElementCodec} finds a constant, and {@code OneofCodec} a case, that is not known here. In
- * writing, {@code Out} makes the error for a null within a message, {@code Codecs} that for a null instead of one;
- * {@code MessageCodec.expectNoSubclass} and {@code OneofCodec} refuse an object of the wrong class; {@code Out} refuses
- * what is too large or too deep, and half a surrogate pair. What the type's own code throws becomes a REFUSED in
- * {@code CodecException.ofForeign}.
+ * message or the field. When a message is read, {@code In} finds most faults; {@code FieldCodec} finds an element or an
+ * entry without a value; {@code ElementCodec} finds a constant, and {@code OneofCodec} a case, that is not known here.
+ * When a message is written, {@code Out} makes the error for a null within the message, and {@code Codecs} the error
+ * for a null instead of a message; {@code MessageCodec.expectNoSubclass} and {@code OneofCodec} refuse an object of the
+ * wrong class; {@code Out} refuses what is too large or too deep, and half a surrogate pair. What the type's own code
+ * throws becomes a REFUSED in {@code CodecException.ofForeign}.
  *
  * <p><b>Where is the memory of a message bounded?</b> {@code In.read} refuses a message that is too long, and
- * {@code In.open} sets what this one may take, by its {@code Limits}. {@code In.take} asks {@code Memory} when the
- * bytes that are free or granted are used up, before objects are created; {@code Codec.read} names the two exceptions.
- * {@code In.element} counts elements, {@code In.memory} the objects of messages, and sets and maps without their
- * elements; {@code In.room} bounds the room that lists get in advance. Without a {@code Memory} the limits alone count.
- * {@code Out.checkSize} bounds what is written.
+ * {@code In.open} sets how much the message may take, by its {@code Limits}. {@code In.take} asks {@code Memory} when
+ * the bytes that are free or granted are used up, before objects are created; {@code Codec.read} names the two
+ * exceptions. {@code In.element} counts elements, {@code In.memory} the objects of messages, and sets and maps without
+ * their elements; {@code In.room} bounds the room that lists get in advance. If no {@code Memory} is given, only the
+ * limits apply. {@code Out.checkSize} bounds what is written.
  *
  * <p><b>What does a generated class call?</b> The getters of its type, its constructor and its setters; of
  * {@code MessageCodec}, which it extends, the constructor and {@code expectNoSubclass}; the public methods of
@@ -53,8 +54,8 @@
  *
  * <p>Threads: codecs are made at start and are thread-safe; they run on the thread that calls them. An {@code In} or an
  * {@code Out} belongs to one message at a time. Nothing here logs during a call. Nothing blocks either, with one
- * exception: {@code HeapArray} has a daemon thread, {@code rpcx-heap}, find out the size of the heap's regions once,
- * and whoever asks about a large array before it is done waits for it.
+ * exception: {@code HeapArray} starts a daemon thread, {@code rpcx-heap}, which finds out the size of the heap's
+ * regions once. A thread that needs this size for a large array before it is known waits for it.
  */
 @NullMarked
 package dev.rpcx.codec;

@@ -4,9 +4,9 @@ import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Logs at most one warning a minute. A warning includes the number of warnings that were suppressed since the one
- * before. So what strangers send can neither fill the log, nor hide a failure that comes later. Thread-safe: any thread
- * may call this.
+ * Logs at most one warning a minute. A warning includes the number of warnings that were suppressed since the last one
+ * that was logged. So what strangers send can neither fill the log, nor hide a failure that comes later. Thread-safe:
+ * any thread may call this.
  */
 public final class RateLimitedLog {
     private static final long PAUSE_MILLIS = 60_000;

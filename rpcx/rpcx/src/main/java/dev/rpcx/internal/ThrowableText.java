@@ -8,8 +8,8 @@ import dev.rpcx.codec.CodecException;
  */
 public final class ThrowableText {
     /**
-     * Maximum number of characters that the error of a call takes over from the text of another failure: that of a
-     * connection, a registry or a DNS record.
+     * Maximum number of characters that the error of a call takes over from the text of another failure, which may be
+     * the failure of a connection, of a registry or of a DNS record.
      */
     public static final int MAX_WHY = 500;
 
@@ -28,7 +28,7 @@ public final class ThrowableText {
     }
 
     /**
-     * Returns a text for a peer that says why this side could not read or write a value. The text names no classes of
+     * Returns the text that tells a peer why this side could not read or write a value. The text names no classes of
      * this side: only a {@code CodecException} contributes its message.
      */
     public static String wireWords(Throwable e) {

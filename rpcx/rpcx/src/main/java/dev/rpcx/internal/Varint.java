@@ -74,7 +74,7 @@ public final class Varint {
      * Reads the length in bytes of something that follows.
      *
      * @param max maximum length
-     * @param what name of what has this length, for the text of the fault
+     * @param what name of the thing that has this length, for the text of the fault
      * @throws WireFault if the length is negative, above {@code max} or above the number of readable bytes
      */
     public static int readLength(ByteBuf in, int max, String what) {

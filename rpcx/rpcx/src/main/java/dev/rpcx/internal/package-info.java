@@ -1,6 +1,6 @@
 /**
- * What every room may use and what knows none of them: checks of arguments, numbers of the wire, texts of failures,
- * helpers for threads.
+ * This package has what every room may use: checks of arguments, numbers of the wire, texts of failures, and helpers
+ * for threads.
  *
  * <p>This package itself uses the JDK, Netty's buffers and {@code dev.rpcx.codec}, and must not know {@code dev.rpcx}
  * or a room.
@@ -11,22 +11,23 @@
  *   <li>Bytes: {@link Varint} reads and writes Protobuf's numbers; {@link ProtoFields} the fields of the wire's own
  *       messages; {@link WireFault} is thrown where the peer breaks a rule of the wire, and ends the connection.
  *   <li>Failures: {@link ThrowableText} takes texts from exceptions of foreign code; {@link RateLimitedLog} logs once a
- *       minute; {@link CallbackFailures} logs what callbacks of users throw; {@link MemoryReserve} keeps the bytes that
- *       it takes to tell callers when the heap is full.
+ *       minute; {@link CallbackFailures} logs what callbacks of users throw; {@link MemoryReserve} keeps the memory
+ *       that is needed to tell callers that their calls are over when the heap is full.
  *   <li>Threads: {@link ThreadTools} reserves stack, interrupts, reports what nobody catches, and prepares classes that
  *       a thread at the end of its stack or memory will need.
  * </ul>
  *
  * <p><b>The rooms.</b> Each package below this one is a room. It may use the rooms that stand before it in this list,
- * and knows none behind it; {@code RoomsTest} checks that, and names the exceptions. Why it is so is told in
- * {@code docs/decisions/0023-rooms-of-rpcx.md}, the words in {@code ARCHITECTURE.md}.
+ * and knows none behind it; {@code RoomsTest} checks that, and names the exceptions.
+ * {@code docs/decisions/0023-rooms-of-rpcx.md} says why, and {@code ARCHITECTURE.md} explains the words.
  *
  * <ol>
  *   <li>{@code dev.rpcx.schema} and {@code dev.rpcx.internal.schema}: Java types as Protobuf messages.
- *   <li>{@code dev.rpcx.codec}: their bytes.
+ *   <li>{@code dev.rpcx.codec}: the bytes of these messages.
  *   <li>{@code dev.rpcx.internal}: this package.
  *   <li>{@code dev.rpcx}, without its doors: the vocabulary of users. {@code dev.rpcx.testing}: faults of a network.
- *   <li>{@code dev.rpcx.internal.ledger}: counts what peers make this side hold, and refuses what is too much.
+ *   <li>{@code dev.rpcx.internal.ledger}: counts the memory and the other resources that peers make this side hold, and
+ *       refuses what is too much.
  *   <li>{@code dev.rpcx.internal.io}: event loops, sockets, TLS and host names; who reads a socket, and who writes.
  *   <li>{@code dev.rpcx.internal.wire}: frames and messages of both wires, and connections that either side extends.
  *   <li>{@code dev.rpcx.internal.call}: what a call is on either side: context, future, streams and their credit.

@@ -406,7 +406,8 @@ public final class ServiceProcessor extends AbstractProcessor {
         } catch (NoSuchFileException none) {
             return List.of();
         } catch (IOException | IllegalArgumentException notReadable) {
-            // there is no index yet, since this is the first build; some file managers report this by such an exception
+            // there is no index yet, since this is the first build; some file managers report a missing file by one of
+            // these exceptions
             return List.of();
         }
     }

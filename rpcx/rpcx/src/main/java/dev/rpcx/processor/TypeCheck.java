@@ -86,8 +86,8 @@ final class TypeCheck {
     private final Map<String, List<TypeMirror>> members = new HashMap<>();
 
     /**
-     * Uses of types whose check has begun. Each use is checked only once, so that the check of a type that contains
-     * itself ends.
+     * Names of the types whose check has begun, each with its type arguments. No type is checked twice with the same
+     * type arguments, so the check of a type that contains itself ends.
      */
     private final Set<String> seen = new HashSet<>();
 

@@ -5,8 +5,8 @@
  *
  * <p>It uses the annotations of {@code dev.rpcx} and {@code dev.rpcx.schema}, and of {@code internal.schema} the
  * classes that need names and annotations alone. The package imports neither Netty nor Protobuf, so that the jar alone
- * is enough on a processor path. It must not know a loaded class of the project, which is not compiled yet, nor a lock,
- * which the compiler cannot see.
+ * is enough on a processor path. It must not use a loaded class of the project, since the project is not compiled yet,
+ * nor a lock, since the compiler cannot see locks.
  *
  * <ul>
  *   <li>What it is given: {@link dev.rpcx.processor.ServiceProcessor} finds the services and the interfaces of clients,

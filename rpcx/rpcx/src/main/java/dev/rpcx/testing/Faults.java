@@ -5,11 +5,12 @@ import java.util.Objects;
 import java.util.Random;
 
 /**
- * Faults of a bad network. For each kind of fault there is a fraction, from 0 to 1: that of the frames that it affects.
- * Frames that belong to no call (settings, dictionary, pings) are never affected. Immutable and thread-safe.
+ * Faults of a bad network. For each kind of fault there is a number from 0 to 1, which says what fraction of the frames
+ * gets this fault. Frames that belong to no call (settings, dictionary, pings) are never affected. Immutable and
+ * thread-safe.
  *
- * @param seed number from which all faults are drawn: the same frames of calls in the same order get the same faults,
- *     whatever other frames come between them
+ * @param seed seed of the random numbers that decide which frame gets which faults: with one seed, the same frames of
+ *     calls in the same order get the same faults, whatever other frames come between them
  * @param delay fraction of frames that are delayed, and that hold up all frames behind them in the same direction
  * @param delayedBy time by which a frame is delayed, 0 to 1 min
  * @param loss fraction of frames that do not arrive
@@ -37,14 +38,14 @@ public record Faults(
         }
     }
 
-    /** Faults that have been drawn for one frame. */
+    /** Faults that the random numbers have chosen for one frame. */
     public record Fate(boolean isDelayed, boolean isLost, boolean isDoubled, boolean isLate, boolean isCut) {}
 
     /**
-     * Draws the faults of the next frame of a call.
+     * Chooses the faults of the next frame of a call, with five random numbers.
      *
-     * @param random what {@code random(connection, up)} has returned for the frame's connection and direction; it must
-     *     not be used for another direction
+     * @param random generator that {@link #random} has returned for the frame's connection and direction; it must not
+     *     be used for any other connection or direction
      */
     public Fate fate(Random random) {
         Objects.requireNonNull(random, "random: null (expected: one of random(connection, up))");
@@ -59,8 +60,8 @@ public record Faults(
     }
 
     /**
-     * Returns a generator of random numbers for one direction of a connection. With the same seed it gives the same
-     * numbers.
+     * Returns a generator of random numbers for one direction of a connection. With the same seed, connection and
+     * direction, the generator gives the same numbers.
      *
      * @param connection number of the connection, from 0, in the order in which connections are opened
      * @param up whether the direction is from the client to the server

@@ -18,9 +18,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Simulated bad network between a client and a server of the native wire. It listens on a port of this host, and passes
- * frames on with the faults that its {@link Faults} draw. Both sides have real sockets, so everything above the sockets
- * is real too. Each connection has two daemon threads, and one more daemon thread accepts connections.
+ * Simulated bad network between a client and a server of the native wire. The link listens on a port of this host, and
+ * passes frames on with the faults that its {@link Faults} choose. Both sides have real sockets, so everything above
+ * the sockets is real too. Each connection has two daemon threads, and one more daemon thread accepts connections.
  * {@code Client.builder().faults} adds the same faults without a link, and for a client in process even without
  * sockets.
  *
@@ -70,8 +70,8 @@ public final class FaultyLink implements AutoCloseable {
     }
 
     /**
-     * Returns the number of faults that have been drawn so far for frames of calls, in both directions of all
-     * connections together.
+     * Returns how many faults have been chosen so far for frames of calls, in both directions of all connections
+     * together.
      */
     public long faults() {
         return faultCount.get();

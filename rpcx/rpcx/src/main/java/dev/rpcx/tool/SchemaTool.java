@@ -39,8 +39,9 @@ import org.jspecify.annotations.Nullable;
  * Command-line tool for a build. It has the commands {@code lock}, {@code check}, {@code compare} and {@code proto}.
  *
  * <p>The exit code is 0 on success, 1 for an error, such as a wrong argument or a type that cannot be mapped, 2 if a
- * file to compare with does not exist, and 3 for a break. The command {@code check} also exits with 3 if the lock is
- * not up to date with the classes, or if a type gets its numbers only from the order of declaration.
+ * file to compare with does not exist, and 3 for a break, which is a change with which old and new versions cannot work
+ * together. The command {@code check} also exits with 3 if the lock is not up to date with the classes, or if a type
+ * gets its numbers only from the order of declaration.
  */
 public final class SchemaTool {
     private static final String USAGE = """
@@ -423,8 +424,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Prints a note that names the services which are in the lock, but which none of these classes is. The calls that
-     * the lock has of such services are compared with nothing.
+     * Prints a note that names the services of the lock for which no class or interface was given. The calls that the
+     * lock has of such services are compared with nothing.
      */
     private void noteLeftOut(Lock before, List<PublishedService> services) {
         Set<String> names = new TreeSet<>();
@@ -461,8 +462,7 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
-                // calls does not have a request or reply that the service's class lacks and only a client's interface
-                // has
+                // the map calls has no request or reply that only a client's interface has, and not the service's class
                 if (service.isServed() && service.owns(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.removedCall(call));
                 }

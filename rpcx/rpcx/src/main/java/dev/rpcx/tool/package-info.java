@@ -9,9 +9,9 @@
  * <ul>
  *   <li>From classes to calls: {@link dev.rpcx.tool.PublishedService} is a service as one class or interface publishes
  *       it: its name, and the request and the reply of each method.
- *   <li>The commands: {@link dev.rpcx.tool.SchemaTool} joins the types of one service, has {@code Lock} and
- *       {@code Compatibility} compare them with the lock, writes the lock as a whole or not at all, has
- *       {@code ProtoFile} export them, prints breaks and notes, and decides the exit code.
+ *   <li>The commands: {@link dev.rpcx.tool.SchemaTool} joins the types of one service, compares them with the lock by
+ *       {@code Lock} and {@code Compatibility}, writes the lock as a whole or not at all, exports the types by
+ *       {@code ProtoFile}, prints breaks and notes, and decides the exit code.
  * </ul>
  *
  * <p>Threads: a command runs on the thread that calls it. Processes may run beside each other on one lock file: a
