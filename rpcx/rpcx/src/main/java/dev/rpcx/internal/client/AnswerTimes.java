@@ -4,10 +4,10 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Measures how long recent answers of one method took, to decide whether a call without an answer had enough time for
- * one. A handler passes the remaining time of its own caller on to the calls that it makes, so strangers decide how
- * little time a call has. If a call fails because it had too little time, that says nothing about the called service.
- * If such failures counted, a few callers in a hurry would make the service unavailable to all others. Thread-safe. If
- * two threads write at the same time, a part of what they write may be lost.
+ * one. A handler passes the remaining time of its own caller on to the calls that it makes, so other programs decide
+ * how little time a call has. If a call fails because it had too little time, that says nothing about the called
+ * service. If such failures counted, a few callers in a hurry would make the service unavailable to all others.
+ * Thread-safe. If two threads write at the same time, a part of what they write may be lost.
  */
 public final class AnswerTimes {
     /** One of this many answers is measured. */
@@ -60,7 +60,7 @@ public final class AnswerTimes {
     }
 
     /**
-     * Whether a call that was not answered in this time counts against the instance that was called.
+     * Whether a call that had this time and was not answered counts against the instance that was called.
      *
      * @param givenNanos remaining time of the call when it was sent
      */

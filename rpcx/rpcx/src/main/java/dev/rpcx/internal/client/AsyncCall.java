@@ -33,8 +33,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /**
-     * Copies from the slot the values that are needed when the slot may have another call. Called before the call is
-     * sent.
+     * Copies from the slot the values that are needed after the slot may have been given to another call. Called before
+     * the call is sent.
      */
     public final void copyFromSlot(ClientCall slot) {
         givenNanos = slot.givenNanos;
@@ -56,7 +56,7 @@ abstract class AsyncCall extends LoopThread.Untold {
         return steps.reader.read(reply);
     }
 
-    /** Returns the receiver of the items of the stream that the call brings; null for a call that brings no stream. */
+    /** Returns the receiver of the items if the call's result is a stream; otherwise null. */
     @Nullable
     StreamReceiver receiver() {
         return null;
@@ -95,7 +95,7 @@ abstract class AsyncCall extends LoopThread.Untold {
 
     /**
      * Tells the caller of the end once more if the first try has failed. It may have failed while the caller was told,
-     * or before that, such as while the outcome was counted.
+     * or before that, for example while the outcome was counted.
      */
     private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
         try {

@@ -73,7 +73,7 @@ public final class Attempts {
     /**
      * Decides whether to make another attempt after one that has failed, and spends from the budgets what the other
      * attempt costs. After a {@code REFUSED} attempt, the refusal budget is spent even if no other instance is found.
-     * If there is no memory for this object, there is no other attempt.
+     * If there is no memory for the object that is returned, there is no other attempt.
      *
      * @param earlier the attempts before the one that has failed; null if there were none
      * @param upload stream that the attempt was to send to the server; null for none
@@ -89,7 +89,7 @@ public final class Attempts {
         if (!isWorthAnother(earlier, steps, error, upload, used)) {
             return null;
         }
-        // created before anything is spent for the next attempt, since creating it may fail
+        // The object is created before anything is spent for the next attempt, since creating it may fail.
         Attempts all = earlier == null ? first() : earlier;
         if (all == null || !trySpend(steps, error, used)) {
             return null;

@@ -68,7 +68,7 @@ final class BlockingCall {
                 isHeld = false;
             } finally {
                 if (isHeld) {
-                    // only stores: if the stack is exhausted, no method can be called
+                    // There are only stores here: if the stack is exhausted, no method can be called.
                     call.orphan = serial;
                     connection.slots.hasOrphans = true;
                 }

@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The slots of a connection: an array that is filled from index 0 upwards, and a stack of the free slots. So few slots
- * are in use, and these are warm in the processor's caches. {@link #acquire} and {@link #release} take no locks, and
- * any thread may call them.
+ * The slots of a connection: an array that is filled from index 0 upwards, and a stack of the free slots. So no more
+ * slots are used than are needed, and these stay in the processor's caches. {@link #acquire} and {@link #release} take
+ * no locks, and any thread may call them.
  */
 public final class CallSlots {
     private final ClientConnection connection;
@@ -138,7 +138,7 @@ public final class CallSlots {
             }
             return count == made.get() - retiredSlots.get();
         } finally {
-            // runs also if something above has failed, since these slots are free
+            // This also runs if something above has failed, so that the free slots get back to their stack.
             while (taken != null) {
                 ClientCall call = taken;
                 taken = call.nextTrimmed;
@@ -197,8 +197,8 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes all callers. A caller that parks again schedules a look at the callers first, or parks with a timeout.
-     * Thread-safe: any thread may call this.
+     * Wakes all callers. A caller that parks again first schedules a check of the waiting callers, or parks with a
+     * timeout. Thread-safe: any thread may call this.
      */
     void wakeCallers() {
         for (int slot = 0, top = made.get(); slot < top; slot++) {

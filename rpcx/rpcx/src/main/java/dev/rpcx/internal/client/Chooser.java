@@ -29,8 +29,8 @@ public abstract class Chooser {
     }
 
     /**
-     * Number of further instances that are drawn before all instances are searched. If half of the instances are
-     * connected, one in 256 calls that draw needs the search.
+     * Number of further instances that are tried for a call after the first one, before all instances are searched. If
+     * half of the instances are connected, one in 256 of the calls that try further instances needs the search.
      */
     private static final int DRAWS = 8;
 
@@ -40,10 +40,10 @@ public abstract class Chooser {
     /**
      * Returns the index of the instance to look at next, after the instances looked at so far could not take the call.
      * The calls of instances that are gone are divided among all others in the same way as all calls. Taking the next
-     * instance in the list would not do that. Neighbours in a list fail together, so the one behind them would get all
-     * of these calls, and it would be the same one in every client.
+     * instance in the list would not do that. Neighbours in a list fail together, so the instance behind them would get
+     * all of these calls, and it would be the same instance in every client.
      *
-     * @param draw number of draws that this call has made before, from 0
+     * @param draw number of times that this method was called for the call before, from 0
      */
     abstract int redraw(int key, int draw);
 
@@ -158,12 +158,12 @@ public abstract class Chooser {
         return last;
     }
 
-    /** Returns a number, which may be any, from which the order follows in which all instances are looked at. */
+    /** Returns any number. The order in which all instances are looked at is computed from it. */
     abstract int order(int key);
 
     /**
      * Returns the first number from {@code from} upwards that has no divisor in common with {@code count}. Steps of
-     * this size reach each instance exactly once.
+     * this size visit each instance exactly once.
      */
     private static int step(int from, int count) {
         int step = Math.max(1, from);
@@ -328,8 +328,9 @@ public abstract class Chooser {
         }
 
         /**
-         * Draws an instance at random, by weight. It does not take the next one in {@code order}: if all weights are
-         * equal, that is the next instance in the list, and neighbours in a list fail together.
+         * Returns a random instance. The larger the weight of an instance is, the more often it is returned. It is not
+         * the next one in {@code order}: if all weights are equal, that is the next instance in the list, and
+         * neighbours in a list fail together.
          */
         @Override
         int redraw(int key, int draw) {
@@ -369,7 +370,7 @@ public abstract class Chooser {
             int at = 0;
             for (int i = 0; i < all.length; i++) {
                 String name = ClientAddress.keyOf(all[i].endpoint);
-                // two hashes, since two names with the same hash would have all points in common
+                // Two hashes are used. With only one, two names with the same hash would have all points in common.
                 int one = fnv(name);
                 int other = name.hashCode();
                 for (int point = count(all[i], each); point > 0; point--) {

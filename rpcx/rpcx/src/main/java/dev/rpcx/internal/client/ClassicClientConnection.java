@@ -23,9 +23,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client's connection on the classic wire, as in the paper. Each call has a random long as its id, and a map from ids
- * to calls finds the call of a reply. The future of a call ends in every case: with the reply, at the deadline, or with
- * the connection.
+ * A client's connection on the classic wire, which comes from the paper on which RPCX is based: see
+ * {@link ClassicWire}. Each call has a random long as its id, and a map from ids to calls finds the call of a reply.
+ * The future of a call ends in every case: with the reply, at the deadline, or with the connection.
  */
 public final class ClassicClientConnection extends ClassicConnection {
     /** Builds the request of a call when the id of the call is known. */
@@ -64,15 +64,15 @@ public final class ClassicClientConnection extends ClassicConnection {
     private volatile @Nullable RPCXException endReason;
 
     /**
-     * What the error says of the execution of a call whose request was completely sent, when the connection ends. Event
-     * loop only.
+     * If the connection ends: what the error of a call whose request was completely sent says of the call's execution.
+     * Event loop only.
      */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
     /**
      * Whether the server has said that it takes no more calls on this connection, or has refused a single call: the two
-     * look the same. New calls then use another connection, unless too many have been replaced already. Calls in flight
-     * are still awaited.
+     * look the same. New calls then use another connection, unless too many connections have been replaced already.
+     * Calls in flight are still awaited.
      */
     private volatile boolean isDraining;
 
@@ -157,7 +157,7 @@ public final class ClassicClientConnection extends ClassicConnection {
             isQueued = true;
         } finally {
             if (!isQueued) {
-                // this also runs after an Error, for example if there is no memory for the bytes
+                // This also runs after an Error, for example if there is no memory for the bytes of the request.
                 account.release(Resource.REQUEST_BYTES, taken);
             }
         }
@@ -327,7 +327,7 @@ public final class ClassicClientConnection extends ClassicConnection {
             }
             return;
         }
-        // null if the call has ended and the reply is late
+        // There is no call with this id if the call has ended and its reply is late.
         Call waiting = inFlight.get(reply.id());
         if (waiting == null) {
             return;
@@ -335,9 +335,9 @@ public final class ClassicClientConnection extends ClassicConnection {
         if (error == null) {
             waiting.reply.complete(reply.result());
         } else {
-            // Set before the caller gets the error, so that the caller's next call uses another connection. A server
-            // that has accepted this connection less than KEPT_NANOS ago is not stopping, so its refusal concerns only
-            // this call.
+            // The field is set before the caller gets the error, so that the caller's next call uses another
+            // connection. A server that has accepted this connection less than KEPT_NANOS ago is not stopping, so its
+            // refusal concerns only this call.
             isDraining |= error.code() == RPCXException.Code.UNAVAILABLE
                     && error.executed() == RPCXException.Executed.NOT_EXECUTED
                     && upNanos() >= ClientAddress.KEPT_NANOS;

@@ -59,7 +59,7 @@ final class ClassicMethod {
     @Nullable
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
-            // checked before anything is sent, so that a call that is refused here has not been made
+            // Both are checked before anything is sent, so that a call that is refused here has not been made.
             Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();
@@ -184,7 +184,7 @@ final class ClassicMethod {
         try {
             future.succeed(result.read(Unpooled.wrappedBuffer(bytes)));
         } catch (Throwable e) {
-            // catches an Error too, since otherwise the future would never end
+            // An Error is caught too, since otherwise the future would never end.
             future.fail(new RPCXException(
                     RPCXException.Code.INVALID,
                     "the result cannot be read: " + ThrowableText.words(e),

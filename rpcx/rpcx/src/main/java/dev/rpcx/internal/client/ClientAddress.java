@@ -271,8 +271,8 @@ public final class ClientAddress extends Route {
      */
     private void connectUnlessPaused(int index, ClientConnection best) {
         long patience = best.isFull() ? WAITED_OUT_NANOS : 0;
-        // A connection attempt of a closed client fails immediately, and whoever is notified of the failure would come
-        // here again.
+        // A connection attempt of a closed client fails immediately, and whoever is notified of the failure would call
+        // this method again.
         if (pauseNanos() <= patience && !client.isClosed()) {
             connect(index, patience);
         }
@@ -477,7 +477,7 @@ public final class ClientAddress extends Route {
                 try {
                     lookSoon();
                 } catch (Throwable e) {
-                    // the call waits only for this attempt, unless another call sets the timer
+                    // Only the end of this attempt ends the wait of the call now, unless another call sets the timer.
                     ThreadTools.report(e);
                 }
             }
@@ -625,8 +625,8 @@ public final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // This attempt or connection began before the pause, beside the one that failed first. Connections that end
-            // together count as one failure.
+            // This attempt or connection began before the pause, at the same time as the one that failed first.
+            // Connections that end together count as one failure.
             return;
         }
         if (isUp && now - upNanos >= KEPT_NANOS) {
@@ -644,7 +644,7 @@ public final class ClientAddress extends Route {
      *
      * @param upNanos how long the connection was established
      * @param memoryWanted what this side had no memory for, if that has ended the connection; null otherwise. A pause
-     *     follows whichever it is.
+     *     follows in both cases.
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
@@ -662,8 +662,8 @@ public final class ClientAddress extends Route {
         isUp = false;
         pauseEndNanos = ticker().nanoTime();
         if (cluster != null) {
-            // There is a pause in this case too: no call waits only for this instance, and when a server stops, all its
-            // clients lose their connections at the same time.
+            // In a cluster, a pause follows even if the server has kept the connection: no call waits only for this
+            // instance, and when a server stops, all its clients lose their connections at the same time.
             pauseEndNanos += Backoff.nanos(1, client.platform().random());
         }
     }
@@ -813,8 +813,9 @@ public final class ClientAddress extends Route {
 
     /**
      * Records that the connection of an attempt has ended, before the callers of its calls get their errors. If the
-     * attempt has failed, the connection was never established, and nothing is recorded. A connection that was
-     * replaced, and has finished its calls beside the next one, says nothing about the next one.
+     * attempt has failed, the connection was never established, and nothing is recorded. If the connection was replaced
+     * before, it has finished its calls while the next connection was in use. Then its end says nothing about the next
+     * connection, and nothing is recorded either.
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {

@@ -34,8 +34,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A slot is free when two parties have finished with its call: the caller, and the wire, on which every request gets
  * exactly one final frame. If the caller gives up, the slot stays taken until the final frame has come, so that a late
- * reply cannot be taken for the reply to the next call. The party that finishes last frees the slot. Only the event
- * loop completes a call, or the caller while the loop has lent it the socket. So two outcomes never compete for a call.
+ * reply cannot be taken for the reply to the next call. The party that finishes last frees the slot. A call is
+ * completed by the event loop, or by its caller while the loop has lent the socket to that caller. So two outcomes
+ * never compete for a call.
  */
 public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
@@ -66,8 +67,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * This is an updater, and not a VarHandle, as in {@link Outbox}. If its compare-and-set in {@link #done} throws,
-     * the state has not changed.
+     * This is an updater and not a VarHandle, so that the state has not changed if the compare-and-set in {@link #done}
+     * throws. {@link Outbox} uses an updater for the same reason.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
@@ -104,16 +105,16 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      */
     private long replyBytes;
 
-    /** Time at which the call was given up. It means something only while the call's final frame is owed. */
+    /** Time at which the call was given up. It is valid only from then on until the call's final frame has come. */
     private long givenUpNanos;
 
     private volatile int state = BOTH_DONE;
 
     /**
-     * {@link #serial} of a use of this slot whose caller is gone without having released it, because its stack or
-     * memory was exhausted. Such a caller stores this field, and then {@link CallSlots#hasOrphans}, as the last things
-     * that it does. When that use of the slot has ended, the value means nothing. So it does no harm if a caller stores
-     * it without need.
+     * {@link #serial} of a use of this slot whose caller is gone without having released the slot, because the caller's
+     * stack or memory was exhausted. Such a caller stores this field, and then {@link CallSlots#hasOrphans}, as the
+     * last things that it does. When that use of the slot has ended, the value means nothing. So it does no harm if a
+     * caller stores it without need.
      */
     public volatile long orphan;
 
@@ -140,8 +141,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public long serial;
 
     /**
-     * Credit of the call that waits for the socket behind the call's request; null if none waits. Without that request
-     * the credit means nothing. Event loop only.
+     * Credit of the call that waits for the socket behind the call's request; null if none waits. If the request is
+     * taken back, so is this credit, which means nothing to a server that does not get the request. Event loop only.
      */
     @Nullable
     Outbound waitingCredit;
@@ -154,10 +155,12 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /** Remaining time until {@code deadlineNanos} when the request was written. */
     long givenNanos;
 
-    /** Index in the request at which TIME begins, or at which it would be inserted if the request has none. */
+    /**
+     * Index in the request at which the field TIME begins, or at which TIME would be inserted if the request has none.
+     */
     private int timeAt;
 
-    /** Length of TIME in bytes; 0 if the request has none. */
+    /** Length of the field TIME in bytes; 0 if the request has no such field. */
     private int timeBytes;
 
     /** Metadata of the request if some of their values are computed; null otherwise. */
@@ -188,8 +191,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Call id of this slot that was last sent to the server. The next call that is sent must not have this id, since a
-     * server that gets an id twice in a row takes that for a fault of the connection. Without this field it could have
-     * the id: as many calls as there are generations may end before they are sent.
+     * server that gets an id twice in a row takes that for a fault of the connection. Without this field, the next call
+     * could have this id: since this id was sent, the slot may have had as many calls as there are generations, which
+     * all ended before they were sent.
      */
     private int idOnWire;
 
@@ -509,8 +513,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call of {@code of} because its caller gives it up, whichever use of the slot the call has. The caller
-     * cannot know the use, since the event loop may be making another attempt. Thread-safe: any thread may call this.
+     * Ends the call {@code of} because its caller gives it up. Does nothing if that call does not have this slot. The
+     * serial number of the slot's use is not needed here: the caller cannot know it, since the event loop may be making
+     * another attempt. Thread-safe: any thread may call this.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
@@ -522,8 +527,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call with this error, for another reason of this side than that the caller gives it up. Does nothing if
-     * the call has ended or its slot has another call. Thread-safe: any thread may call this.
+     * Ends the call with this error. The reason lies on this side, but is not that the caller gives the call up. Does
+     * nothing if the call has ended or its slot has another call. Thread-safe: any thread may call this.
      */
     public void cancel(long callSerial, RPCXException.Code code, String why, @Nullable Throwable cause) {
         connection.send(new Cancel(this, code, why, cause) {
@@ -563,16 +568,17 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 shrinkBody();
             }
             if (body.capacity() <= SMALL_BYTES) {
-                // a larger buffer is kept for the next call, and stays charged as a request as long as this call has it
+                // The charge ends here only if the buffer is small. A larger buffer is kept for the next call, and
+                // stays charged as a request as long as this call has it.
                 forgetRequest();
             }
         }
     }
 
     /**
-     * Sets where TIME is in the request, and its length in bytes. The length is 0 if the call has the full default
-     * time, which the server knows. If the request has to wait for the socket, TIME is written again when sending
-     * begins. It is inserted then if the call no longer has the full time. Called before the call is queued.
+     * Sets where the field TIME is in the request, and its length in bytes. The length is 0 if the call has the full
+     * default time, which the server knows. If the request has to wait for the socket, TIME is written again when
+     * sending begins. It is inserted then if the call no longer has the full time. Called before the call is queued.
      */
     void timeAt(int index, int bytes) {
         timeAt = index;
@@ -648,7 +654,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         begun = true;
         sent = true;
         idOnWire = id;
-        // pairs with the acquire fence in seesOnWire()
+        // This fence pairs with the acquire fence in seesOnWire().
         VarHandle.releaseFence();
         onWire = true;
         // The stores have to be visible before the first byte is sent, since the event loop learns of this call from
@@ -705,7 +711,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             return true;
         }
         long gone = orphan;
-        // read before the serial: if this is the state of a later use, the serial is that of a later use too
+        // The state is read before the serial. So if this is the state of a later use of the slot, the serial that is
+        // read below is that of a later use too.
         int now = state;
         if (gone == 0 || (now & CALLER_DONE) != 0 || gone != serial) {
             return true;
@@ -787,7 +794,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Takes the reply that the caller has read itself, while it has the {@link ReadTurn}.
+     * Takes the reply that the caller has read itself, while the caller has the {@link ReadTurn}.
      *
      * @return false if the caller may no longer take the reply
      */
@@ -899,7 +906,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return waiting == null ? null : waiting.receiver();
     }
 
-    /** Handles an item of the stream that the call brings, or the first part of an item. */
+    /** Handles an item of the stream that is the call's result, or the first part of an item. */
     void onItem(ByteBuf payload, boolean more) {
         refuseWithin("an item");
         if (completed) {
@@ -926,7 +933,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         return seesOnWire() && completed;
     }
 
-    /** Returns the time at which the call was given up. Only for a call whose final frame is owed. Event loop only. */
+    /**
+     * Returns the time at which the call was given up. Only for a call for which {@link #isOwed} returns true. Event
+     * loop only.
+     */
     long givenUpNanos() {
         return givenUpNanos;
     }
@@ -978,7 +988,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         boolean tells = !isFinal && !completed;
         int callId = id;
         if (tells && !sent) {
-            // only a broken server sends such a frame before it has the complete request
+            // Only a broken server sends a frame that is not final before it has the complete request. The bytes of the
+            // request that have not been sent are taken back.
             recall();
         }
         complete(outcome, isFinal);
@@ -1022,8 +1033,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends a call whose request waits for the socket, if no byte of the request has been sent. The call goes to another
-     * connection, since this one takes no more calls.
+     * Ends the attempt whose request waits for the socket in this slot, if no byte of the request has been sent. The
+     * call may then have another attempt, on another connection, since this one takes no more calls.
      */
     void endUnsent() {
         if (seesOnWire() && !begun && !completed) {
@@ -1050,7 +1061,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
             }
             async = null;
         }
-        // read before the state changes: after that the slot may have another caller
+        // The field is read before the state changes, since after that the slot may have another caller.
         Thread caller = waiter;
         int bits = call == null ? COMPLETED : COMPLETED | CALLER_DONE;
         try {
@@ -1077,15 +1088,15 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
                 forgetReply();
             }
         } finally {
-            // Runs even if a step above has thrown, for example for lack of memory: nobody else will end the call.
+            // This runs even if a step above has thrown, for example for lack of memory: nobody else will end the call.
             end(call, caller, bits, outcome);
         }
     }
 
     /**
-     * Returns the encoded arguments as they were when the call was made. {@link #onSent} shrinks the buffer or
-     * resets its indices. If the arguments still fit into the buffer, they stay there until something else is written
-     * there. Event loop only, for a call that no thread blocks for, until the slot is free.
+     * Returns the encoded arguments as they were when the call was made. {@link #onSent} shrinks the buffer or resets
+     * its indices. If the arguments still fit into the buffer after that, they stay in it until something else is
+     * written there. Called on the event loop only, for a call for which no thread blocks, and before the slot is free.
      *
      * @return null if the buffer does not contain the arguments any more
      */
@@ -1097,8 +1108,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether {@link #arguments} will still find the arguments after the request has been sent, as long as nothing
-     * comes back.
+     * Whether {@link #arguments} will still find the arguments after the request has been sent, as long as the server
+     * sends nothing back for the call.
      */
     boolean keepsArguments() {
         return body.capacity() <= KEPT_BYTES;

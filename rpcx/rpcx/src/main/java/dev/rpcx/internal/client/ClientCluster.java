@@ -45,8 +45,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     private static final long SPREAD_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /**
-     * Number of looks at instances, for all waiting calls together, before the event loop runs its other tasks. A
-     * waiting call may look at all instances. This number of looks takes some 1 ms.
+     * Number of times that the event loop looks at an instance for waiting calls, before it runs its other tasks. For
+     * one waiting call, it may look at all instances. To look this number of times takes some 1 ms.
      */
     public static final int LOOKS_AT_ONCE = 1 << 16;
 
@@ -253,8 +253,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
         }
-        // The client is marked as closed before its end reads the watch. So either that end sees the watch, or this
-        // thread sees that the client is closed.
+        // A client that ends is marked as closed before it reads the field with the watch. So either the client sees
+        // the watch, or this thread sees that the client is closed.
         if (client.isClosed()) {
             endWatch();
             throw new IllegalStateException("the client is closed");
@@ -340,7 +340,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 lookSoon();
             }
         } catch (Throwable e) {
-            // catches an Error too, since a call without a timer might wait forever
+            // An Error is caught too, since a call that has no timer might wait forever.
             call.completeExceptionally(e);
         }
         return call;
@@ -448,7 +448,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * Gives connections to waiting calls. The choice for one call may look at all instances. So the calls are served in
      * batches, and the event loop runs other tasks between the batches.
      *
-     * @param address instance that has a connection, perhaps not this thread's own; null for any instance
+     * @param address instance that has a connection, which need not be this thread's own one; null if every instance
+     *     may serve the calls
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -546,8 +547,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Returns the time until the next list may be applied; 0 or less if it may be applied now. The caller holds the
-     * lock of {@code this}.
+     * Returns the time until the next list of the registry may be applied; 0 or less if it may be applied now. The
+     * caller holds the lock of {@code this}.
      */
     private long untilNextNanos() {
         Long last = takenNanos;
@@ -669,8 +670,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /** Connects to the members, as far as they are not connected, and retires former members. */
     private void connectAndRetire() {
         ClientAddress[] all = chooser.all;
-        // Each client begins at a random member: connection attempts wait in a queue, and every client has the same
-        // list.
+        // Each client begins at a random member. Connection attempts wait in a queue, and every client has the same
+        // list, so otherwise all clients would connect to the same members first.
         int first = all.length == 0 ? 0 : client.platform().random().nextInt(all.length);
         for (int i = 0; i < all.length; i++) {
             ClientAddress member = all[(first + i) % all.length];
@@ -728,8 +729,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return;
             }
         }
-        // not on the registry's thread: the end of a call runs its caller's code, and the registry has other listeners
-        // to notify
+        // This does not run on the registry's thread: the end of a call runs its caller's code, and the registry has
+        // other listeners to notify.
         client.execute(() -> failWithoutInstances(why));
     }
 

@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClientConnection extends WireConnection implements ReadTurn.Connection {
     /**
-     * A caller's own thread takes less time than this from the beginning of a call to its request. If more time has
-     * passed, the request carries TIME.
+     * Normally a caller's thread takes less time than this from the beginning of a call until it writes the request. If
+     * more time has passed, the request carries the field TIME.
      */
     private static final long TIME_TOLERANCE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -60,19 +60,21 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int OTHER_SHAPE = -2;
 
     /**
-     * If the look at a call's deadline is late by more than the call's time divided by this number, the call ends as
-     * UNHEARD: the event loop was held up, and may have delayed the request just as long. The number is 10 because nine
-     * tenths of the time are enough for {@link AnswerTimes}.
+     * If a call's deadline is checked too late, by more than the call's time divided by this number, the call ends with
+     * the reason UNHEARD: the event loop was held up, and may have delayed the request just as long. The number is 10
+     * because {@link AnswerTimes} takes nine tenths of a method's time as enough for an answer.
      */
     private static final int HELD_UP_DIVISOR = 10;
 
     /**
-     * If a look at a deadline is late by less than this, the event loop does not count as held up, however short the
-     * call's time is. Timers and callbacks take less than this in normal operation.
+     * If a deadline is checked too late by less than this time, the event loop does not count as held up, however short
+     * the call's time is. Timers and callbacks take less than this in normal operation.
      */
     private static final long MIN_HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-    /** Deadlines that are closer together than this are found by one look. */
+    /**
+     * Minimum delay of a check of the deadlines, so that one check finds all deadlines that are this close together.
+     */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
@@ -94,13 +96,16 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /** Time between two looks at an extra connection. The connection is closed if it has had no call between them. */
+    /** Time between two checks of an extra connection. The connection is closed if it has had no call between them. */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    /** Number of looks at calls whose final frame is owed, in one keep-alive time. */
+    /** Number of checks in one keep-alive time for calls that were given up and whose final frame has not come. */
     private static final int OWED_LOOKS = 3;
 
-    /** Maximum number of keep-alive times for which a final frame may be owed, however slow the network is. */
+    /**
+     * Maximum number of keep-alive times from the moment when a call was given up until its final frame has come,
+     * however slow the network is.
+     */
     private static final int OWED_TIMES = 6;
 
     private static final String NO_MEMORY = "the connection has ended, and no memory is left to say why";
@@ -148,7 +153,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private final Runnable sweep = this::sweep;
     private final Runnable lookForOrphans = this::freeOrphans;
 
-    /** Memory in bytes of an entry of {@link #dictionary}, without its name. */
+    /** Memory in bytes of an entry of {@link #dictionary}, not counting its name. */
     private static final int ENTRY_BYTES = 128;
 
     /**
@@ -185,7 +190,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * The server's method numbers, by {@link ClientMethod#index}. Each number is looked up once. Written under the lock
-     * of {@code dictionary}, read without it.
+     * of {@code dictionary}, and read without a lock.
      */
     private volatile int[] numbers = new int[8];
 
@@ -203,55 +208,56 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     public final boolean isExtra;
 
     /**
-     * Whether the connection is idle and not needed. If a thread sees this after it has taken a slot, it gives the slot
-     * back, and takes another connection of the instance if one is ready. So when this is set and no slot is taken, no
-     * call begins on this connection while the instance has another one that is ready.
+     * Whether the connection is idle, not needed and about to close. If a thread sees this after it has taken a slot,
+     * and another connection of the instance is ready, the thread gives the slot back and takes that other connection.
+     * So once this field is set while no slot is taken, no call begins on this connection as long as another one of the
+     * instance is ready.
      */
     public volatile boolean isParting;
 
-    /**
-     * Value of {@link CallSlots#changes} when the last look was taken at whether the connection is idle. Event loop
-     * only.
-     */
+    /** Value of {@link CallSlots#changes} at the last check whether the connection is idle. Event loop only. */
     private long idleSince;
 
     /**
-     * Timer of the next look at whether the connection is idle. It is set while this is an extra connection that has
-     * begun. Event loop only.
+     * Timer of the next check whether the connection is idle. It is set on an extra connection from the time when the
+     * connection takes calls. Event loop only.
      */
     private @Nullable ScheduledFuture<?> idleTimer;
 
     /**
-     * Number of calls that the event loop has sent and whose final frame is owed. {@link #load} reads it from any
+     * Number of calls that the event loop has sent and whose final frame has not come. {@link #load} reads it from any
      * thread.
      */
     private int inFlight;
 
-    /** Number of calls that their callers' threads have sent and whose final frame is owed. */
+    /** Number of calls that their callers' threads have sent and whose final frame has not come. */
     private volatile int inFlightByCallers;
 
     /** Number of consecutive replies to a caller that is alone on the connection. Event loop only. */
     private int loneReplies;
 
     /**
-     * Whether a large buffer has been kept since the last look at kept buffers, which means that large messages still
-     * come and go. It is stored only once between two looks, since all callers have this object in their processors'
-     * caches.
+     * Whether a slot has kept a large buffer since the last check of the kept buffers. If so, large messages still come
+     * and go. The field is written only once between two checks, since all callers have this object in their
+     * processors' caches.
      */
     private boolean hasKept;
 
-    /** Whether a look at kept buffers is scheduled. */
+    /** Whether a check of the kept buffers is scheduled. */
     private volatile boolean trims;
 
     private volatile long nextSweepNanos = Long.MAX_VALUE;
     private @Nullable ScheduledFuture<?> sweepTimer;
 
-    /** Whether calls whose time is over will be ended after the next look at the sockets. Event loop only. */
+    /**
+     * Whether a timer is set that ends calls whose time is over, after the event loop has looked at its sockets once
+     * more. Event loop only.
+     */
     private boolean isEndDue;
 
     /**
-     * Timer of the next look at owed final frames. It is set while final frames may be owed for calls that were given
-     * up. Event loop only.
+     * Timer of the next check for calls that were given up and whose final frame has not come. It is set while there
+     * may be such calls. Event loop only.
      */
     private @Nullable ScheduledFuture<?> owedTimer;
 
@@ -341,8 +347,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether a request with this remaining time has to carry TIME. A server takes a request without TIME to have the
-     * full default time.
+     * Whether a request with this remaining time has to carry the field TIME. A server takes a request without this
+     * field to have the full default time.
      */
     public boolean carriesTime(long leftNanos) {
         return leftNanos > defaultNanos || defaultNanos - leftNanos > TIME_TOLERANCE_NANOS;
@@ -419,8 +425,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     public boolean enter() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
-        // Checked after the count has been raised: either this thread sees that the connection is draining, or the
-        // thread that drains it sees the count.
+        // This is checked after the count has been raised: either this thread sees that the connection is draining, or
+        // the thread that drains it sees the count.
         if (!isDrainingOrClosed()) {
             return true;
         }
@@ -451,8 +457,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             }
 
             /**
-             * Writes the credit into the frame. If the request has to wait, its credit waits behind it, and this is
-             * called late, so that credit which is given meanwhile is sent in the same frame.
+             * Writes the credit into the frame. If the request has to wait, its credit waits behind it, and this method
+             * is called only when the credit is sent. So credit that is given meanwhile is sent in the same frame.
              */
             @Override
             public void begins() {
@@ -478,7 +484,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             hasKept = true;
         }
         if (isClosed()) {
-            // whoever has closed the connection may have trimmed the slots before
+            // The end of the connection may have trimmed the slots before this slot was free.
             slots.trim();
         } else if (!trims && TRIMS.compareAndSet(this, false, true)) {
             trimLater();
@@ -494,7 +500,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             slots.trim();
         } finally {
             if (!isScheduled) {
-                // also if the stack was exhausted: the next slot that keeps a buffer tries again
+                // This also runs if the stack was exhausted. The next slot that keeps a buffer tries again to schedule
+                // a check.
                 trims = false;
             }
         }
@@ -506,7 +513,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             trimLater();
             return;
         }
-        // stored before the slots are trimmed, so that a buffer that is kept from here on causes another look
+        // The field is stored before the slots are trimmed, so that a buffer that is kept from here on causes another
+        // check.
         trims = false;
         slots.trim();
     }
@@ -596,7 +604,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             case Wire.PING -> answerPing(id);
             case Wire.PONG -> onPong(id);
             default -> {
-                // a type of a later version, or one that has no meaning for a client
+                // The frame is ignored: its type is of a later version, or has no meaning for a client.
             }
         }
     }
@@ -675,9 +683,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Closes the connection if it has had no call since the last look, no slot is taken, and its address has another
-     * connection that is not crowded. From then on no caller takes it. The connection stays if a caller has just taken
-     * a slot. It also stays if the other connections are crowded, since the next call would need it. Event loop only.
+     * Closes the connection if it has had no call since the last check, no slot is taken, and its address has another
+     * connection that is not crowded. Before it looks for taken slots, this method sets {@link #isParting}, so that no
+     * further caller takes the connection. The connection stays if a caller has just taken a slot. It also stays if the
+     * other connections are crowded, since the next call would need it. Event loop only.
      */
     public void partIfIdle() {
         idleTimer = null;
@@ -737,7 +746,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     public CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
             List<String> names = names();
-            // checked after the names have been created, since the end of the connection empties the dictionary
+            // This is checked after the names have been created, since the end of the connection empties the
+            // dictionary.
             if (isDictionaryCut || isClosed()) {
                 throw new IllegalStateException("no room for what the server publishes, or the connection is over");
             }
@@ -747,7 +757,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Begins to drain the connection, since the server or this side wants to end it. New calls go elsewhere. A GOAWAY
-     * immediately notifies the server that none will come.
+     * immediately notifies the server that no new calls will come.
      */
     private void onGoAway() {
         if (!draining) {
@@ -837,9 +847,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Sends a PING, for streams that need a sign of life to know whether the server is there. Within a pause of the
-     * circuit breaker, one PING serves all these streams: a server ends a connection that sends many PINGs. Event loop
-     * only.
+     * Sends a PING, for streams that need a sign of life to know whether the server is there. All these streams
+     * together send at most one PING in {@code CircuitBreaker.PAUSE_NANOS}, since a server ends a connection that sends
+     * many PINGs. Event loop only.
      */
     public void askForSign() {
         long now = nanoTime();
@@ -858,8 +868,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Schedules a look at the deadlines for this time, unless an earlier look is scheduled. If this method throws, the
-     * look that was scheduled before is still scheduled.
+     * Schedules a check of the deadlines for this time, unless an earlier check is scheduled. If this method throws,
+     * the check that was scheduled before is still scheduled.
      */
     private void sweepAt(long nanos) {
         if (nextSweepNanos != Long.MAX_VALUE && nanos - nextSweepNanos >= 0) {
@@ -878,7 +888,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         try {
             sweepNow();
         } catch (Throwable t) {
-            // otherwise nobody would look again, and the calls of this connection would never end
+            // otherwise nobody would check the deadlines again, and the calls of this connection would never end
             failInternally(t);
         }
     }
@@ -893,8 +903,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             sweepTimer.cancel(false);
             sweepTimer = null;
         }
-        // Stored before the look. If a thread is sending a call itself, either it sees this value and schedules a look,
-        // or this look sees its call.
+        // The field is stored before the slots are checked. If a thread is sending a call itself, either it sees this
+        // value and schedules another check, or this check sees its call.
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;
@@ -925,8 +935,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         if (longestOver >= 0 && !isEndDue) {
             endBehindSockets(now, longestOver);
         } else if (longestOver >= 0) {
-            // The end that is due is for calls that were found earlier. The calls that have been found now need another
-            // look.
+            // The timer that is set already ends only the calls that an earlier check has found. The calls that have
+            // been found now need another check.
             next = Math.min(next, TICK_NANOS);
         }
         if (next != Long.MAX_VALUE) {
@@ -937,7 +947,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     /**
      * Ends the calls whose time was over at {@code seenNanos}, after the event loop has looked at the sockets once
      * more. A loop that was held up runs its timers before it reads replies that have come in time. A timer without
-     * delay runs after the look at the sockets. A task that is given to the loop would run before it.
+     * delay runs after the look at the sockets. A task that is given to the loop would run before that look.
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(
@@ -981,7 +991,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the event loop was held up, if a call's deadline was looked at this late.
+     * Returns whether the event loop counts as held up because it has checked a call's deadline this late.
      *
      * @param givenNanos remaining time of the call when its request was written
      */
@@ -1000,8 +1010,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void freeOrphans() {
         sendQueued();
         if (!isClosed() && !readTurn.takeForLoop()) {
-            // A caller has the socket. The slots are looked at again when a caller finds no slot, and at the next look
-            // at the deadlines.
+            // A caller has the socket. The slots are looked at again when a caller finds no slot, and at the next check
+            // of the deadlines.
             return;
         }
         slots.freeOrphans();
@@ -1010,9 +1020,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     /**
      * Notes that a call has ended for its caller. The slot stays taken until the server has sent the final frame. A
      * server sends the final frame as soon as it has read the CANCEL, and before it answers a PING behind the CANCEL,
-     * whatever has been sent before these. A server that has not sent the final frame one keep-alive time after the
-     * PONG is broken, however active its connection is. In that case new calls go elsewhere, and the connection ends
-     * together with the last call that a caller waits for.
+     * whatever else was sent to it before the CANCEL. A server that has not sent the final frame one keep-alive time
+     * after the PONG is broken, however active its connection is. In that case new calls go elsewhere, and the
+     * connection ends together with the last call that a caller waits for.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
@@ -1027,8 +1037,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private void lookAtOwed() {
         owedTimer = null;
         if (isClosed() || readTurn.isLent()) {
-            // While the socket is lent, no final frame is owed for a call that was given up. The only call that may be
-            // in flight is that of the caller that reads.
+            // While the socket is lent, the final frames of all calls that were given up have come. The only call that
+            // may be in flight is that of the caller that reads.
             return;
         }
         long now = nanoTime();
@@ -1062,8 +1072,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         } else if (!draining) {
             onGoAway();
         } else if (!isWaiting) {
-            // This is a later look than the one that has sent GOAWAY. If a caller's thread sent a call just before
-            // GOAWAY, that call has been seen by now.
+            // An earlier run of this method has sent GOAWAY. If a caller's thread sent a call just before GOAWAY, this
+            // run has seen that call.
             close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
                     + " ms ago");
         }
@@ -1100,7 +1110,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // before the calls end, since a call that ends may have another attempt, which connects again
+            // This step comes before the calls end, since a call that ends may have another attempt, which connects
+            // again.
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);

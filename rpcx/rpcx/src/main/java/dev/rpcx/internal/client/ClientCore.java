@@ -63,7 +63,8 @@ import org.jspecify.annotations.Nullable;
  * {@code Client} has one core, to which it passes everything on. Thread-safe.
  *
  * <p>The class is long because it also ends the client. The end waits for the same connections, connection attempts and
- * watches that calls make, or cuts them off. It has to find each of them, whether the end or the call came first.
+ * watches that calls make, or cuts them off. It has to find each of them, even one that a call makes at the same
+ * moment.
  */
 public final class ClientCore {
     /** Name of the log, which is the name of the public class. */
@@ -199,12 +200,13 @@ public final class ClientCore {
         ClientCluster cluster = enter(endpoints);
         try {
             T proxy = proxy(type, cluster);
-            // outside the lock of the map, since this runs the registry's code
+            // The watch is started outside the lock of the map, since that runs the registry's code.
             cluster.start(endpoints);
             return proxy;
         } finally {
             if (cluster.leave()) {
-                // nobody uses the cluster; if it stayed, each failure would add another one to the map
+                // Nobody uses the cluster. If it stayed in the map, each failure to create a proxy would add another
+                // one.
                 clusters.remove(endpoints, cluster);
             }
         }
@@ -240,7 +242,8 @@ public final class ClientCore {
     }
 
     /**
-     * Returns what the server at this address publishes, as {@code service/method}. Blocks at most as long as a call.
+     * Returns what the server at this address publishes, as {@code service/method}. Blocks for at most the time that a
+     * call has by default.
      */
     public List<String> published(String host, int port) {
         Endpoint endpoint = new Endpoint(host, port);
@@ -288,7 +291,7 @@ public final class ClientCore {
 
     /**
      * Returns the longest time that a call waits for a connection to any instance of a service, in nanoseconds. It is
-     * enough for the connection attempt in progress and for the next one, if each is greeted by the server within the
+     * enough for the connection attempt in progress and for the next one, if the server greets each of them within the
      * connect timeout. A connection attempt itself ends after twice this time at the latest.
      */
     long patienceNanos() {
@@ -342,10 +345,10 @@ public final class ClientCore {
     }
 
     /**
-     * Registers a connection attempt that is about to begin. The attempt ends when the client ends, or before. Without
-     * this it might wait forever, since the timers of event loops that end do not run. The event loop has to call this
-     * method before it sets the attempt's first timer. Then either that timer finds the client closed, or {@link #end}
-     * finds the attempt.
+     * Registers a connection attempt that is about to begin. The attempt ends when the client ends, or before. An
+     * attempt that is not registered might never end, since an event loop that ends runs no more timers. The event loop
+     * has to call this method before it sets the attempt's first timer. Then either that timer finds the client closed,
+     * or {@link #end} finds the attempt.
      */
     void endWithThis(PendingConnection<?> attempt) {
         connectionAttempts.add(attempt);
@@ -389,10 +392,10 @@ public final class ClientCore {
 
     /**
      * Connects, and completes the attempt with the connection or with the failure. After the connection is established,
-     * the following steps may take the connect timeout once more.
+     * the attempt may take the connect timeout once more, for the TLS handshake and the server's greeting.
      *
-     * @param atOnce whether the attempt completes as soon as the connection is established, or, with TLS, after the TLS
-     *     handshake; otherwise the connection itself completes the attempt when the server has greeted it
+     * @param atOnce true if the attempt completes as soon as the connection is established, with TLS after the TLS
+     *     handshake; false if the connection itself completes the attempt when the server has greeted it
      */
     <C extends ChannelHandler> void open(
             ClientAddress address,
@@ -428,7 +431,7 @@ public final class ClientCore {
                                     over.complete(null);
                                 }
                             });
-                            // last, so that nobody waits for a channel that could not be set up
+                            // This is the last step, so that nobody waits for a channel that could not be set up.
                             channels.put(channel, over);
                         }
                     })
@@ -437,8 +440,8 @@ public final class ClientCore {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
                     // Nobody waits for the channel of an attempt that has failed, whoever has ended the attempt. So the
-                    // channel is closed, even while it still connects. But a connection that has ended the attempt
-                    // itself is not closed here: it closes its channel, after the error that says why.
+                    // channel is closed, even while it still connects. But if the connection itself has ended the
+                    // attempt, its channel is not closed here: the connection closes it, after the error that says why.
                     connecting.channel().close();
                 }
             });
@@ -467,7 +470,7 @@ public final class ClientCore {
                 }
             });
         } catch (Throwable e) {
-            // catches an Error too, since others wait for the end of the attempt
+            // An Error is caught too, since calls wait for the end of the attempt.
             attempt.completeExceptionally(e);
         }
     }
@@ -547,8 +550,8 @@ public final class ClientCore {
     }
 
     /**
-     * Returns the one-way calls that have not ended. Only calls are sure to be found that were accepted before, in this
-     * thread or in one with which this thread has synchronized.
+     * Returns the one-way calls that have not ended. A call is certain to be found only if it was accepted before, in
+     * this thread or in a thread with which this thread has synchronized since.
      */
     private CompletableFuture<?>[] oneWayCalls() {
         List<CompletableFuture<?>> found = new ArrayList<>();
@@ -558,7 +561,8 @@ public final class ClientCore {
                 connection.slots.addOneWay(found);
             }
         }
-        // read after the slots: a call is added to unsent before it loses its slot, and stays there until it ends
+        // The set is read after the slots: a call is added to it before the call loses its slot, and stays in it until
+        // the call ends.
         found.addAll(unsent);
         return found.toArray(new CompletableFuture<?>[0]);
     }
@@ -576,8 +580,8 @@ public final class ClientCore {
     /**
      * Does the part of {@link #close} that does not wait.
      *
-     * @param registries executor that ends the watches, which runs the registries' code: this code may block, and may
-     *     throw
+     * @param registries executor on which the watches of registries are ended; that runs the registries' code, which
+     *     may block and may throw
      * @return future that completes when no connection, connection attempt or watch remains; null if the client was
      *     closed before
      */

@@ -32,7 +32,7 @@ public final class ClientMethod {
     final String name;
     final Codec<Object[]> parameters;
 
-    /** Codec of the result. For a method that brings a stream, codec of the stream's items. */
+    /** Codec of the result. For a method whose result is a stream, codec of the stream's items. */
     final Codec<Object> result;
 
     private final int shape;
@@ -78,8 +78,8 @@ public final class ClientMethod {
     }
 
     /**
-     * Whether a call takes a stream or brings one. If an attempt of such a call has been sent, no other attempt may
-     * follow.
+     * Whether the method's argument or its result is a stream. If an attempt of a call of such a method has been sent,
+     * no other attempt may follow.
      */
     boolean hasStream() {
         return items != null || kind == Kind.STREAM;

@@ -38,8 +38,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClientProxy implements InvocationHandler {
     /**
-     * Time of a call that takes or brings a stream, unless its method sets another time. A stream lasts until one side
-     * ends it.
+     * Time of a call whose argument or result is a stream, unless its method sets another time. A stream lasts until
+     * one side ends it.
      */
     private static final Duration STREAM_TIMEOUT = Duration.ofDays(365);
 
@@ -127,7 +127,7 @@ public final class ClientProxy implements InvocationHandler {
                         method, service, name, interceptors, call -> remote.call(call.arguments(), call.metadata()));
     }
 
-    /** Returns the method's annotation if it sets something that matters for each call; otherwise null. */
+    /** Returns the method's annotation if it says that calls are idempotent or hedged; otherwise null. */
     private static dev.rpcx.@Nullable Method marked(Method method) {
         dev.rpcx.Method marked = method.getAnnotation(dev.rpcx.Method.class);
         return marked == null || !marked.idempotent() && marked.hedgeMillis() == 0 ? null : marked;
@@ -224,8 +224,8 @@ public final class ClientProxy implements InvocationHandler {
                 }
                 return result;
             } catch (Throwable e) {
-                // Errors too: an Error belongs to this call, and a caller that waits for a future looks for the failure
-                // there.
+                // An Error is caught too: it belongs to this call, and a caller that has a future looks for the failure
+                // in that future.
                 Throwable error = callerError(method, e);
                 if (!isAsync) {
                     throw error;
@@ -317,8 +317,8 @@ public final class ClientProxy implements InvocationHandler {
     }
 
     /**
-     * Returns the code of a default method whose interface is not public, so that
-     * {@link InvocationHandler#invokeDefault} cannot call it.
+     * Returns the code of a default method whose interface is not public. {@link InvocationHandler#invokeDefault}
+     * cannot call such a method.
      */
     private MethodHandle ofInterface(Method method) throws IllegalAccessException {
         MethodHandle found = defaults.get(method);

@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * @param connections number of connections that are kept to each address
  * @param maxConnections maximum number of connections to each address
  * @param eventLoops number of event loops that serve only this client; null for the event loops that clients share
- * @param inProcess whether the client calls the in-process servers of its process
+ * @param inProcess whether the client uses no sockets, and calls servers of its own process that have the setting
+ *     {@code inProcess}
  * @param classic whether the client speaks the classic wire
  * @param choice how one of several instances is chosen
  * @param failureShare share of a service's calls that have to fail before its circuit opens, or {@link #NO_BREAKER}
@@ -45,7 +46,7 @@ public record ClientSettings(
         @Nullable Faults faults,
         List<Interceptor> interceptors,
         Platform platform) {
-    /** Value of {@code failureShare} if there is no circuit breaker: no share of the calls reaches it. */
+    /** Value of {@code failureShare} if there is no circuit breaker: no share of the calls can be that large. */
     public static final double NO_BREAKER = 2;
 
     public ClientSettings {

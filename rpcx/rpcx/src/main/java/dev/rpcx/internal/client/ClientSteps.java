@@ -10,8 +10,8 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The steps of each call of one method, in the order in which a call goes through them. There is one object for each
- * method, and what a step needs for all calls of the method is a field:
+ * The steps of each call of one method, in the order in which a call goes through them. There is one object of this
+ * class for each method. Its fields are what the steps need for all calls of the method:
  *
  * <ol>
  *   <li>time: {@code TimedContext} sets the deadline; {@link #times} learns how long answers take, and decides what a
@@ -50,7 +50,8 @@ public final class ClientSteps {
     /**
      * Makes a call.
      *
-     * @return result of a blocking call, a future, the stream that the method brings, or null for a one-way call
+     * @return result of a blocking call; future of an asynchronous call; publisher, if the method's result is a stream;
+     *     null for a one-way call
      */
     public @Nullable Object call(Object @Nullable [] arguments, Metadata metadata) {
         Object[] given = arguments == null ? NO_ARGUMENTS : method.items == null ? arguments : bound(arguments);
@@ -70,8 +71,8 @@ public final class ClientSteps {
                     new Hedge(this, given, metadata, deadline).start(now, method.hedgeNanos);
             return method.kind == ClientMethod.Kind.BLOCKING ? route.await(first, deadline) : first;
         }
-        // no switch: it would need a class for its table, which would first be loaded by a call, perhaps when memory is
-        // nearly exhausted
+        // This is not a switch: a switch would need a class for its table. That class would first be loaded by a call,
+        // perhaps when memory is nearly exhausted.
         if (method.kind == ClientMethod.Kind.BLOCKING) {
             return BlockingCall.call(this, given, metadata, deadline);
         }
@@ -124,8 +125,8 @@ public final class ClientSteps {
     }
 
     /**
-     * Returns what the end of a call says of the instance that had it. Measures the answer times of a part of the
-     * answers.
+     * Returns what the end of a call says of the instance that had it. Of some of the calls that were answered, also
+     * measures how long the answer took.
      */
     private Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
         if (error != null) {
@@ -141,8 +142,9 @@ public final class ClientSteps {
 
     /**
      * If the call is a trial, of the circuit or of an instance, lets the first credit from the server end the trial. A
-     * call that takes a stream may last for days, so the trial cannot wait for its end. The server counts as having
-     * answered when it asks for items, since only a handler that has begun does this. Called before the call is sent.
+     * call that sends a stream may last for days, so the trial cannot wait for the end of the call. The server counts
+     * as having answered when it asks for items, since only a handler that has begun asks for them. Called before the
+     * call is sent.
      */
     void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();

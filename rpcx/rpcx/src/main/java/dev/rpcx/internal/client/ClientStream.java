@@ -146,7 +146,7 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 permit = steps.route.called();
                 key = steps.method.key(made.arguments);
             } catch (Throwable e) {
-                // Errors too: the subscriber already has its subscription, and waits for an end.
+                // An Error is caught too: the subscriber already has its subscription, and waits for an end.
                 refused(e);
                 return;
             }
@@ -250,12 +250,13 @@ public final class ClientStream implements Flow.Publisher<Object> {
          */
         private void refused(Throwable failure) {
             cancelled = true;
-            // so that a subscription that is kept keeps no connection that comes later
+            // The references are dropped, so that a subscription that is kept keeps no connection that comes later.
             wait = null;
             stream = null;
             forgetArguments();
             steps.route.releasePermit(permit);
-            // The end is called directly, without stack frames in between: the stack may be nearly exhausted.
+            // The receiver is ended directly, and not by way of further methods of this class: the stack may be nearly
+            // exhausted.
             receiver.end(failure instanceof LocalFailure own ? LocalFailure.asPublicException(own) : failure);
             receiver.open();
         }
@@ -291,8 +292,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
          *     sent or has ended
          */
         private boolean send(ClientConnection on) {
-            // read once, also for what follows the request: by then the event loop may have ended the call and cleared
-            // the field
+            // The field is read only once. When the request has been queued, the event loop may have ended the call and
+            // cleared the field, which is still needed then.
             ClientStream made = stream;
             if (cancelled || made == null) {
                 givenUp();
@@ -317,13 +318,14 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     upload = items;
                     sent = now;
                     copyFromSlot(slot);
-                    // before the call is sent: after that the event loop may keep the arguments for another attempt
+                    // The kept arguments are dropped before the call is sent. After that, the event loop may keep the
+                    // arguments anew, for another attempt.
                     forgetArguments();
                     slot.sendAsync(this);
                     isHeld = false;
                 } finally {
                     if (isHeld) {
-                        // only stores, as in BlockingCall: if the stack is exhausted, no method can be called
+                        // There are only stores here: if the stack is exhausted, no method can be called.
                         slot.orphan = own;
                         used.slots.hasOrphans = true;
                     }
@@ -395,9 +397,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Decides a trial, of the circuit or of an instance, if the call brings a stream that may bring nothing for a
-         * long time. If something arrives from the server after a pause, and the server has not refused the call by
-         * then, the server counts as having answered. Event loop only.
+         * Decides a trial, of the circuit or of an instance, by a call whose result is a stream. Such a stream may have
+         * no items for a long time. So this method asks the server for a sign of life, and looks at the connection
+         * again after {@code PAUSE_NANOS}. If something has arrived by then and the call has not ended, the server
+         * counts as having answered. If nothing has arrived, the method asks again. Event loop only.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;
@@ -519,8 +522,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         @Override
         void fail(RPCXException error) {
-            // The subscriber has got nothing but its subscription, so the call may have another attempt, like a call
-            // without a stream.
+            // As long as the service has not answered, the subscriber has got nothing but its subscription. So the call
+            // may have another attempt, like a call without a stream.
             Attempts all = answered || cancelled || encoded == null
                     ? null
                     : Attempts.next(earlier, steps, error, upload, null);
@@ -539,7 +542,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
                 return;
             }
             isOver = true;
-            // a stream that has brought something before its time was over has done what was asked of it
+            // If the service has answered before the call's time was over, the end of that time is no failure: the
+            // stream has done what was asked of it.
             if (!answered || error.code() != RPCXException.Code.DEADLINE_EXCEEDED) {
                 count(error);
             }

@@ -45,7 +45,7 @@ public final class ConnectThrottle {
      */
     private long spentNanos;
 
-    /** Whether a look at the waiting attempts is scheduled for {@link #lookNanos} or an earlier time. */
+    /** Whether a timer is set that looks at the waiting attempts at {@link #lookNanos} or earlier. */
     private boolean isTimed;
 
     private long lookNanos;
@@ -80,7 +80,7 @@ public final class ConnectThrottle {
             isTurn = inProgress.remove(attempt) && !waiting.isEmpty();
         }
         if (isTurn) {
-            // not called directly, since the calls of attempts that end immediately would nest on the stack
+            // look() is not called directly: if attempts end immediately, its calls would nest on the stack.
             client.execute(this::look);
         }
     }
@@ -93,7 +93,7 @@ public final class ConnectThrottle {
                     pending.attempt.completeExceptionally(new IllegalStateException("the client is closed"));
                 }
             } catch (Throwable e) {
-                // catches an Error too, since others wait behind the attempt
+                // An Error is caught too, since other attempts wait behind this one.
                 pending.attempt.completeExceptionally(e);
             }
         }
@@ -116,8 +116,8 @@ public final class ConnectThrottle {
             long early = spentNanos + EACH_NANOS - SECOND_NANOS - now;
             boolean isFull = inProgress.size() >= MAX_AT_ONCE;
             if (isFull || early > 0) {
-                // A look is scheduled even if MAX_AT_ONCE attempts are in progress. Otherwise the next attempt would
-                // depend only on the end of one of these.
+                // A timer is set even if MAX_AT_ONCE attempts are in progress. Otherwise the next attempt would depend
+                // only on the end of one of these.
                 lookLater(now, isFull ? SECOND_NANOS : early);
                 return null;
             }

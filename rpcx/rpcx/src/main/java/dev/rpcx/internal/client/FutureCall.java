@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * A call whose caller has a future. One-way calls are such calls too, although nobody looks at their futures, and so
  * are the two calls of a {@link Hedge}. The call begins on its caller's thread. The second call of a hedge begins on an
  * event loop. If a call does not end where it began, an event loop continues it: the loop makes further attempts and
- * completes the future. The call walks through {@link ClientSteps}. It waits without a thread: it is called when its
- * wait has ended.
+ * completes the future. The call walks through {@link ClientSteps}. While it waits, it blocks no thread: a callback
+ * continues it when its wait has ended.
  */
 public final class FutureCall extends AsyncCall implements Runnable {
     private final Object[] arguments;
@@ -175,7 +175,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
             try {
                 waitForConnection();
             } catch (Throwable e) {
-                // also if the heap is full: the end of the call releases what the call holds
+                // This also happens if the heap is full. The end of the call releases what the call holds.
                 end(e);
             }
         }
@@ -263,7 +263,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
         }
         ByteBuf made = slot.arguments();
         if (made != null) {
-            // the caller of a one-way call has no future that shows how long the arguments have to stay unchanged
+            // The arguments are copied: the caller of a one-way call has no future that shows how long the arguments
+            // have to stay unchanged.
             try {
                 encoded = kept(made);
             } catch (RPCXException noRoom) {
@@ -334,12 +335,13 @@ public final class FutureCall extends AsyncCall implements Runnable {
             isHeld = false;
         } finally {
             if (isHeld) {
-                // only stores, as in BlockingCall
+                // There are only stores here: if the stack is exhausted, no method can be called.
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
         }
-        // the local variable, not the field: this attempt may have ended, and the next one may have set the field
+        // The local variable is used and not the field: this attempt may have ended, and the next one may have set the
+        // field.
         RequestWriter.subscribe(items, arguments);
         if (future.isCancelled()) {
             // the future was cancelled before it had an action to run

@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  * {@link AnswerTimes}.
  *
  * <p>When its ejection is over, an instance is on trial until it answers a call. It is chosen for one call at a time,
- * and the first of these calls that fails ejects it again. A call that finds no other instance uses it in any case.
+ * and the first of these calls that fails ejects it again. A call that finds no other instance uses one that is ejected
+ * or on trial in any case.
  */
 public final class Health {
     private static final int FAILURES = 5;
@@ -43,12 +44,12 @@ public final class Health {
     /** Time within which a caller that has chosen an instance on trial sends its call, if it sends the call at all. */
     private static final long CHOSEN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Longest time of a trial. After it, another trial begins beside the first. */
+    /** Longest time of a trial. After this time, another trial begins beside it. */
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * Divisor of a call's time. Apart from the network delay, a server ends a call for its deadline only when less than
-     * this part of the call's time remains.
+     * Divisor of a call's time. If a server ends a call because its deadline has passed, then less of the call's time
+     * remains than the whole time divided by this number, apart from the network delay.
      */
     private static final int EARLY = 10;
 
@@ -240,7 +241,11 @@ public final class Health {
         this.ticker = ticker;
     }
 
-    /** Records the end of a call as {@link #ended(Outcome, long)} does, as if the call had been sent now. */
+    /**
+     * Records the end of a call as {@link #ended(Outcome, long)} does. The call counts as sent now.
+     *
+     * @return whether the instance has failed often enough to be ejected
+     */
     public boolean ended(Outcome outcome) {
         return ended(outcome, ticker.nanoTime());
     }

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Hedge extends LoopThread.Untold {
     /**
-     * Time from the deadline to the first look for calls that have ended without the hedge being notified, and time
-     * between later looks. The calls themselves end at the deadline.
+     * Time between two checks for calls that have ended although the hedge was not notified. The first check comes this
+     * time after the deadline, at which the calls themselves end.
      */
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -195,8 +195,8 @@ final class Hedge extends LoopThread.Untold {
     }
 
     /**
-     * Whether this hedge may be put into the list of an event loop. It may be put into one list, once, since it has
-     * only one link. If it is in no list, a timer finds it.
+     * Whether this hedge may be put into an event loop's list of calls whose callers could not be told. It may be put
+     * into one list, once, since it has only one link to a next entry. If it is in no list, a timer finds it.
      */
     private synchronized boolean isFirstToWait() {
         boolean isFirst = !isUntold;
@@ -247,7 +247,7 @@ final class Hedge extends LoopThread.Untold {
     /** Counts the end of a call. A failure decides the result only if the other call can no longer succeed. */
     private void ended(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
         boolean isUnsent = leg.isAgain && leg.call.address() == null;
-        // asked here, so that nothing can fail between the stores below
+        // This is found out here, so that nothing can fail between the stores below.
         boolean mayHaveRun = failure != null && Attempts.mayHaveRun(failure);
         synchronized (this) {
             if (!leg.isOver) {
@@ -271,7 +271,10 @@ final class Hedge extends LoopThread.Untold {
         tell();
     }
 
-    /** Tells the caller how the call has ended, if that has been decided. Called again if it has failed. */
+    /**
+     * Tells the caller how the call has ended, if that has been decided. Called again if an earlier call of this method
+     * has failed.
+     */
     private void tell() {
         Leg decided;
         boolean other;

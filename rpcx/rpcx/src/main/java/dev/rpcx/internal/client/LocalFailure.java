@@ -5,8 +5,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Error of a call that this side has ended, without an answer from the server. It says nothing about the server. Its
- * reason decides whether the call may go another way. An error that a server has sent or a handler has thrown never has
- * this class. Callers get a plain {@link RPCXException} instead, from {@link #asPublicException}.
+ * reason decides whether another connection or another instance may get the call. An error that a server has sent or a
+ * handler has thrown never has this class. Callers get a plain {@link RPCXException} instead, from
+ * {@link #asPublicException}.
  */
 final class LocalFailure extends RPCXException {
     private static final long serialVersionUID = 1L;

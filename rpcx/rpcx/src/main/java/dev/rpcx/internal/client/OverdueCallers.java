@@ -31,8 +31,9 @@ final class OverdueCallers implements Runnable {
     private final ClientConnection connection;
 
     /**
-     * Whether a look is scheduled. It is cleared before the last look at who waits, and callers read it after they have
-     * taken a slot. So either the caller sees that it is cleared, or the last look sees the caller.
+     * Whether a check of the waiting callers is scheduled. The field is cleared before the last check, and callers read
+     * it after they have taken a slot. So either a caller sees that the field is cleared, or the last check sees the
+     * caller.
      */
     private volatile boolean looking;
 
@@ -49,10 +50,10 @@ final class OverdueCallers implements Runnable {
     }
 
     /**
-     * Makes sure that a look at the waiting callers is scheduled. Called by a caller that has a slot and is about to
+     * Makes sure that a check of the waiting callers is scheduled. Called by a caller that has a slot and is about to
      * park.
      *
-     * @return false if no look is scheduled: the caller has to park with a timeout
+     * @return false if no check is scheduled: the caller has to park with a timeout
      */
     boolean lookAfterCallers() {
         return looking || !LOOKING.compareAndSet(this, false, true) || lookLater();
@@ -64,11 +65,11 @@ final class OverdueCallers implements Runnable {
             TIMER.schedule(this, LOOK_MILLIS, TimeUnit.MILLISECONDS);
             isDue = true;
         } catch (OutOfMemoryError none) {
-            // no memory, or no thread: the caller that called this method parks with a timeout
+            // There is no memory or no thread left. The caller that called this method parks with a timeout.
         } finally {
             if (!isDue) {
                 looking = false;
-                // other callers may have seen that a look was scheduled, and may wait without a timeout
+                // Other callers may have seen that a check was scheduled, and may have parked without a timeout.
                 connection.slots.wakeCallers();
             }
         }
@@ -82,7 +83,8 @@ final class OverdueCallers implements Runnable {
             long latest = connection.nanoTime() - ClientCall.MARGIN_NANOS;
             if (!connection.slots.wakeOverdue(latest)) {
                 looking = false;
-                // If a caller has taken a slot since then, either it sees this store, or the look below sees it.
+                // If a caller has taken a slot since the check above, either that caller sees this store, or the check
+                // below sees that caller.
                 if (!connection.slots.wakeOverdue(latest) || !LOOKING.compareAndSet(this, false, true)) {
                     isDue = true;
                     return;
@@ -91,7 +93,7 @@ final class OverdueCallers implements Runnable {
             isDue = lookLater();
         } finally {
             if (!isDue) {
-                // No look is scheduled, so the waiting callers are woken. A caller that parks again schedules a look
+                // No check is scheduled, so the waiting callers are woken. A caller that parks again schedules a check
                 // first, or parks with a timeout.
                 looking = false;
                 connection.slots.wakeCallers();

@@ -106,8 +106,8 @@ public class PendingConnection<C> extends CompletableFuture<C> {
     }
 
     /**
-     * Returns another connection for calls that have waited for this one, if this one has failed; null if there is
-     * none.
+     * Returns another connection for the calls that have waited for this one, which has failed; null if there is no
+     * other.
      */
     @Nullable
     C instead() {

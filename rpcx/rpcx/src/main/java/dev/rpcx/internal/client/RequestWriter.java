@@ -56,9 +56,10 @@ public final class RequestWriter {
     }
 
     /**
-     * Does what {@link #prepare} does. If other calls have filled the connection since it was chosen, chooses another
-     * one. Choosing a connection may take the only trial of its instance. So a connection is chosen here only to be
-     * used for the call, and no caller chooses one only to look at it. If none can be chosen, the call waits.
+     * Takes a slot and writes the request into it, as {@link #prepare} does. If other calls have filled the connection
+     * since it was chosen, this method chooses another one. Choosing a connection may take the trial of its instance,
+     * which only one call can have. So a connection is chosen here only to be used for the call, and no caller chooses
+     * one only to look at it. If no connection can be chosen, the call waits.
      *
      * @return null if no other connection is ready yet, and the call has to wait for one
      * @throws RPCXException if no connection takes the call, or all are full
@@ -97,13 +98,14 @@ public final class RequestWriter {
 
     /**
      * Takes a slot of the given connection and writes the request into it. If the server of the connection takes no
-     * such call, or no more calls, uses a connection of another instance. Nothing has been sent of a call that this
-     * side refuses, so asking another instance costs no server anything, and no retry. The returned slot belongs to the
-     * caller, which has no other way to get one.
+     * such call, or no more calls, uses a connection of another instance. When this side refuses a call, nothing of the
+     * call has been sent. So asking another instance costs no server anything, and takes nothing from the retry budget.
+     * The returned slot belongs to the caller, which has no other way to get one.
      *
      * @param encoded arguments encoded when the call was made; null to encode them now
      * @param now time at which this thread began this attempt
-     * @throws RPCXException if no connection takes the call; the reason is that of the given connection
+     * @throws RPCXException if no connection takes the call; the error is the one with which the given connection has
+     *     refused it
      */
     public ClientCall prepare(
             ClientConnection on,
@@ -173,8 +175,9 @@ public final class RequestWriter {
         long serial = call.serial;
         boolean isHeld = true;
         try {
-            // The connection may have been found idle since it was chosen, and may be about to close. In that case its
-            // slot is given back. If no other connection of the instance is ready, this one takes the call after all.
+            // The connection may have been found idle since it was chosen, and may be about to close. In that case the
+            // call takes a slot of another connection of the instance, and its slot here is given back. If no other
+            // connection is ready, this one takes the call after all.
             while (used.isParting) {
                 ClientConnection other = used.address().ready();
                 if (other == null) {
@@ -195,8 +198,8 @@ public final class RequestWriter {
                 }
             } catch (Throwable unsent) {
                 used.address().health().unsent();
-                // Throwable, since the user's methods may throw what they do not declare: otherwise nobody would give
-                // the slot back.
+                // A Throwable is caught, since the user's methods may throw what they do not declare. Otherwise nobody
+                // would give the slot back.
                 call.dropUnsent();
                 isHeld = false;
                 throw unsent;
@@ -204,7 +207,7 @@ public final class RequestWriter {
             isHeld = false;
         } finally {
             if (isHeld) {
-                // only stores: if the stack is exhausted, no method can be called
+                // There are only stores here: if the stack is exhausted, no method can be called.
                 call.orphan = serial;
                 used.slots.hasOrphans = true;
             }
@@ -255,11 +258,11 @@ public final class RequestWriter {
                 throw late();
             }
             call.givenNanos = left;
-            // The call has the remaining time, however long it has waited before. A server gives a request without TIME
-            // the full default time. So a shorter time is written, rounded down so that it never grows on its way. The
-            // time for which the request waits for the socket is subtracted too. The time for which it waits for the
-            // event loop is not: if the loop is held up, the request is sent with all of this time, even if that is
-            // over, since nobody looks at the clock then.
+            // A server gives a request that has no field TIME the full default time. So if the call has less time left,
+            // that time is written, rounded down so that it never grows on its way. What the call has spent waiting is
+            // subtracted, and so is what the request spends waiting for the socket. What the request spends waiting for
+            // the event loop is not subtracted. If the loop is held up, it sends the request with all of the time that
+            // is written here, even if that time is over, since nobody looks at the clock then.
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
             if (connection.carriesTime(left) || !CurrentCall.isAbsent()) {
@@ -285,8 +288,8 @@ public final class RequestWriter {
                         "a request of " + bytes + " bytes (expected: at most " + connection.maxBytesTaken() + ")");
             }
             if (timeBytes == 0 && out.writerIndex() > Wire.MAX_PAYLOAD_BYTES - Varint.size(micros)) {
-                // The request may have to carry TIME when sending begins, and would then exceed one frame. So TIME is
-                // inserted now, and the charge and FrameScheduler count its bytes.
+                // The request may have to carry the field TIME when sending begins, and would then exceed one frame. So
+                // TIME is inserted now, and the charge and FrameScheduler count its bytes.
                 head |= Wire.TIME;
                 timeBytes = Varint.insert(out, timeAt, micros);
                 metadataAt += timeBytes;

@@ -4,8 +4,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Budget for further attempts of calls. Ten calls pay for one further attempt, so that in an outage the servers get at
- * most 1.1 times the calls. What is not used is kept, up to {@link #MAX}: it hides the loss of one instance with many
- * calls in flight. Source: Finagle's retry budget.
+ * most 1.1 times the calls. What is not used is kept, up to {@link #MAX}: it pays for the further attempts that hide
+ * the loss of one instance with many calls in flight. Source: Finagle's retry budget.
  */
 public final class RetryBudget {
     private static final int RETRY = 10;

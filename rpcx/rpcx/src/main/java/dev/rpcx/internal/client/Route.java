@@ -68,8 +68,8 @@ public abstract class Route {
     }
 
     /**
-     * Logs the failure of a one-way call without its text, since a peer may have written a part of that. Thread-safe:
-     * any thread may call this.
+     * Logs the failure of a one-way call, but not the failure's text, since a peer may have written a part of the text.
+     * Thread-safe: any thread may call this.
      */
     final void oneWayFailed(Object method, Throwable thrown) {
         client.oneWayFailed("a one-way call of " + method + " at " + this, thrown);
@@ -86,8 +86,8 @@ public abstract class Route {
 
     /**
      * Returns the charge for what a call keeps of its request while it waits for a connection. Nothing is charged yet.
-     * Whatever releases the charge has to have this object before anything is charged. So if the caller's stack is
-     * exhausted in between, no charge remains that nobody releases.
+     * Whatever releases the charge has to have the returned object before anything is charged. So if the caller's stack
+     * is exhausted in between, no charge remains that nobody releases.
      */
     final WaitingBytes waitingBytes() {
         return new WaitingBytes(this);
@@ -147,8 +147,8 @@ public abstract class Route {
     }
 
     /**
-     * Notes that a call begins, as {@link #calledAgain} does. Also adds the call's tenth of a retry to the retry
-     * budget.
+     * Asks the circuit breaker for a permit for a call, as {@link #calledAgain} does. Also adds the call's tenth of a
+     * retry to the retry budget.
      */
     final long called() {
         long permit = calledAgain();
@@ -157,7 +157,8 @@ public abstract class Route {
     }
 
     /**
-     * Notes that a call begins that has been made once before.
+     * Asks the circuit breaker, if there is one, for a permit for a call. Called directly only for a call that has been
+     * made once before, such as the second call of a hedge.
      *
      * @return permit of the circuit; it has to be passed to {@link #recordOutcome} with the outcome of the call, and to
      *     {@link #releasePermit} in any case: see {@link CircuitBreaker#permit}
@@ -253,8 +254,8 @@ public abstract class Route {
 
     /**
      * Returns the connection for a call that has waited for {@code connected}. Other calls that waited too may have
-     * filled that one. In that case returns another connection, or a full one, which refuses the call. Returns null if
-     * one more connection is being attempted.
+     * filled that connection. In that case returns another connection, or a full one, which refuses the call. Returns
+     * null if one more connection is being attempted.
      */
     private @Nullable ClientConnection taken(int key, ClientConnection connected) {
         return connected.isFull() ? ready(key) : connected;
@@ -359,7 +360,8 @@ public abstract class Route {
 
     private <C> @Nullable Wait await(
             Source<C> source, long deadlineNanos, AnswerTimes times, long permit, ConnectionCallback<C> then) {
-        // the call is counted as waiting only after this: if this fails, nothing stays counted
+        // The call is counted as waiting only after connect() has returned. So if connect() fails, nothing stays
+        // counted.
         PendingConnection<C> pending = source.connect();
         Waiting<C> call = new Waiting<>(source, pending, deadlineNanos, times, permit, then);
         call.waitFor(pending);
@@ -507,8 +509,8 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait because the call's time is over. This is also the end for a call that a thread had begun to
-         * notify and could not: the call is no longer counted as waiting.
+         * Ends the wait because the call's time is over. A thread may have begun to notify the call, and failed. The
+         * wait of such a call ends here too: the call is no longer counted as waiting.
          */
         @Override
         public void run() {
@@ -519,8 +521,8 @@ public abstract class Route {
         }
 
         /**
-         * The wait is marked as ended first. A thread that is about to wait for another connection for this call sees
-         * the mark.
+         * This method first sets {@code isOver}. So a thread that is about to let this call wait for another connection
+         * sees that the wait has ended.
          */
         @Override
         public boolean giveUp() {
@@ -530,8 +532,8 @@ public abstract class Route {
         }
 
         /**
-         * The error for the call is created before the wait is marked as ended. If there is no memory for it, the timer
-         * ends the wait later.
+         * If the wait has failed, the error for the call is created before {@code isOver} is set. If there is no memory
+         * for the error, the timer ends the wait later.
          */
         @Override
         public void ended(@Nullable C connected, @Nullable Throwable failure) {
@@ -549,8 +551,8 @@ public abstract class Route {
         }
 
         /**
-         * Ends the wait with a failure. If this is what ends the wait, the failure is recorded, and may count against
-         * the service.
+         * Ends the wait with a failure. If the wait has not ended before, the failure is recorded, and may count
+         * against the service.
          */
         private void endFailed(RPCXException failure) {
             ConnectionCallback<C> callback = over();

@@ -12,9 +12,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameter that decides to which instance a call goes, and a number for its argument. The number is the same in
- * every process. It is not {@code hashCode()}, which differs from process to process for an enum, for an array, and for
- * whatever contains one.
+ * The parameter that decides to which instance a call goes. This class computes a number from the parameter's argument.
+ * The number is the same in every process. It is not {@code hashCode()}, which differs from process to process for an
+ * enum, for an array, and for whatever contains one.
  */
 final class RouteKey {
     /** Types whose documentation specifies {@code hashCode()}. Their values need no encoding. */
@@ -34,7 +34,7 @@ final class RouteKey {
     /**
      * Returns the key of the method's calls.
      *
-     * @return null if no parameter of the method is marked
+     * @return null if no parameter of the method is annotated with {@link RouteBy}
      */
     static @Nullable RouteKey of(Method method, Codecs codecs) {
         int found = -1;

@@ -8,54 +8,59 @@
  *   <li>The client itself: {@code ClientSettings} checks which settings exclude each other; {@link ClientCore} makes
  *       proxies, opens channels, sets timers, and ends all of that.
  *   <li>From an interface to a call: {@link ClientProxy} finds the method that is called, and runs the interceptors.
- *       {@link ClientMethod} is what reflection has found of a method. {@link ClientSteps} is the list of what each
- *       call of the method passes, and decides how the caller waits.
- *   <li>How a caller waits: {@link BlockingCall} blocks the caller's thread. An {@link AsyncCall} is told of its end: a
- *       {@link FutureCall} completes a future, and {@link ClientStream} is the stream that a method brings, and makes
- *       one call for each subscriber. {@link Hedge} makes a second call beside the first, and the one that is answered
- *       first counts. {@link ClassicMethod} is a method on the classic wire, without retries and hedges.
+ *       {@link ClientMethod} is what reflection has found of a method. {@link ClientSteps} is the list of the steps
+ *       that each call of the method goes through, and decides how the caller waits.
+ *   <li>How a caller waits: {@link BlockingCall} blocks the caller's thread. An {@link AsyncCall} blocks no thread: the
+ *       event loop notifies it of its end. One kind of it, a {@link FutureCall}, completes a future. The other kind is
+ *       made by {@link ClientStream}, the publisher that a method returns if its result is a stream: one call for each
+ *       subscriber. {@link Hedge} makes a second call beside the first, and the one that is answered first counts.
+ *       {@link ClassicMethod} is a method on the classic wire, without retries and hedges.
  *   <li>What is sent and read: {@link RequestWriter} takes a slot and writes the request into it;
- *       {@link BoundPublisher} asks the stream that a call takes, in its caller's context; {@link ReplyReader} decodes
- *       the result.
+ *       {@link BoundPublisher} wraps the stream that a call sends, so that the stream's publisher runs in the context
+ *       of the caller; {@link ReplyReader} decodes the result.
  *   <li>Retries: {@link Attempts} decides, for all calls of the native wire, whether there is another attempt, and
  *       which error the caller sees.
- *   <li>Which instance: {@link RouteKey} makes a number of the argument that decides; {@link Route} is where a proxy's
- *       calls go, and where they wait for a connection; {@link ClientCluster} has the instances that {@code discovery}
- *       names, and ejects those that fail; {@link Chooser} decides which of them gets a call; {@link ClientAddress} is
- *       one instance: it decides which of its connections gets a call, and when one more is made.
+ *   <li>Which instance: {@link RouteKey} computes a number from the argument that decides which instance is called;
+ *       {@link Route} is where a proxy's calls go, and where they wait for a connection; {@link ClientCluster} has the
+ *       instances that {@code discovery} names, and ejects those that fail; {@link Chooser} decides which of them gets
+ *       a call; {@link ClientAddress} is one instance: it decides which of its connections gets a call, and when one
+ *       more is made.
  *   <li>Connecting: {@link PendingConnection} is what calls wait for; {@link ConnectThrottle} limits the attempts to
  *       connect to the instances of a service; {@link Backoff} says how long the pause after failures is;
- *       {@link DrainingConnections} keeps those that finish their calls, so that there are not too many.
+ *       {@link DrainingConnections} is the list of the connections that only finish their calls, and limits their
+ *       number.
  *   <li>A connection and its calls: {@link ClientConnection} decides which thread sends a call, finds calls whose time
  *       is over, and ends all calls when it ends; {@link CallSlots} gives slots and takes them back; {@link ClientCall}
- *       is one slot: its request, its reply, its cancel, and whom it tells; {@link OverdueCallers} wakes callers whose
- *       event loop is held up; {@link ClassicClientConnection} does all of this on the classic wire.
+ *       is one slot: it has the request of a call, its reply and its cancellation, and knows who is told of its end;
+ *       {@link OverdueCallers} wakes callers whose event loop is held up; {@link ClassicClientConnection} does all of
+ *       this on the classic wire.
  *   <li>What the end of an attempt says: {@link LocalFailure} is an error that this side has made, and says why;
  *       {@link AnswerTimes} knows whether the call had enough time; {@link Health} judges the instance, and says when
  *       it is ejected and on trial; {@link CircuitBreaker} judges the whole service; {@link RefusalBudget} pays for
  *       retries of refused calls, and {@link RetryBudget} for all other retries and for hedges.
  * </ul>
  *
- * <p><b>A blocking call, out.</b> All of it runs on the caller's thread, but for connecting, and for what step 6 says
- * of the event loop.
+ * <p><b>A blocking call, out.</b> These steps run on the caller's thread. Only connecting, and what steps 5 and 6 say
+ * of the event loop, runs on an event loop.
  *
  * <ol>
  *   <li>{@code ClientProxy.invoke} finds the method; {@code Chain} of {@code call} runs the interceptors, if any.
- *   <li>{@code ClientSteps.call} gets the deadline from {@code TimedContext}. {@code BlockingCall} gets the key of the
- *       instance from {@code RouteKey}, and a permit from {@code CircuitBreaker}, by {@code Route.called}.
- *   <li>{@code Route.await} gives a connection: that of {@code ClientAddress}, or in a {@code ClientCluster} that of
- *       the instance that {@code Chooser} picks and {@code Health} allows. Where there is none, it waits at a
- *       {@code PendingConnection}, for which {@code ClientAddress} has {@code ClientCore.open} connect, when
- *       {@code Backoff} and, in a cluster, {@code ConnectThrottle} allow it.
+ *   <li>{@code ClientSteps.call} gets the deadline from {@code TimedContext}. {@code BlockingCall} gets the key that
+ *       decides which instance is called from {@code RouteKey}, and a permit from {@code CircuitBreaker}, by
+ *       {@code Route.called}.
+ *   <li>{@code Route.await} returns a connection of a {@code ClientAddress}. In a {@code ClientCluster}, this is a
+ *       connection of the instance that {@code Chooser} picks and {@code Health} allows. If there is no connection, the
+ *       caller waits at a {@code PendingConnection}. For this, {@code ClientAddress} has {@code ClientCore.open}
+ *       connect, as soon as {@code Backoff} and, in a cluster, {@code ConnectThrottle} allow it.
  *   <li>{@code RequestWriter} takes a {@code ClientCall} from {@code CallSlots} and writes the request into it: the
  *       method's number, the time that is left, metadata, arguments. A request that is not small is charged, or
- *       refused, by {@code ClientCall.holdRequest}. Where this connection does not take the request, another one is
- *       asked.
- *   <li>{@code ClientConnection.sendCall} decides who sends: the caller itself where no call is in flight, by
+ *       refused, by {@code ClientCall.holdRequest}. If this connection does not take the request, another one is tried.
+ *   <li>{@code ClientConnection.sendCall} decides who sends: the caller itself if no call is in flight, by
  *       {@code WireConnection.sendHere} and {@code WriteTurn}; otherwise the event loop, by {@code Outbox}.
  *   <li>{@code ClientCall.beforeDirectWrite} on the caller's thread, or {@code beforeSend} on the event loop, makes
- *       {@code ClientConnection} count the call and watch its deadline. The caller then reads the socket itself, if
- *       {@code ReadTurn} has lent it, or parks.
+ *       {@code ClientConnection} count the call. The deadline of the call is watched from {@code beforeSend} on, or
+ *       from the end of {@code sendCall} on if the caller has sent the call itself. The caller then reads the socket
+ *       itself, if {@code ReadTurn} has lent it, or parks.
  * </ol>
  *
  * <p><b>And back.</b>
@@ -64,12 +69,13 @@
  *   <li>{@code WireConnection} cuts a frame on the event loop, and {@code ClientConnection.onFrame} finds its call by
  *       slot and generation. A caller that reads gets its own reply by {@code ClientCall.tryComplete} instead.
  *   <li>{@code ClientCall} takes the reply or the error, and {@code complete} wakes the caller.
- *   <li>The caller, in {@code BlockingCall}, has {@code ClientSteps.ended} make an outcome of the end, with
- *       {@code AnswerTimes}, and pass it to {@code Health}, by {@code ClientAddress.ended}, which may have the instance
- *       ejected.
- *   <li>After an error {@code Attempts.next} decides, by the error, by whether the call may have run, and by the
- *       budgets. If so, the call goes on at {@code Route.await}; where a byte of the attempt has left, at another
- *       instance if there is one.
+ *   <li>The caller, in {@code BlockingCall}, calls {@code ClientSteps.ended}. With the help of {@code AnswerTimes},
+ *       this decides what the end of the attempt says of the instance. It passes the outcome to {@code Health}, by
+ *       {@code ClientAddress.ended}, which may have the instance ejected.
+ *   <li>After an error, {@code Attempts.next} decides whether another attempt follows. This depends on the error, on
+ *       whether the call may have been executed, and on the budgets. If another attempt follows, the call goes on at
+ *       {@code Route.await}. If a byte of the failed attempt has been sent, the next one goes to another instance if
+ *       there is one.
  *   <li>{@code BlockingCall} tells {@code CircuitBreaker} how the last attempt has ended, by
  *       {@code Route.recordOutcome}.
  *   <li>{@code ReplyReader} decodes the result, and the caller gives the slot back by {@code ClientCall.callerDone}. A
@@ -78,18 +84,17 @@
  *
  * <p><b>Other ends.</b> A deadline is found by the one timer of {@code ClientConnection}, whose {@code expire} ends the
  * call and sends CANCEL. When a connection is lost, {@code ClientConnection.endCalls} ends each call that is in flight,
- * with {@code lostError} if a byte of it has been sent, and with {@code notSentError} if none has; a call that still
- * stands in the outbox ends by {@code ClientCall.onDropped}. {@code Attempts.next} sees these errors as any other. On
- * the classic wire {@code ClassicClientConnection.endAll} ends the calls, and there are no retries.
+ * with {@code lostError} if a byte of it has been sent, and with {@code notSentError} if none has; a call that is still
+ * in the outbox ends by {@code ClientCall.onDropped}. {@code Attempts.next} sees these errors as any other. On the
+ * classic wire {@code ClassicClientConnection.endAll} ends the calls, and there are no retries.
  *
- * <p><b>Other calls.</b> An asynchronous call and a notice are a {@code FutureCall}, a stream that is brought a
- * {@code ClientStream.Call}, and a hedged call, also one whose caller blocks, is a {@code Hedge} of two
- * {@code FutureCall}s. Each goes the way above from {@code Route.called} on, and asks {@code Attempts} when an attempt
- * has failed.
+ * <p><b>Other calls.</b> Asynchronous calls and notices are {@code FutureCall}s. A call whose result is a stream is a
+ * {@code ClientStream.Call}. A hedged call is a {@code Hedge} of two {@code FutureCall}s, even if its caller blocks.
+ * All of these go the way above from {@code Route.called} on, and ask {@code Attempts} when an attempt has failed.
  *
  * <p><b>Threads.</b> This room starts no thread for a call. An asynchronous call begins on its caller's thread; its
- * reply is decoded, its retries are made and its future is completed on the connection's event loop. Beside these there
- * are two kinds of daemon threads: {@code rpcx-overdue} of {@code OverdueCallers}, one for the process, and
+ * reply is decoded, its retries are made and its future is completed on the connection's event loop. The threads of
+ * this room are daemons of two kinds: {@code rpcx-overdue} of {@code OverdueCallers}, one for the process, and
  * {@code rpcx-close}, which ends a watch of a client that is closed.
  */
 @NullMarked
