@@ -859,7 +859,7 @@ class ClassicCallEndsTest {
         leave();
         assertThat(loop.failingTasks).isZero();
         expectReported(OutOfMemoryError.class);
-        assertThat(connection.callsLeft()).isEqualTo(1);
+        assertThat(connection.abandonedCalls()).isEqualTo(1);
         pass(SECOND);
         assertThat(calls()).isZero();
         assertThat(server.core().running()).isZero();
@@ -886,11 +886,11 @@ class ClassicCallEndsTest {
         assertThat(server.core().running()).isEqualTo(1);
         leave();
         assertThat(server.core().running()).isZero();
-        assertThat(connection.callsLeft()).isEqualTo(1);
+        assertThat(connection.abandonedCalls()).isEqualTo(1);
         handle();
         assertThat(service.begun).isZero();
         assertThat(calls()).isZero();
-        assertThat(connection.callsLeft()).isZero();
+        assertThat(connection.abandonedCalls()).isZero();
     }
 
     @Test
@@ -904,7 +904,7 @@ class ClassicCallEndsTest {
         };
         call(2, "later");
         handle();
-        assertThat(connection.callsLeft()).isEqualTo(2);
+        assertThat(connection.abandonedCalls()).isEqualTo(2);
         hand.handleAll(channel);
         pass(3 * SECOND / 5 - 1);
         assertThat(server.core().running()).isEqualTo(2);
@@ -946,15 +946,15 @@ class ClassicCallEndsTest {
         List<Integer> left = new ArrayList<>();
         service.within = () -> {
             leave();
-            left.add(connection.callsLeft());
+            left.add(connection.abandonedCalls());
         };
         call(2, "echo", "b");
         handle();
         assertThat(left).containsExactly(2);
         hand.handleAll(channel);
-        assertThat(connection.callsLeft()).isEqualTo(1);
+        assertThat(connection.abandonedCalls()).isEqualTo(1);
         service.waiting.get(0).complete("a");
-        assertThat(connection.callsLeft()).isZero();
+        assertThat(connection.abandonedCalls()).isZero();
         assertThat(timers()).as("nothing is waited for").isZero();
     }
 
@@ -972,10 +972,10 @@ class ClassicCallEndsTest {
         hand.ticker.advance(SECOND, TimeUnit.NANOSECONDS);
         channel.runScheduledPendingTasks();
         assertThat(calls()).as("of the one that has not been heard").isEqualTo(1);
-        assertThat(connection.callsLeft()).isEqualTo(1);
+        assertThat(connection.abandonedCalls()).isEqualTo(1);
         channel.runPendingTasks();
         assertThat(calls()).isZero();
-        assertThat(connection.callsLeft()).isZero();
+        assertThat(connection.abandonedCalls()).isZero();
         assertThat(server.core().running()).isZero();
     }
 
@@ -1012,7 +1012,7 @@ class ClassicCallEndsTest {
         leave();
         assertThat(calls()).as("of the one to which a thread will come").isEqualTo(1);
         assertThat(server.core().running()).isZero();
-        assertThat(connection.callsLeft()).isEqualTo(1);
+        assertThat(connection.abandonedCalls()).isEqualTo(1);
         handle();
         assertThat(hand.handle(0)).as("another").isFalse();
         assertThat(service.begun).isZero();
@@ -1399,7 +1399,7 @@ class ClassicCallEndsTest {
         assertThat(server.core().running()).isZero();
         assertThat(calls()).isZero();
         assertThat(account.held(Resource.REPLY_BYTES)).isZero();
-        assertThat(connection.callsLeft()).isZero();
+        assertThat(connection.abandonedCalls()).isZero();
     }
 
     @Test

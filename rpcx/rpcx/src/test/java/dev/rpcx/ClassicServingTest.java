@@ -663,7 +663,7 @@ class ClassicServingTest {
         assertThat(service.waiting.get(0)).isDone();
         expectError(1, RPCXException.Code.DEADLINE_EXCEEDED, RPCXException.Executed.MAYBE, "60 s");
         assertThat(account.held(Resource.CALLS)).isZero();
-        assertThat(connection.callsLeft()).isZero();
+        assertThat(connection.abandonedCalls()).isZero();
     }
 
     @Test

@@ -956,8 +956,8 @@ class ClientWireTest {
     void requestsThatHaveLeftGiveTheirBuffersUpWhereTheirConnectionKeepsMuch() {
         open();
         String text = "x".repeat(100_000);
-        long most = client.core().ledger().mostOfConnection(Resource.REQUEST_BYTES);
-        long buffer = dev.rpcx.codec.HeapArray.taken(128 * 1024);
+        long most = client.core().ledger().maxOfConnection(Resource.REQUEST_BYTES);
+        long buffer = dev.rpcx.codec.HeapArray.heapBytes(128 * 1024);
         int many = (int) (most / buffer * 5 / 4);
         for (int i = 0; i < many; i++) {
             echo(text);
@@ -1055,7 +1055,7 @@ class ClientWireTest {
             accounts.add(other);
             Charge one = other.charge(Resource.REQUEST_BYTES);
             others.add(one);
-            for (long part = ledger.most(Resource.REQUEST_BYTES); part > 0; ) {
+            for (long part = ledger.max(Resource.REQUEST_BYTES); part > 0; ) {
                 if (!one.add(part)) {
                     part /= 2;
                 }
@@ -2744,11 +2744,11 @@ class ClientWireTest {
         assertThat(ledger.held(Resource.TABLE_BYTES)).isBetween(200L, 500L);
         List<Account> others = new ArrayList<>();
         List<Charge> charges = new ArrayList<>();
-        while (ledger.held(Resource.TABLE_BYTES) < ledger.most(Resource.TABLE_BYTES) - 100) {
+        while (ledger.held(Resource.TABLE_BYTES) < ledger.max(Resource.TABLE_BYTES) - 100) {
             // each gets a half of what is left
             Account other = Objects.requireNonNull(ledger.open(null));
             Charge charge = other.charge(Resource.TABLE_BYTES);
-            for (long more = ledger.most(Resource.TABLE_BYTES); more > 0; more /= 2) {
+            for (long more = ledger.max(Resource.TABLE_BYTES); more > 0; more /= 2) {
                 charge.add(more);
             }
             others.add(other);

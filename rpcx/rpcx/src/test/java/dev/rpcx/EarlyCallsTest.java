@@ -208,7 +208,7 @@ class EarlyCallsTest {
             List<Charge> others = new ArrayList<>();
             for (int i = 0; i < 30; i++) {
                 Charge one = new Account(client.core().ledger()).charge(Resource.REQUEST_BYTES);
-                for (long part = client.core().ledger().most(Resource.REQUEST_BYTES); part > 0; ) {
+                for (long part = client.core().ledger().max(Resource.REQUEST_BYTES); part > 0; ) {
                     if (!one.add(part)) {
                         part /= 2;
                     }

@@ -180,7 +180,7 @@ class GivenUpTest {
         List<Charge> more = new ArrayList<>();
         for (int i = 0; i < 30; i++) {
             Charge one = java.util.Objects.requireNonNull(ledger.open(null)).charge(Resource.REQUEST_BYTES);
-            for (long part = ledger.most(Resource.REQUEST_BYTES); part > 0; ) {
+            for (long part = ledger.max(Resource.REQUEST_BYTES); part > 0; ) {
                 if (!one.add(part)) {
                     part /= 2;
                 }

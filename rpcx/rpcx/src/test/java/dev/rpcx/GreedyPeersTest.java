@@ -96,7 +96,7 @@ class GreedyPeersTest {
     /** Takes so much of this that not even the smallest amount is left. */
     private static List<Charge> takeAll(Server of, Resource kind) {
         List<Charge> taken = new ArrayList<>();
-        for (long part = of.core().ledger().most(kind); part > 0; ) {
+        for (long part = of.core().ledger().max(kind); part > 0; ) {
             Charge charge =
                     Objects.requireNonNull(of.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {

@@ -122,7 +122,7 @@ class IdlePlacesTest {
 
     @Test
     void whoComesLastHasPlacesThoughThoseBeforeHaveHadMany() {
-        long bursts = 2 * server.core().ledger().most(Resource.CALLS) / BURST;
+        long bursts = 2 * server.core().ledger().max(Resource.CALLS) / BURST;
         for (int i = 0; i < bursts; i++) {
             burst(connect(), 1);
             hand.pass(channels.get(0), 1, TimeUnit.SECONDS);
@@ -193,7 +193,7 @@ class IdlePlacesTest {
 
     /** So many places are kept by connections that have no call, and none of them has asked for those of the others. */
     private long keepHalf() {
-        long half = server.core().ledger().most(Resource.CALLS) / 2;
+        long half = server.core().ledger().max(Resource.CALLS) / 2;
         for (long kept = BURST; kept <= half; kept += BURST) {
             burst(connect(), 1);
         }
@@ -206,7 +206,7 @@ class IdlePlacesTest {
     void aCallOfTheClassicWireAsksForIdlePlacesWhereHalfAreTaken() {
         long idle = keepHalf();
         List<Account> others = new ArrayList<>();
-        List<Charge> taken = take(server.core().ledger().most(Resource.CALLS) / 2 + 1 - idle, others);
+        List<Charge> taken = take(server.core().ledger().max(Resource.CALLS) / 2 + 1 - idle, others);
         assertThat(classicAnswer()).isNull();
         channels.forEach(hand::settle);
         taken.forEach(Charge::release);
@@ -218,7 +218,7 @@ class IdlePlacesTest {
     void aCallOfTheClassicWireThatFindsNoPlaceMakesRoomForTheNext() {
         long idle = keepHalf();
         List<Account> others = new ArrayList<>();
-        List<Charge> taken = take(server.core().ledger().most(Resource.CALLS) - idle, others);
+        List<Charge> taken = take(server.core().ledger().max(Resource.CALLS) - idle, others);
         assertThat(Objects.requireNonNull(classicAnswer()).code()).isEqualTo(RPCXException.Code.OVERLOADED);
         channels.forEach(hand::settle);
         assertThat(classicAnswer()).isNull();

@@ -76,7 +76,7 @@ class NoRoomTest {
             ClientCluster cluster = client.core().clusters.values().iterator().next();
             await().until(() -> List.of(cluster.chooser().all).stream().allMatch(each -> each.ready() != null));
             Account full = new Account(client.core().ledger());
-            long all = client.core().ledger().most(Resource.FRAME_BYTES);
+            long all = client.core().ledger().max(Resource.FRAME_BYTES);
             assertThat(full.tryCharge(Resource.FRAME_BYTES, all)).isTrue();
             List<CompletableFuture<String>> made = new ArrayList<>();
             for (int i = 0; i < CALLS; i++) {
@@ -109,7 +109,7 @@ class NoRoomTest {
         try (RawServer listening = new RawServer();
                 Client client = Client.builder().circuitBreaker(0.1).build()) {
             Account full = new Account(client.core().ledger());
-            long all = client.core().ledger().most(Resource.FRAME_BYTES);
+            long all = client.core().ledger().max(Resource.FRAME_BYTES);
             assertThat(full.tryCharge(Resource.FRAME_BYTES, all)).isTrue();
             Calls calls = client.create(Calls.class, "127.0.0.1", listening.port());
             List<CompletableFuture<String>> made = new ArrayList<>();

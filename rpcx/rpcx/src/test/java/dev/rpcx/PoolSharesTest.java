@@ -349,15 +349,15 @@ public class PoolSharesTest {
     void aTaskIsBeyondItsShareWhereItWaitsThoughAThreadIsFree() {
         PoolShares.Share share = connection(1);
         PoolShares.Task waits = new Task("waits");
-        assertThat(share.isBeyond(waits)).as("nothing waits").isFalse();
+        assertThat(share.isBlockedByShare(waits)).as("nothing waits").isFalse();
         give(share, "a", 5);
         share.run(waits);
-        assertThat(share.isBeyond(waits)).isTrue();
-        assertThat(share.isBeyond(new Task("another"))).isFalse();
+        assertThat(share.isBlockedByShare(waits)).isTrue();
+        assertThat(share.isBlockedByShare(new Task("another"))).isFalse();
         give(connection(2), "b", 2);
         give(connection(3), "c", 1);
         assertThat(threads).hasSize(MAX);
-        assertThat(share.isBeyond(waits)).as("no thread is free").isFalse();
+        assertThat(share.isBlockedByShare(waits)).as("no thread is free").isFalse();
     }
 
     /** Nothing else holds a connection that is gone. */

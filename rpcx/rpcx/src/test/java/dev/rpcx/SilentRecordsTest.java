@@ -39,7 +39,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Records of TLS that bring no data: those of a handshake and those behind it are counted and charged, on both sides. */
+/**
+ * Records of TLS that bring no data: those of a handshake and those behind it are counted and charged, on both sides.
+ */
 @Timeout(120)
 class SilentRecordsTest {
     private static final int HEADER = 5;
@@ -365,7 +367,7 @@ class SilentRecordsTest {
     void aConnectionHoldsLessThanItsPartOfTheHeapAtRestAndInTheMiddleOfAHandshake() throws Exception {
         assertThat(Server.Builder.standardConnections(256 << 20)).isEqualTo(4096);
         assertThat(Server.Builder.standardConnections(1L << 40)).isEqualTo(10_000);
-        assertThat(server.core().ledger().most(Resource.CONNECTIONS))
+        assertThat(server.core().ledger().max(Resource.CONNECTIONS))
                 .isEqualTo(
                         Server.Builder.standardConnections(Runtime.getRuntime().maxMemory()));
         long part = (256 << 20) / Server.Builder.standardConnections(256 << 20);

@@ -68,7 +68,7 @@ class UnfinishedFramesTest {
     /** Takes so much of this that not even the smallest amount is left. */
     private List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
-        for (long part = server.core().ledger().most(kind); part > 0; ) {
+        for (long part = server.core().ledger().max(kind); part > 0; ) {
             Charge charge =
                     Objects.requireNonNull(server.core().ledger().open(null)).charge(kind);
             if (charge.add(part)) {
@@ -202,7 +202,7 @@ class UnfinishedFramesTest {
     @Test
     void whereThePoolIsFullOfBegunFramesThoseEndThatHaveStoodForLongestAndNotTheNext() {
         List<EmbeddedChannel> attackers = new ArrayList<>();
-        long room = server.core().ledger().most(Resource.FRAME_BYTES) / 4;
+        long room = server.core().ledger().max(Resource.FRAME_BYTES) / 4;
         int fit = (int) (room / (Wire.MAX_FRAME_BYTES + Wire.MAX_HEADER_BYTES));
         List<Charge> others = takeAllBut(room);
         for (int i = 0; i < fit + 100; i++) {
@@ -222,7 +222,7 @@ class UnfinishedFramesTest {
         attackers.forEach(platform::settle);
         assertThat(attackers.get(0).isActive()).isFalse();
         assertThat(attackers.get(attackers.size() - 1).isActive()).isTrue();
-        assertThat(held()).isLessThanOrEqualTo(server.core().ledger().most(Resource.FRAME_BYTES));
+        assertThat(held()).isLessThanOrEqualTo(server.core().ledger().max(Resource.FRAME_BYTES));
         RPCXException why = WireError.read(lastFrame(attackers.get(0)));
         assertThat(why.code()).isEqualTo(RPCXException.Code.OVERLOADED);
         for (EmbeddedChannel one : attackers) {
@@ -236,7 +236,7 @@ class UnfinishedFramesTest {
     /** Has the pool of begun frames held by others but for this much. */
     private List<Charge> takeAllBut(long room) {
         List<Charge> taken = new ArrayList<>();
-        long free = server.core().ledger().most(Resource.FRAME_BYTES);
+        long free = server.core().ledger().max(Resource.FRAME_BYTES);
         while (free > room) {
             Charge charge =
                     Objects.requireNonNull(server.core().ledger().open(null)).charge(Resource.FRAME_BYTES);

@@ -157,7 +157,7 @@ class UnfinishedRecordsTest {
 
     @Test
     void connectionsOfOneAddressCannotHoldMoreThanThePool() {
-        long most = server.core().ledger().most(Resource.FRAME_BYTES);
+        long most = server.core().ledger().max(Resource.FRAME_BYTES);
         int fit = (int) (most / (HEADER + 16_384));
         List<EmbeddedChannel> all = new ArrayList<>();
         byte[] begin = ByteBufUtil.getBytes(header(HANDSHAKE, 16_384).writeZero(5_000));

@@ -34,7 +34,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Frames of the native wire, in and out, on a channel without a socket: where they are cut, how they are gathered, in which order they go. */
+/**
+ * Frames of the native wire, in and out, on a channel without a socket: where they are cut, how they are gathered, in
+ * which order they go.
+ */
 class WireFramesTest {
     /** Where the length takes a byte more, where a body goes alone, and the longest. */
     private static final int[] SIZES = {0, 1, 122, 123, 4000, 4091, 4092, 4096, 4097, 10_000, Wire.MAX_PAYLOAD_BYTES};
@@ -531,7 +534,7 @@ class WireFramesTest {
                         part(Wire.REPLY | Wire.MORE, 0, max),
                         part(Wire.PART, max, 2 * max));
         assertThat(told).containsExactly("a begins", "a", "b begins", "b", "c begins", "c");
-        assertThat(recalled.begun).isFalse();
+        assertThat(recalled.isFirstFragmentWritten).isFalse();
     }
 
     @Test
@@ -562,7 +565,7 @@ class WireFramesTest {
         channel.pipeline().addFirst(deaf);
         Message large = new Message("a", 600_000);
         connection.sendNow(large);
-        assertThat(large.begun).isTrue();
+        assertThat(large.isFirstFragmentWritten).isTrue();
         int left = large.body.readableBytes();
         assertThat(left).as("some of it waits for the socket").isPositive();
         connection.recall(new Message("b", 1));

@@ -30,7 +30,7 @@ public interface Codec<T> {
 
     /**
      * Reads a message as {@link #read(ByteBuf)} does, and asks {@code memory} for the bytes that the message and its
-     * objects take in memory. The first bytes are taken without asking. Their number is what {@code memory.unasked()}
+     * objects take in memory. The first bytes are taken without asking. Their number is what {@code memory.freeBytes()}
      * returns, by default {@value In#FREE_BYTES}. All further memory is requested before the objects are created, with
      * two exceptions. For a string beyond ASCII, and for up to 72 bytes of each plain value of a message, memory is
      * requested afterwards. The default implementation of this method ignores {@code memory}.

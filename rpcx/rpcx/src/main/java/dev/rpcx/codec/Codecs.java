@@ -40,7 +40,7 @@ public final class Codecs {
      * Codecs with the default limits, by class loader. They are held by soft references, so that an application that
      * creates a client for each call does not create new codecs for each call.
      */
-    private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> STANDARD = new WeakHashMap<>();
+    private static final Map<@Nullable ClassLoader, SoftReference<Codecs>> DEFAULTS = new WeakHashMap<>();
 
     private final Schema schema;
     private final Limits limits;
@@ -70,12 +70,12 @@ public final class Codecs {
      */
     public static Codecs standard(Class<?> service) {
         ClassLoader loader = service.getClassLoader();
-        synchronized (STANDARD) {
-            SoftReference<Codecs> held = STANDARD.get(loader);
+        synchronized (DEFAULTS) {
+            SoftReference<Codecs> held = DEFAULTS.get(loader);
             Codecs codecs = held == null ? null : held.get();
             if (codecs == null) {
                 codecs = of(new Schema(Lock.of(loader)), Limits.STANDARD);
-                STANDARD.put(loader, new SoftReference<>(codecs));
+                DEFAULTS.put(loader, new SoftReference<>(codecs));
             }
             return codecs;
         }

@@ -57,7 +57,7 @@ public final class HeapArray {
             return;
         }
         try {
-            Thread thread = new Thread(() -> taken(ALWAYS_EXACT_BYTES + 1L), "rpcx-heap");
+            Thread thread = new Thread(() -> heapBytes(ALWAYS_EXACT_BYTES + 1L), "rpcx-heap");
             thread.setDaemon(true);
             thread.setContextClassLoader(null);
             thread.start();
@@ -72,8 +72,8 @@ public final class HeapArray {
      * @param bytes bytes of its elements, 0 or more
      * @return at least {@code bytes}, and at most twice the sum of {@code bytes} and a header of 24 bytes
      */
-    public static long taken(long bytes) {
-        return bytes <= ALWAYS_EXACT_BYTES ? bytes : taken(bytes, Regions.BYTES);
+    public static long heapBytes(long bytes) {
+        return bytes <= ALWAYS_EXACT_BYTES ? bytes : heapBytes(bytes, Regions.BYTES);
     }
 
     /**
@@ -82,7 +82,7 @@ public final class HeapArray {
      * @param bytes bytes of its elements
      * @param regionBytes bytes of one region; 0 if the heap has no regions
      */
-    static long taken(long bytes, long regionBytes) {
+    static long heapBytes(long bytes, long regionBytes) {
         long all = bytes + HEADER_BYTES;
         if (regionBytes == 0 || bytes <= ALWAYS_EXACT_BYTES) {
             return bytes;
@@ -95,8 +95,8 @@ public final class HeapArray {
     }
 
     /** Returns how many bytes of the heap a buffer takes. */
-    public static long taken(ByteBuf buffer) {
-        return taken(buffer.capacity());
+    public static long heapBytes(ByteBuf buffer) {
+        return heapBytes(buffer.capacity());
     }
 
     /**
@@ -105,7 +105,7 @@ public final class HeapArray {
      */
     public static long growth(ByteBuf buffer, int bytes) {
         int needed = buffer.writerIndex() + bytes;
-        return needed <= buffer.capacity() ? 0 : taken(capacity(buffer, needed)) - taken(buffer);
+        return needed <= buffer.capacity() ? 0 : heapBytes(capacity(buffer, needed)) - heapBytes(buffer);
     }
 
     /**

@@ -83,7 +83,7 @@ public final class In extends Pool.Scratch {
      */
     private static final LocalDateTime EPOCH = LocalDateTime.ofEpochSecond(0, 0, ZoneOffset.UTC);
 
-    private static final int KEPT_BYTES = 256 << 10;
+    private static final int MAX_KEPT_BYTES = 256 << 10;
 
     /**
      * Bytes that each element adds to the cost of comparing a key. An element may have only one byte in the message,
@@ -109,7 +109,7 @@ public final class In extends Pool.Scratch {
      * Cost, in bytes compared, of looking up each element of the sets and maps within keys once, and of ordering long
      * decimals. It counts from the beginning of the message up to what has been read so far.
      */
-    private long lookups;
+    private long lookupCost;
 
     /** Number of values, in the key that is being read, with which one value of another key may be compared. */
     private float compared;
@@ -126,7 +126,7 @@ public final class In extends Pool.Scratch {
      * Number of keys of sets and maps that are being read. It can be more than one, since a key may be within another
      * key. Only keys that hold sets or maps, or that may be ordered by decimals, are counted.
      */
-    private int keys;
+    private int openKeys;
 
     /** Bytes that may still be taken before {@link #owner} is asked. */
     private long granted;
@@ -147,7 +147,7 @@ public final class In extends Pool.Scratch {
      * is inside another one. The field is a number and not a reference, because G1 puts a memory fence after each store
      * of a reference, but not after the store of a number.
      */
-    private int current;
+    private int currentNumber;
 
     private In() {}
 
@@ -168,11 +168,11 @@ public final class In extends Pool.Scratch {
         In in = POOL.take();
         try {
             in.codecs = codecs;
-            in.current = codec.number;
+            in.currentNumber = codec.number;
             in.open(from, length, limits, owner);
             Object value = codec.read(in);
             if (owner != null) {
-                owner.isRead(in.granted);
+                owner.onRead(in.granted);
             }
             return value;
         } catch (CodecException e) {
@@ -189,7 +189,7 @@ public final class In extends Pool.Scratch {
 
     private void open(ByteBuf from, int length, Limits within, @Nullable Memory asked) {
         owner = asked;
-        granted = asked == null ? FREE_BYTES : asked.unasked();
+        granted = asked == null ? FREE_BYTES : asked.freeBytes();
         askedBeyondBytes = FIRST_ASKED_BYTES;
         take(length);
         if (limits != within) {
@@ -197,10 +197,10 @@ public final class In extends Pool.Scratch {
         }
         elementsLeft = within.elements();
         roomLeft = length >> 2;
-        memoryLeft = MIN_MEMORY + (long) within.growth() * length;
+        memoryLeft = MIN_MEMORY + (long) within.memoryPerByte() * length;
         collections = 0;
         comparisonsLeft = MIN_COMPARED + MAX_COMPARED_PER_BYTE * length;
-        lookups = 0;
+        lookupCost = 0;
         setComparisons(1, 1);
         depth = 1;
         if (from.hasArray()) {
@@ -221,10 +221,10 @@ public final class In extends Pool.Scratch {
         buf = noArray();
         codecs = null;
         owner = null;
-        keys = 0;
+        openKeys = 0;
         pos = 0;
         end = 0;
-        if (own.length > KEPT_BYTES) {
+        if (own.length > MAX_KEPT_BYTES) {
             own = new byte[512];
         }
     }
@@ -240,7 +240,7 @@ public final class In extends Pool.Scratch {
 
     private @Nullable MessageCodec current() {
         Codecs reading = codecs;
-        return reading == null ? null : reading.numbered(current);
+        return reading == null ? null : reading.numbered(currentNumber);
     }
 
     private String name() {
@@ -467,7 +467,7 @@ public final class In extends Pool.Scratch {
         if (memoryLeft < 0) {
             throw refused(
                     CodecException.Code.TOO_LARGE,
-                    "its objects take more memory than " + MIN_MEMORY + " bytes and " + limits.growth()
+                    "its objects take more memory than " + MIN_MEMORY + " bytes and " + limits.memoryPerByte()
                             + " for each byte of the message");
         }
     }
@@ -493,7 +493,7 @@ public final class In extends Pool.Scratch {
     void array(long bytes) {
         // most arrays take no additional bytes, and there may be millions of arrays
         if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
-            take((int) (HeapArray.taken(bytes) - bytes));
+            take((int) (HeapArray.heapBytes(bytes) - bytes));
         }
     }
 
@@ -540,8 +540,8 @@ public final class In extends Pool.Scratch {
      * {@link #endKey}.
      */
     long beginKey() {
-        keys++;
-        return lookups;
+        openKeys++;
+        return lookupCost;
     }
 
     /**
@@ -551,8 +551,8 @@ public final class In extends Pool.Scratch {
      * @param begin result of {@code beginKey}
      */
     long endKey(long begin) {
-        keys--;
-        return lookups - begin;
+        openKeys--;
+        return lookupCost - begin;
     }
 
     /**
@@ -588,14 +588,14 @@ public final class In extends Pool.Scratch {
      * @param others number of elements that the set or map has already
      */
     void countLookup(int others) {
-        if (keys > 0) {
-            lookups += LOOKUP_BYTES * (Integer.SIZE - Integer.numberOfLeadingZeros(others + 1));
+        if (openKeys > 0) {
+            lookupCost += LOOKUP_BYTES * (Integer.SIZE - Integer.numberOfLeadingZeros(others + 1));
         }
     }
 
     /** Says whether a set or map that is read now is part of a key of another set or map. */
     boolean isWithinKey() {
-        return keys > 0;
+        return openKeys > 0;
     }
 
     /**
@@ -603,7 +603,7 @@ public final class In extends Pool.Scratch {
      *
      * @param cost cost in bytes compared; an infinite cost counts as {@code Long.MAX_VALUE}
      */
-    void comparisons(double cost) {
+    void countComparisons(double cost) {
         spend((long) cost);
     }
 
@@ -615,7 +615,7 @@ public final class In extends Pool.Scratch {
      * @param bytes size of the key in bytes
      */
     void hashed(long bytes) {
-        lookups += bytes;
+        lookupCost += bytes;
         spend(bytes);
     }
 
@@ -818,7 +818,7 @@ public final class In extends Pool.Scratch {
             return BigDecimal.valueOf(bytes == 0 ? 0 : twosComplement(at, bytes), scale);
         }
         take(ElementCodec.BIG_INTEGER_BYTES);
-        lookups += (long) bytes * bytes / SQUARE_DIVISOR;
+        lookupCost += (long) bytes * bytes / SQUARE_DIVISOR;
         return new BigDecimal(new BigInteger(buf, at, bytes), scale);
     }
 
@@ -947,15 +947,15 @@ public final class In extends Pool.Scratch {
     Object message(MessageCodec codec) {
         int length = length();
         int outerEnd = end;
-        int outer = current;
+        int outer = currentNumber;
         end = pos + length;
-        current = codec.number;
+        currentNumber = codec.number;
         int bytes = codec.shallowBytes;
         memory(bytes);
         enter();
         Object v = codec.read(this);
         depth--;
-        current = outer;
+        currentNumber = outer;
         end = outerEnd;
         return v;
     }

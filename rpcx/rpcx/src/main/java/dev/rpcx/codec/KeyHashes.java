@@ -141,26 +141,26 @@ final class KeyHashes {
      *
      * @param isDeep whether the keys contain sets or maps, so that a key's hash is computed from everything that these
      *     hold
-     * @param isWide whether the keys may be far larger than their bytes in the message
+     * @param mayBeLarge whether the keys may be far larger than their bytes in the message
      * @param costsBoth whether the cost of comparing two keys depends on both; otherwise it is at most that of the
      *     smaller key
      */
-    record Keys(boolean isDeep, boolean isWide, boolean costsBoth) {
+    record Keys(boolean isDeep, boolean mayBeLarge, boolean costsBoth) {
         static Keys of(Shape key) {
             boolean isDeep = MessageType.holdsSetOrMap(key);
-            return new Keys(isDeep, KeyHashes.isWide(key), isDeep || isOrderedByDecimals(key));
+            return new Keys(isDeep, KeyHashes.mayBeLarge(key), isDeep || isOrderedByDecimals(key));
         }
     }
 
     KeyHashes(In in, Keys keys) {
         this.keys = keys;
         boolean isCostly = keys.isDeep || in.isWithinKey();
-        this.minKeys = isCostly || keys.isWide ? 0 : MIN_KEYS;
+        this.minKeys = isCostly || keys.mayBeLarge ? 0 : MIN_KEYS;
         if (isCostly) {
             in.collection(TABLE_BYTES);
-        } else if (keys.isWide) {
-            // the memory is asked for, but does not count for Limits.growth, the limit that grows with the size of the
-            // message: messages with many small sets of such keys come near that limit
+        } else if (keys.mayBeLarge) {
+            // the memory is asked for, but does not count for Limits.memoryPerByte, the limit that grows with the size
+            // of the message: messages with many small sets of such keys come near that limit
             in.take(TABLE_BYTES);
         }
     }
@@ -170,7 +170,7 @@ final class KeyHashes {
      * because components that are not sent are compared like any other. A key with a message in it may be larger,
      * because that message may have as few as two bytes. Keys that are ordered by decimals count as far larger too.
      */
-    private static boolean isWide(Shape key) {
+    private static boolean mayBeLarge(Shape key) {
         if (isOrderedByDecimals(key)) {
             // a decimal with many digits makes comparisons expensive for small decimals too
             return true;
@@ -179,7 +179,7 @@ final class KeyHashes {
             return false;
         }
         if (message.kind() == MessageType.Kind.ONEOF) {
-            return message.fields().stream().anyMatch(each -> isWide(each.shape()));
+            return message.fields().stream().anyMatch(each -> mayBeLarge(each.shape()));
         }
         return message.fields().size() > MAX_COMPONENTS
                 || message.fields().stream().anyMatch(field -> field.shape() instanceof MessageType);
@@ -263,7 +263,7 @@ final class KeyHashes {
             if (keys.costsBoth) {
                 cost += (double) lookedUp[at] * (compareCost() + lookupCost) + (double) keyLookedUp * costs[at];
             }
-            in.comparisons(cost);
+            in.countComparisons(cost);
         }
     }
 

@@ -2,8 +2,8 @@ package dev.rpcx.codec;
 
 /**
  * Limits of one message. A message is checked when it is written and when it is read, except that {@code elements} and
- * {@code growth} limit only messages that are read. The constructor throws an {@code IllegalArgumentException} for a
- * value that is not positive, and for a depth of more than 1000.
+ * {@code memoryPerByte} limit only messages that are read. The constructor throws an {@code IllegalArgumentException}
+ * for a value that is not positive, and for a depth of more than 1000.
  *
  * @param messageBytes max encoded size in bytes; default 4 MiB
  * @param depth max number of messages nested in each other, including the outermost one; an entry of a map counts as a
@@ -15,11 +15,11 @@ package dev.rpcx.codec;
  *     more digits may pass.
  * @param scale max scale of a {@code BigDecimal}, positive or negative; default 10,000. The number 1E+1000000000 needs
  *     few bytes until somebody prints it in full, with a thousand million digits.
- * @param growth max bytes of memory for each encoded byte; default 16. Each message may take 1 MiB of memory in
+ * @param memoryPerByte max bytes of memory for each encoded byte; default 16. Each message may take 1 MiB of memory in
  *     addition. Only the memory of messages, sets and maps is counted, since these objects can be far larger than their
  *     encoded bytes.
  */
-public record Limits(int messageBytes, int depth, int elements, int digits, int scale, int growth) {
+public record Limits(int messageBytes, int depth, int elements, int digits, int scale, int memoryPerByte) {
     /** Default limits. A message may have 4 MiB as in gRPC, and a depth of 100 as in protobuf-java. */
     public static final Limits STANDARD = new Limits(4 << 20, 100, 1_000_000, 4_096, 10_000, 16);
 
@@ -29,7 +29,7 @@ public record Limits(int messageBytes, int depth, int elements, int digits, int 
         positive("elements", elements);
         positive("digits", digits);
         positive("scale", scale);
-        positive("growth", growth);
+        positive("memoryPerByte", memoryPerByte);
         if (depth > 1_000) {
             throw new IllegalArgumentException(
                     "depth: " + depth + " (expected: at most 1000, so that no stack overflows)");

@@ -17,7 +17,7 @@ public interface Memory {
      * Returns the number of bytes that a message may take before it asks for memory; default 16 KiB. Called once for
      * each message, before the message is read.
      */
-    default int unasked() {
+    default int freeBytes() {
         return In.FREE_BYTES;
     }
 
@@ -27,5 +27,5 @@ public interface Memory {
      * @param spare number of bytes, 0 or more, that the message could still have taken: the bytes that need no asking
      *     plus the bytes that were granted, minus the bytes that the message has taken
      */
-    default void isRead(long spare) {}
+    default void onRead(long spare) {}
 }

@@ -17,7 +17,7 @@ public final class RateLimitedLog {
     // the fields below are guarded by the monitor of this object
     private long loggedMillis;
     private boolean wasLogged;
-    private long silent;
+    private long suppressed;
 
     public RateLimitedLog(System.Logger logger, InstantSource clock) {
         this.logger = logger;
@@ -30,7 +30,7 @@ public final class RateLimitedLog {
      */
     public synchronized void forget() {
         wasLogged = false;
-        silent = 0;
+        suppressed = 0;
     }
 
     public void log(String text, @Nullable Throwable why) {
@@ -39,13 +39,13 @@ public final class RateLimitedLog {
             long now = clock.millis();
             // the absolute difference: a clock that was set back must not suppress warnings for longer than the pause
             if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
-                silent++;
+                suppressed++;
                 return;
             }
             wasLogged = true;
             loggedMillis = now;
-            before = silent;
-            silent = 0;
+            before = suppressed;
+            suppressed = 0;
         }
         warn(logger, text + (before == 0 ? "" : " (" + before + " more since this was logged last)"), why);
     }

@@ -27,14 +27,14 @@ class HeapArrayTest {
         "4194304, 5242880"
     })
     void anArrayTakesItsPartOfARegionOrWholeRegions(long bytes, long taken) {
-        assertThat(HeapArray.taken(bytes, MIB)).isEqualTo(taken);
+        assertThat(HeapArray.heapBytes(bytes, MIB)).isEqualTo(taken);
     }
 
     @Test
     void whatIsTakenNeverShrinksAsAnArrayGrows() {
         long before = 0;
         for (int bytes = 60_000; bytes < 3 * MIB; bytes += 7) {
-            long taken = HeapArray.taken(bytes, MIB);
+            long taken = HeapArray.heapBytes(bytes, MIB);
             assertThat(taken).isGreaterThanOrEqualTo(before).isBetween((long) bytes, 2L * (bytes + 24));
             before = taken;
         }
@@ -42,7 +42,7 @@ class HeapArrayTest {
 
     @Test
     void whereTheHeapHasNoRegionsAnArrayTakesItsBytes() {
-        assertThat(HeapArray.taken(4 * MIB, 0)).isEqualTo(4 * MIB);
+        assertThat(HeapArray.heapBytes(4 * MIB, 0)).isEqualTo(4 * MIB);
     }
 
     @ParameterizedTest
@@ -50,11 +50,11 @@ class HeapArrayTest {
     void growthIsWhatTheBufferTakesAfterwards(int bytes) {
         ByteBuf buffer = Unpooled.buffer(256);
         buffer.writeInt(1);
-        long before = HeapArray.taken(buffer);
+        long before = HeapArray.heapBytes(buffer);
         long growth = HeapArray.growth(buffer, bytes);
         HeapArray.grow(buffer, bytes);
         assertThat(buffer.writableBytes()).isGreaterThanOrEqualTo(bytes);
-        assertThat(HeapArray.taken(buffer)).isEqualTo(before + growth);
+        assertThat(HeapArray.heapBytes(buffer)).isEqualTo(before + growth);
         assertThat(HeapArray.growth(buffer, bytes)).isZero();
         int capacity = buffer.capacity();
         HeapArray.grow(buffer, bytes);

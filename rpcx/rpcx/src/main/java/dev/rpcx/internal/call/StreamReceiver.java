@@ -448,7 +448,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         if (dropped != null) {
             parts = null;
             if (bytes != null) {
-                bytes.release(HeapArray.taken(dropped));
+                bytes.release(HeapArray.heapBytes(dropped));
             }
         }
     }
@@ -525,7 +525,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     private static long cost(ByteBuf item) {
-        return HeapArray.taken(item.readableBytes()) + ITEM_BYTES;
+        return HeapArray.heapBytes(item.readableBytes()) + ITEM_BYTES;
     }
 
     private void giveLater(SerialExecutor elsewhere) {

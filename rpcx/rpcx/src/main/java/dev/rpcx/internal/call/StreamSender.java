@@ -443,7 +443,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                             + ")"));
             return;
         }
-        Message message = new Message(Wire.ITEM, encoded, ITEM_BYTES + HeapArray.taken(encoded));
+        Message message = new Message(Wire.ITEM, encoded, ITEM_BYTES + HeapArray.heapBytes(encoded));
         boolean isFirst;
         RPCXException refused;
         synchronized (this) {
@@ -554,7 +554,7 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             }
             complete = true;
             ByteBuf last = message;
-            long cost = ITEM_BYTES + HeapArray.taken(last);
+            long cost = ITEM_BYTES + HeapArray.heapBytes(last);
             // the last message is never refused, since nothing else would end the stream; if it cannot be charged, it
             // is small
             if (!bytes.add(cost)) {

@@ -262,7 +262,7 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     @Override
-    public void onLook(long nowNanos) {
+    public void onCheck(long nowNanos) {
         closeIfDrained();
     }
 

@@ -239,7 +239,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         sentByCaller = false;
         completed = false;
         sent = false;
-        begun = false;
+        isFirstFragmentWritten = false;
         arriving = 0;
         hasHandlerBegun = false;
         timeBytes = 0;
@@ -558,7 +558,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     @Override
     public void onSent() {
         idOnWire = id;
-        begun = true;
+        isFirstFragmentWritten = true;
         sent = true;
         clearBody();
         if (requestBytes > 0) {
@@ -651,7 +651,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         }
         body.clear();
         sentByCaller = true;
-        begun = true;
+        isFirstFragmentWritten = true;
         sent = true;
         idOnWire = id;
         // This fence pairs with the acquire fence in seesOnWire().
@@ -1024,7 +1024,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * @return whether CANCEL has to be sent to the server
      */
     private boolean giveUp(RPCXException outcome) {
-        boolean seen = begun;
+        boolean seen = isFirstFragmentWritten;
         if (!sent) {
             recall();
         }
@@ -1037,7 +1037,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
      * call may then have another attempt, on another connection, since this one takes no more calls.
      */
     void endUnsent() {
-        if (seesOnWire() && !begun && !completed) {
+        if (seesOnWire() && !isFirstFragmentWritten && !completed) {
             complete(connection.notSentError(), true);
         }
     }

@@ -448,7 +448,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
                 if (!call.isOnWire(serial)) {
                     return false;
                 }
-                if (call.begun) {
+                if (call.isFirstFragmentWritten) {
                     begins();
                 } else {
                     call.waitingCredit = this;
@@ -561,7 +561,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             return false;
         }
         ClientCall call = slots.at(message.id & Wire.SLOT_MASK);
-        return call != null && call.isOnWire(message.id) && !call.begun;
+        return call != null && call.isOnWire(message.id) && !call.isFirstFragmentWritten;
     }
 
     // ---- the event loop
@@ -1172,7 +1172,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             try {
                 if (call != null && call.isOnWire(call.id)) {
                     boolean isSent = call.executed() != RPCXException.Executed.NOT_EXECUTED;
-                    call.complete(!call.begun ? notSent : isSent ? lost : unsent, true);
+                    call.complete(!call.isFirstFragmentWritten ? notSent : isSent ? lost : unsent, true);
                 }
             } catch (Throwable e) {
                 ThreadTools.report(e);

@@ -300,7 +300,7 @@ public final class RequestWriter {
                 call.metadataAt(metadata, metadataAt, prelude - metadataAt);
             }
             if (out.writerIndex() > Outbound.SMALL_BYTES) {
-                call.holdRequest(HeapArray.taken(out));
+                call.holdRequest(HeapArray.heapBytes(out));
             }
             call.head = head;
             call.argumentsAt = prelude;

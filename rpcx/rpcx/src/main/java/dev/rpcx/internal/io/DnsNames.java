@@ -134,26 +134,26 @@ public final class DnsNames {
     }
 
     /**
-     * Passes all addresses of a host, or the reason why there are none, to {@code told}, on the event loop. Addresses
-     * of the second family are asked for only if a name server has said that there are none of the first family. They
-     * are not asked for if no name server has answered.
+     * Passes all addresses of a host, or the reason why there are none, to {@code consumer}, on the event loop.
+     * Addresses of the second family are asked for only if a name server has said that there are none of the first
+     * family. They are not asked for if no name server has answered.
      */
-    public void addresses(String host, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> told) {
-        ask(host, 0, told);
+    public void addresses(String host, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> consumer) {
+        ask(host, 0, consumer);
     }
 
-    private void ask(String host, int at, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> told) {
+    private void ask(String host, int at, BiConsumer<@Nullable List<InetAddress>, @Nullable Throwable> consumer) {
         int before = refused.get();
         resolvers.get(at).resolveAll(host).addListener((Future<List<InetAddress>> answer) -> {
             Throwable failure = answer.cause();
             if (failure == null) {
-                told.accept(answer.getNow(), null);
+                consumer.accept(answer.getNow(), null);
             } else if (refused.get() != before) {
-                told.accept(null, new UnknownHostException(host + ": an answer by TCP that is too long"));
+                consumer.accept(null, new UnknownHostException(host + ": an answer by TCP that is too long"));
             } else if (at + 1 < resolvers.size() && saysThatThereAreNone(failure)) {
-                ask(host, at + 1, told);
+                ask(host, at + 1, consumer);
             } else {
-                told.accept(null, failure);
+                consumer.accept(null, failure);
             }
         });
     }

@@ -57,7 +57,7 @@ public class Loops {
     private static final int SMALL_PAGE_BYTES = 4096;
 
     static {
-        tellOfFirstChunk();
+        allocateFirstChunk();
     }
 
     /**
@@ -66,7 +66,7 @@ public class Loops {
      * machine. An event loop that did this would check no deadline meanwhile. The chunk is a small one on the heap, and
      * garbage afterwards.
      */
-    private static void tellOfFirstChunk() {
+    private static void allocateFirstChunk() {
         new PooledByteBufAllocator(false, 1, 0, SMALL_PAGE_BYTES, 0, 0, 0, false)
                 .heapBuffer(1)
                 .release();

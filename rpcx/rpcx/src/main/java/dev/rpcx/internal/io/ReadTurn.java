@@ -135,7 +135,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     private boolean lendingDisabled;
 
     /** Number of times that a caller has had the turn. Written only by the thread that has the turn. */
-    private int taken;
+    private int callerTurns;
 
     /**
      * Bytes that a caller has read and that are for the event loop; null if there are none. Written only by the thread
@@ -143,7 +143,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      */
     private @Nullable ByteBuf rest;
 
-    /** Value of {@code taken} at the last tick. Event loop only. */
+    /** Value of {@code callerTurns} at the last tick. Event loop only. */
     private int seen;
 
     /** True while a tick is scheduled. Event loop only. */
@@ -281,7 +281,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             after = rest != null ? LEFT_TO_LOOP : FREE;
         } finally {
             // only stores: if the stack is exhausted, no method can be called
-            taken++;
+            callerTurns++;
             owner = after;
         }
         // the load is looked at only after the turn has been given up: so either this thread sees another call, or the
@@ -427,8 +427,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         VarHandle.acquireFence();
         if (now == LEFT_TO_LOOP || now == BROKEN) {
             takeOver();
-        } else if (taken != seen) {
-            seen = taken;
+        } else if (callerTurns != seen) {
+            seen = callerTurns;
             connection.recordActivity();
             tickLater();
         } else if (now == CALLER) {

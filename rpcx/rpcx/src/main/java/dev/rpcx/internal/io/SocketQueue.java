@@ -59,9 +59,9 @@ public final class SocketQueue {
      */
     private boolean isMarked;
 
-    private long marksLeft;
+    private long marksSent;
 
-    /** Value of {@code marksLeft} at the last call of {@code isStalled}; -1 if the queue was empty then. */
+    /** Value of {@code marksSent} at the last call of {@code isStalled}; -1 if the queue was empty then. */
     private long marksSeen;
 
     /** First message in the queue at the last call of {@code isStalled}; null if the queue was empty then. */
@@ -112,7 +112,7 @@ public final class SocketQueue {
      * room is made by ending connections that hold more.
      */
     public void updateClaims() {
-        lookAtReplies();
+        chargeReplies();
         if (isEvictionDue) {
             return;
         }
@@ -133,7 +133,7 @@ public final class SocketQueue {
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
                 // a mark that is written behind the end of the stream fails, and its failure means nothing
                 if (taken.isSuccess()) {
-                    markHasLeft();
+                    markSent();
                 }
             });
         }
@@ -143,7 +143,7 @@ public final class SocketQueue {
      * Charges the replies that wait. If the peer takes nothing, all replies that have been made for it wait, no matter
      * when they were made.
      */
-    private void lookAtReplies() {
+    private void chargeReplies() {
         if (isEvictionDue) {
             return;
         }
@@ -178,11 +178,11 @@ public final class SocketQueue {
      * Called when a mark has been sent. The queue is looked at in a separate task: it counts a message until the
      * listeners of that message have been called.
      */
-    private void markHasLeft() {
+    private void markSent() {
         try {
             loop.execute(() -> {
                 isMarked = false;
-                marksLeft++;
+                marksSent++;
                 claim.renew(loop.ticker().nanoTime());
                 replies.renew(loop.ticker().nanoTime());
                 updateClaims();
@@ -199,12 +199,12 @@ public final class SocketQueue {
      */
     private void evictSoon() {
         isEvictionDue = true;
-        boolean isTold = false;
+        boolean isQueued = false;
         try {
             loop.execute(this::evict);
-            isTold = true;
+            isQueued = true;
         } finally {
-            if (!isTold) {
+            if (!isQueued) {
                 // the task could not be added, and isEvictionDue keeps this class from trying again
                 closeNow(channel);
             }
@@ -240,7 +240,7 @@ public final class SocketQueue {
         // same first object is still the same first message
         Object first = isEmpty ? null : queue.current();
         long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
-        long marks = isEmpty ? -1 : marksLeft;
+        long marks = isEmpty ? -1 : marksSent;
         boolean isSame = !isEmpty && marks == marksSeen && first == firstSeen && rest == restSeen;
         marksSeen = marks;
         firstSeen = first;

@@ -123,7 +123,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** Time at which the incomplete record began to come, by {@link #readingClock}. */
     private long sinceNanos;
 
-    /** True if a part of a record has come since the last {@code tellPart}. */
+    /** True if a part of a record has come since the last {@code reportPart}. */
     private boolean hasPart;
 
     private @Nullable ScheduledFuture<?> timer;
@@ -371,7 +371,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
             } else {
                 claim.release();
             }
-            tellPart(ctx);
+            reportPart(ctx);
         }
         ctx.fireChannelReadComplete();
     }
@@ -381,12 +381,12 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
      * they know that the peer is alive. They are notified only within the time that a record has: otherwise a peer that
      * sends a byte now and then would count as alive forever.
      */
-    private void tellPart(ChannelHandlerContext ctx) {
-        boolean isTold = hasPart
+    private void reportPart(ChannelHandlerContext ctx) {
+        boolean isReported = hasPart
                 && partialRecord.isReadable()
                 && readingClock.remaining(sinceNanos + recordNanos, nanoTime()) > 0;
         hasPart = false;
-        if (isTold) {
+        if (isReported) {
             ctx.fireUserEventTriggered(SocketQueue.PART);
         }
     }

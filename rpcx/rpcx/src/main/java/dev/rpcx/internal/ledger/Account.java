@@ -68,9 +68,9 @@ public final class Account {
         return ledger.uncharged();
     }
 
-    /** Leaves a charge behind for a call that has been given up: see {@link Ledger#leave}. */
-    public LingeringCharge leave(Object holder, long objectBytes, int places) {
-        return ledger.leave(this, holder, objectBytes, places);
+    /** Leaves a charge behind for a call that has been given up: see {@link Ledger#leaveCharge}. */
+    public LingeringCharge leaveCharge(Object holder, long objectBytes, int places) {
+        return ledger.leaveCharge(this, holder, objectBytes, places);
     }
 
     public long held(Resource kind) {
@@ -83,7 +83,7 @@ public final class Account {
      * other requests find room.
      */
     public boolean holdsMuch(Resource kind) {
-        return held(kind) > ledger.mostOfConnection(kind) / 8;
+        return held(kind) > ledger.maxOfConnection(kind) / 8;
     }
 
     /** Says whether all connections together hold more than half of the limit of {@code kind}. */

@@ -26,20 +26,20 @@ public final class AddressGroups {
 
     /** Takes the lowest index that is free, and returns it. It belongs to the address until {@code give} is called. */
     synchronized int take() {
-        int place = taken.nextClearBit(0);
-        taken.set(place);
+        int index = taken.nextClearBit(0);
+        taken.set(index);
         fit();
-        return place;
+        return index;
     }
 
-    synchronized void give(int place) {
-        taken.clear(place);
+    synchronized void give(int index) {
+        taken.clear(index);
         fit();
     }
 
     private void fit() {
-        int places = Math.max(1, Math.min(COUNT, taken.length()));
-        groupsPerAddress = COUNT >>> 32 - Integer.numberOfLeadingZeros(places - 1);
+        int indexes = Math.max(1, Math.min(COUNT, taken.length()));
+        groupsPerAddress = COUNT >>> 32 - Integer.numberOfLeadingZeros(indexes - 1);
     }
 
     /** Returns the number of groups that each address has now: a power of two, at most {@link #COUNT}. */
@@ -51,13 +51,13 @@ public final class AddressGroups {
      * Returns the number of the group to which a connection belongs now, from 0 to below {@link #COUNT}. The number may
      * be another one when {@link #groupsPerAddress} has changed.
      *
-     * @param place index of the connection's address; if the connection has no address, its number
+     * @param index index of the connection's address; if the connection has no address, its number
      * @param connection number of the connection
      */
-    int groupOf(int place, int connection) {
+    int groupOf(int index, int connection) {
         int last = groupsPerAddress - 1;
         // the bits of the index are reversed, so that the ranges of successive indexes are as far apart as possible
-        int first = Integer.reverse(place) >>> 32 - BITS;
+        int first = Integer.reverse(index) >>> 32 - BITS;
         return first & ~last | connection & last;
     }
 }

@@ -89,7 +89,7 @@ public final class Charge implements Memory {
      * counted either.
      */
     @Override
-    public int unasked() {
+    public int freeBytes() {
         return UnchargedAllowance.IDLE_OBJECT_BYTES;
     }
 

@@ -36,7 +36,7 @@ final class Claims {
      */
     private static final int MIN_PART = 32;
 
-    private final long most;
+    private final long maxBytes;
     private final AtomicLong held;
     private final Set<Claim> all = ConcurrentHashMap.newKeySet();
 
@@ -54,11 +54,11 @@ final class Claims {
     /**
      * Creates the claims of one kind.
      *
-     * @param most size of the pool in bytes
+     * @param maxBytes size of the pool in bytes
      * @param held number of bytes of the pool that are held, including those of the chosen holds
      */
-    Claims(long most, AtomicLong held) {
-        this.most = most;
+    Claims(long maxBytes, AtomicLong held) {
+        this.maxBytes = maxBytes;
         this.held = held;
     }
 
@@ -87,7 +87,7 @@ final class Claims {
      * @return false if no connection can be ended to make this room, or none that is greedier than the one that asks
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
-        if (bytes > most) {
+        if (bytes > maxBytes) {
             // no connection is ended for an amount that never fits
             return false;
         }
@@ -128,7 +128,7 @@ final class Claims {
             return true;
         }
         PriorityQueue<Peer> peers = peers(nowNanos);
-        long goal = Math.max(wanted, most / MIN_PART);
+        long goal = Math.max(wanted, maxBytes / MIN_PART);
         long endsNow = 0;
         while (room() < goal && !peers.isEmpty()) {
             Peer peer = peers.remove();
@@ -146,7 +146,7 @@ final class Claims {
             boolean isOwn = hold.claim.isOnLoopOf(asks);
             if (isOwn) {
                 endsNow += greedy.bytes();
-            } else if (chosenBytes - endsNow + greedy.bytes() > most) {
+            } else if (chosenBytes - endsNow + greedy.bytes() > maxBytes) {
                 continue;
             }
             // these two additions come first, since they may fail for want of memory: a hold with promised bytes is in
@@ -160,7 +160,7 @@ final class Claims {
     }
 
     private long room() {
-        return most + chosenBytes - held.get();
+        return maxBytes + chosenBytes - held.get();
     }
 
     private PriorityQueue<Peer> peers(long nowNanos) {

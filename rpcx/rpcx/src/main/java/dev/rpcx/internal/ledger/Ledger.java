@@ -110,10 +110,10 @@ public final class Ledger {
     /** What each call may hold without being charged for it. */
     private volatile UnchargedAllowance uncharged = UnchargedAllowance.MAX;
 
-    private final long[] most = new long[KINDS];
-    private final long[] mostOfConnection = new long[KINDS];
-    private final long[] mostOfAddress = new long[KINDS];
-    private final int mostConnectionsOfAddress;
+    private final long[] max = new long[KINDS];
+    private final long[] maxOfConnection = new long[KINDS];
+    private final long[] maxOfAddress = new long[KINDS];
+    private final int maxConnectionsOfAddress;
     private final AtomicLong[] held = new AtomicLong[KINDS];
     private final Map<Object, Address> addresses = new ConcurrentHashMap<>();
     private final AddressGroups groups = new AddressGroups();
@@ -138,28 +138,28 @@ public final class Ledger {
      * Creates a ledger with the given limits.
      *
      * @param owner name of the server or client, for messages
-     * @param most limit of each kind for all connections together; a kind that is missing has no limit
-     * @param mostOfConnection limit of each kind for one connection, however much is free
+     * @param limits limit of each kind for all connections together; a kind that is missing has no limit
+     * @param limitsOfConnection limit of each kind for one connection, however much is free
      */
     public Ledger(
             String owner,
-            Map<Resource, Long> most,
-            Map<Resource, Long> mostOfConnection,
-            int mostConnectionsOfAddress) {
+            Map<Resource, Long> limits,
+            Map<Resource, Long> limitsOfConnection,
+            int maxConnectionsOfAddress) {
         this.owner = owner;
-        this.mostConnectionsOfAddress = mostConnectionsOfAddress;
-        Arrays.fill(this.most, Long.MAX_VALUE);
-        Arrays.fill(this.mostOfConnection, Long.MAX_VALUE);
-        Arrays.fill(this.mostOfAddress, Long.MAX_VALUE);
-        most.forEach((kind, limit) -> this.most[kind.ordinal()] = limit);
-        mostOfConnection.forEach((kind, limit) -> this.mostOfConnection[kind.ordinal()] = limit);
+        this.maxConnectionsOfAddress = maxConnectionsOfAddress;
+        Arrays.fill(this.max, Long.MAX_VALUE);
+        Arrays.fill(this.maxOfConnection, Long.MAX_VALUE);
+        Arrays.fill(this.maxOfAddress, Long.MAX_VALUE);
+        limits.forEach((kind, limit) -> this.max[kind.ordinal()] = limit);
+        limitsOfConnection.forEach((kind, limit) -> this.maxOfConnection[kind.ordinal()] = limit);
         for (int i = 0; i < KINDS; i++) {
             held[i] = new AtomicLong();
         }
         for (Resource kind : Resource.values()) {
             watched.put(kind, new CopyOnWriteArrayList<>());
             if (kind.isClaimed()) {
-                claims.put(kind, new Claims(this.most[kind.ordinal()], held[kind.ordinal()]));
+                claims.put(kind, new Claims(this.max[kind.ordinal()], held[kind.ordinal()]));
             }
         }
     }
@@ -183,16 +183,16 @@ public final class Ledger {
             int maxCalls,
             int maxRunning,
             int maxMessageBytes) {
-        Map<Resource, Long> most = ofHeap(maxMessageBytes);
-        most.put(Resource.CONNECTIONS, (long) maxConnections);
-        Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
+        Map<Resource, Long> limits = ofHeap(maxMessageBytes);
+        limits.put(Resource.CONNECTIONS, (long) maxConnections);
+        Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
         // a buffer that has grown may be twice as large as what has been written to it, and a server charges its full
         // size
-        mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
-        Ledger made = new Ledger(owner, most, mostOfConnection, maxConnectionsOfAddress);
-        made.mostOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
+        limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        Ledger made = new Ledger(owner, limits, limitsOfConnection, maxConnectionsOfAddress);
+        made.maxOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
         // each running handler has a place, so no more handlers run than there are places, whatever maxRunning says
-        long running = Math.min(maxRunning, made.most(Resource.CALLS));
+        long running = Math.min(maxRunning, made.max(Resource.CALLS));
         made.uncharged = UnchargedAllowance.of(Runtime.getRuntime().maxMemory(), running);
         return live(made);
     }
@@ -203,20 +203,20 @@ public final class Ledger {
      * @param maxMessageBytes largest size in bytes of a message that a peer may send
      */
     public static Ledger ofClient(String owner, int maxMessageBytes) {
-        Map<Resource, Long> most = ofHeap(maxMessageBytes);
-        Map<Resource, Long> mostOfConnection = ofConnection(maxMessageBytes);
+        Map<Resource, Long> limits = ofHeap(maxMessageBytes);
+        Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
         // the client has asked for these replies, and they are lost if they are refused: so they have more room than a
         // server gives to strangers
-        most.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
-        mostOfConnection.remove(Resource.REPLY_BYTES);
+        limits.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
+        limitsOfConnection.remove(Resource.REPLY_BYTES);
         // frames of replies that have begun to arrive have more room too: if there is none, a connection ends, and its
         // calls end as OVERLOADED
-        most.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
+        limits.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         // as at a server, a buffer that has grown is charged at its full size; and only the client's own callers fill
         // this pool
-        most.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
-        mostOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
-        return live(new Ledger(owner, most, mostOfConnection, Integer.MAX_VALUE));
+        limits.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
+        return live(new Ledger(owner, limits, limitsOfConnection, Integer.MAX_VALUE));
     }
 
     private static Ledger live(Ledger ledger) {
@@ -253,33 +253,33 @@ public final class Ledger {
     private static Map<Resource, Long> ofHeap(int maxMessageBytes) {
         long heap = Runtime.getRuntime().maxMemory();
         long some = (long) MIN_MESSAGES * maxMessageBytes;
-        Map<Resource, Long> most = new EnumMap<>(Resource.class);
-        most.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
-        most.put(Resource.OBJECT_BYTES, Math.max(some, heap / 8));
-        most.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
-        most.put(Resource.UNREAD_REPLY_BYTES, most.get(Resource.REPLY_BYTES) / 4 * 3);
-        most.put(Resource.QUEUE_BYTES, heap / 8);
-        most.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
-        most.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
-        most.put(Resource.KEPT_BYTES, keptOf(heap));
-        most.put(Resource.TABLE_BYTES, heap / 128);
-        most.put(Resource.FRAME_BYTES, heap / 32);
-        most.put(Resource.CALLS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
-        most.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
-        return most;
+        Map<Resource, Long> limits = new EnumMap<>(Resource.class);
+        limits.put(Resource.REQUEST_BYTES, Math.max(some, heap / 8));
+        limits.put(Resource.OBJECT_BYTES, Math.max(some, heap / 8));
+        limits.put(Resource.REPLY_BYTES, Math.max(some, heap / 8));
+        limits.put(Resource.UNREAD_REPLY_BYTES, limits.get(Resource.REPLY_BYTES) / 4 * 3);
+        limits.put(Resource.QUEUE_BYTES, heap / 8);
+        limits.put(Resource.ITEM_BYTES_IN, Math.max(some, heap / 16));
+        limits.put(Resource.ITEM_BYTES_OUT, Math.max(some, heap / 16));
+        limits.put(Resource.KEPT_BYTES, keptOf(heap));
+        limits.put(Resource.TABLE_BYTES, heap / 128);
+        limits.put(Resource.FRAME_BYTES, heap / 32);
+        limits.put(Resource.CALLS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
+        limits.put(Resource.STREAMS, Math.max(MIN_CALLS, heap / HEAP_OF_CALL));
+        return limits;
     }
 
     private static Map<Resource, Long> ofConnection(int maxMessageBytes) {
         long bytes = Math.max(64L * 1024 * 1024, 2L * maxMessageBytes);
-        Map<Resource, Long> most = new EnumMap<>(Resource.class);
-        most.put(Resource.REQUEST_BYTES, bytes);
-        most.put(Resource.OBJECT_BYTES, MAX_OBJECTS_PER_BYTE * bytes);
-        most.put(Resource.REPLY_BYTES, bytes);
-        most.put(Resource.ITEM_BYTES_IN, bytes);
-        most.put(Resource.ITEM_BYTES_OUT, bytes);
+        Map<Resource, Long> limits = new EnumMap<>(Resource.class);
+        limits.put(Resource.REQUEST_BYTES, bytes);
+        limits.put(Resource.OBJECT_BYTES, MAX_OBJECTS_PER_BYTE * bytes);
+        limits.put(Resource.REPLY_BYTES, bytes);
+        limits.put(Resource.ITEM_BYTES_IN, bytes);
+        limits.put(Resource.ITEM_BYTES_OUT, bytes);
         long kept = keptOf(Runtime.getRuntime().maxMemory());
-        most.put(Resource.KEPT_BYTES, Math.max(MIN_KEPT_BYTES, kept / KEPT_PART));
-        return most;
+        limits.put(Resource.KEPT_BYTES, Math.max(MIN_KEPT_BYTES, kept / KEPT_PART));
+        return limits;
     }
 
     private static long keptOf(long heap) {
@@ -302,9 +302,9 @@ public final class Ledger {
                     is.connections.incrementAndGet();
                     return is;
                 });
-        boolean fits = address == null || address.connections.get() <= mostConnectionsOfAddress;
+        boolean fits = address == null || address.connections.get() <= maxConnectionsOfAddress;
         AtomicLong all = held[Resource.CONNECTIONS.ordinal()];
-        if (fits && all.incrementAndGet() > most[Resource.CONNECTIONS.ordinal()]) {
+        if (fits && all.incrementAndGet() > max[Resource.CONNECTIONS.ordinal()]) {
             all.decrementAndGet();
             fits = false;
         }
@@ -404,12 +404,12 @@ public final class Ledger {
         long own = account.held.addAndGet(i, amount);
         Address address = account.address;
         long ofAddress = address == null ? 0 : address.held.addAndGet(i, amount);
-        long free = most[i] - all;
-        boolean fits = most[i] == Long.MAX_VALUE
+        long free = max[i] - all;
+        boolean fits = max[i] == Long.MAX_VALUE
                 || (kind.isClaimed()
                         ? free + claims(kind).releasingBytes() >= 0
                         : own <= free && ofAddress / ADDRESS_SHARE <= free);
-        if (fits && own <= mostOfConnection[i] && ofAddress <= mostOfAddress[i]) {
+        if (fits && own <= maxOfConnection[i] && ofAddress <= maxOfAddress[i]) {
             return true;
         }
         release(account, kind, amount);
@@ -431,17 +431,17 @@ public final class Ledger {
      * charged for the objects and the places that the call still holds. It stays until {@code holder} ends it, or until
      * nobody can reach {@code holder} any more.
      */
-    LingeringCharge leave(Account account, Object holder, long objectBytes, int places) {
+    LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
         // more charges for unreachable futures are released than this call adds, so they do not pile up until a charge
         // is refused
         endCollected(COLLECTED_AT_ONCE);
-        LingeringCharge left = new LingeringCharge(this, account, holder, collected, objectBytes, places);
-        lingeringCharges.add(left);
-        return left;
+        LingeringCharge lingering = new LingeringCharge(this, account, holder, collected, objectBytes, places);
+        lingeringCharges.add(lingering);
+        return lingering;
     }
 
-    void over(LingeringCharge left) {
-        lingeringCharges.remove(left);
+    void over(LingeringCharge lingering) {
+        lingeringCharges.remove(lingering);
     }
 
     /** Returns the number of charges for futures that, as far as is known, have not ended. For tests. */
@@ -452,11 +452,11 @@ public final class Ledger {
     /**
      * Releases charges whose futures nobody can reach any more, as the garbage collector has found.
      *
-     * @param most largest number of charges to release now; it is small if the caller may be an event loop
+     * @param max largest number of charges to release now; it is small if the caller may be an event loop
      * @return whether any charge was released
      */
-    private boolean endCollected(int most) {
-        for (int i = 0; i < most; i++) {
+    private boolean endCollected(int max) {
+        for (int i = 0; i < max; i++) {
             Reference<?> found = collected.poll();
             if (found == null) {
                 return i > 0;
@@ -484,7 +484,7 @@ public final class Ledger {
 
     boolean isHalfTaken(Resource kind) {
         int i = kind.ordinal();
-        return held[i].get() > most[i] / 2;
+        return held[i].get() > max[i] / 2;
     }
 
     /** Returns the number of addresses that have an open connection or still hold something. For tests. */
@@ -496,18 +496,18 @@ public final class Ledger {
         return uncharged;
     }
 
-    public long most(Resource kind) {
-        return most[kind.ordinal()];
+    public long max(Resource kind) {
+        return max[kind.ordinal()];
     }
 
     /**
      * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. Not
      * for the kinds that {@link Claims} share out, since one connection may fill their pools.
      */
-    public long mostOfConnection(Resource kind) {
+    public long maxOfConnection(Resource kind) {
         int i = kind.ordinal();
         // a connection may hold no more than it leaves free
-        return Math.min(most[i] / 2, mostOfConnection[i]);
+        return Math.min(max[i] / 2, maxOfConnection[i]);
     }
 
     /**

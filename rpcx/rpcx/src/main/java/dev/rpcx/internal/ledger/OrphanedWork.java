@@ -18,7 +18,7 @@ public final class OrphanedWork {
     public static final long ALL = Long.MAX_VALUE;
 
     /** Number of tasks that have ever been left behind. */
-    private final AtomicLong left = new AtomicLong();
+    private final AtomicLong leftBehind = new AtomicLong();
 
     /** Number of tasks that were left behind and have ended, or do not wait any more. */
     private final AtomicLong ended = new AtomicLong();
@@ -27,13 +27,13 @@ public final class OrphanedWork {
 
     /** Returns the mark that a connection which comes now has to keep: see {@link #runningOf}. */
     public long mark() {
-        return left.get();
+        return leftBehind.get();
     }
 
     /** Called when a connection is gone that has {@code runs} tasks running and {@code waits} tasks waiting. */
     public void leave(long runs, long waits) {
         running.addAndGet(runs);
-        left.addAndGet(runs + waits);
+        leftBehind.addAndGet(runs + waits);
     }
 
     /** Called when a waiting task that was left behind begins to run. */

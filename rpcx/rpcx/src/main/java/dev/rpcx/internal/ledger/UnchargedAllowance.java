@@ -5,7 +5,7 @@ package dev.rpcx.internal.ledger;
  * call. All calls together may hold a fixed part of the heap in this way. So on a small heap each call may hold less.
  * What a call holds beyond that is charged and can be refused.
  *
- * <p>All handlers that are counted as running share a {@value #HEAP_PART}th of the heap equally, but no handler gets
+ * <p>All handlers that are counted as running share a {@value #HEAP_DIVISOR}th of the heap equally, but no handler gets
  * more than 24 KiB. There are at most as many of these handlers as {@code Server.Builder.maxRunning} says, or as there
  * are places for calls if that is less. Calls that are not counted as running, because they have not begun or because
  * their handlers have ended, may be more numerous. So each of them may hold only {@link #IDLE_METADATA_BYTES} and
@@ -16,7 +16,7 @@ package dev.rpcx.internal.ledger;
  * @param objectBytes largest number of bytes of memory, estimated, of the objects into which a request is read
  */
 public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectBytes) {
-    static final int HEAP_PART = 16;
+    static final int HEAP_DIVISOR = 16;
 
     /** Number of bytes of metadata that a call may hold which is not counted as running: enough for a token. */
     public static final int IDLE_METADATA_BYTES = 512;
@@ -42,7 +42,7 @@ public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectByt
      * @param running largest number of handlers that are counted as running at once, at least 1
      */
     static UnchargedAllowance of(long heapBytes, long running) {
-        long each = Math.min(MAX_BYTES, heapBytes / HEAP_PART / running);
+        long each = Math.min(MAX_BYTES, heapBytes / HEAP_DIVISOR / running);
         return new UnchargedAllowance(
                 (int) (MAX.bodyBytes * each / MAX_BYTES), (int) (MAX.metadataBytes * each / MAX_BYTES), (int)
                         (MAX.objectBytes * each / MAX_BYTES));

@@ -141,7 +141,7 @@ final class Admission {
 
     /** Takes back the place of a call that is over: keeps it for a later call, or gives it back to the server. */
     void takeBack(ServerCall call) {
-        if (call.isPlaceLeft) {
+        if (call.isPlaceKeptCharged) {
             // this call object is not used again: its place stays charged for what a handler's future may still hold,
             // and the connection no longer owns that charge
             call.releasePlace();

@@ -127,7 +127,7 @@ public final class AdmissionLimit {
      * Maximum share of their callers' time that handlers are taken to need themselves while some calls are late. A
      * larger share would leave too little time for waiting, and a limit could change nothing.
      */
-    private static final double MAX_OWN = 0.95;
+    private static final double MAX_OWN_SHARE = 0.95;
 
     /**
      * If calls take at most this part of the time that they are given, and none is late, no call waits. The check of a
@@ -214,7 +214,7 @@ public final class AdmissionLimit {
      */
     private static final int SHARED_STEPS = 10;
 
-    private final int most;
+    private final int maxRunning;
 
     /** Whether the durations of calls say anything about the load of the method. They do not for a {@link LongPoll}. */
     private final boolean isLearning;
@@ -257,7 +257,7 @@ public final class AdmissionLimit {
      * share of a limit below the maximum. A call that found the limit used up may have been admitted all the same,
      * because of its group's part.
      */
-    private volatile boolean refused;
+    private volatile boolean wasLimitReached;
 
     /** Whether there was a time since the last step at which no handler ran. */
     private volatile boolean wasIdle;
@@ -292,13 +292,13 @@ public final class AdmissionLimit {
      * Part of the callers' time that handlers need themselves, from 0 to 1. It is the smallest part that was seen
      * lately.
      */
-    private double own = MAX_OWN;
+    private double ownShare = MAX_OWN_SHARE;
 
-    /** Upper bound of {@link #own}. It is 1, all of the callers' time, while hardly any call is late. */
-    private double mostOwn = MAX_OWN;
+    /** Upper bound of {@link #ownShare}. It is 1, all of the callers' time, while hardly any call is late. */
+    private double maxOwnShare = MAX_OWN_SHARE;
 
-    private double leastNow = MAX_OWN;
-    private double leastBefore = MAX_OWN;
+    private double minShareNow = MAX_OWN_SHARE;
+    private double minShareBefore = MAX_OWN_SHARE;
     private long memoryEndNanos;
 
     /**
@@ -315,7 +315,7 @@ public final class AdmissionLimit {
 
     /**
      * Duration of calls that do not wait, in nanoseconds: the smallest mean duration that was seen lately. It is 0
-     * while it is not known. {@link #own} is the corresponding share of the callers' time.
+     * while it is not known. {@link #ownShare} is the corresponding share of the callers' time.
      */
     private double ownNanos;
 
@@ -327,8 +327,8 @@ public final class AdmissionLimit {
 
     private double smoothed;
 
-    private double leastNanosNow = MAX_GIVEN_NANOS;
-    private double leastNanosBefore = MAX_GIVEN_NANOS;
+    private double minNanosNow = MAX_GIVEN_NANOS;
+    private double minNanosBefore = MAX_GIVEN_NANOS;
 
     /** Smallest value of {@code middleNanos} that was seen lately. */
     private double ownMiddleNanos;
@@ -340,8 +340,8 @@ public final class AdmissionLimit {
      */
     private double middleNanos;
 
-    private double leastMiddleNow = MAX_GIVEN_NANOS;
-    private double leastMiddleBefore = MAX_GIVEN_NANOS;
+    private double minMiddleNow = MAX_GIVEN_NANOS;
+    private double minMiddleBefore = MAX_GIVEN_NANOS;
 
     private long cutNanos;
     private int refusingSteps;
@@ -371,12 +371,15 @@ public final class AdmissionLimit {
     private long neededUntilNanos;
 
     /** Time at which a refused call first found that hardly any call ends. Later refused calls have found the same. */
-    private long heldSinceNanos;
+    private long stalledSinceNanos;
 
-    /** Number of calls that had ended by {@code heldSinceNanos}, in the step that began at {@code heldWindowNanos}. */
-    private long heldEnds;
+    /**
+     * Number of calls that had ended by {@code stalledSinceNanos}, in the step that began at
+     * {@code stalledWindowNanos}.
+     */
+    private long stalledEnds;
 
-    private long heldWindowNanos = Long.MIN_VALUE;
+    private long stalledWindowNanos = Long.MIN_VALUE;
 
     /** Whether most of the calls that were counted in the last step were late. */
     private boolean wereMostLate;
@@ -394,29 +397,29 @@ public final class AdmissionLimit {
     /**
      * Creates a limit that learns, and whose groups all belong to different addresses.
      *
-     * @param most maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
+     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
      * @param all number of running handlers; all methods of a server share this counter
      */
-    public AdmissionLimit(int most, AtomicInteger all, long nowNanos) {
-        this(most, all, nowNanos, true, () -> 1);
+    public AdmissionLimit(int maxRunning, AtomicInteger all, long nowNanos) {
+        this(maxRunning, all, nowNanos, true, () -> 1);
     }
 
     /**
      * Creates a limit for one method.
      *
-     * @param most maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
+     * @param maxRunning maximum number of handlers of all methods that run at the same time; at least {@link #MIN}
      * @param all number of running handlers; all methods of a server share this counter
-     * @param isLearning false for a limit that always stays at {@code most}
+     * @param isLearning false for a limit that always stays at {@code maxRunning}
      * @param groupsPerAddress returns how many groups with consecutive numbers belong to one address, counted from
      *     group 0
      */
     public AdmissionLimit(
-            int most, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier groupsPerAddress) {
-        this.most = most;
+            int maxRunning, AtomicInteger all, long nowNanos, boolean isLearning, IntSupplier groupsPerAddress) {
+        this.maxRunning = maxRunning;
         this.isLearning = isLearning;
         this.groupsPerAddress = groupsPerAddress;
         this.all = all;
-        this.limit = most;
+        this.limit = maxRunning;
         this.windowBeganNanos = nowNanos;
         this.nextStepNanos = nowNanos + STEP_NANOS;
         this.nextLookNanos = nowNanos;
@@ -528,7 +531,7 @@ public final class AdmissionLimit {
             AdmissionLimit.this.leaveUnbegun(stats, beganNanos, deadlineNanos, nowNanos);
         }
 
-        /** Records that a call of this method has been refused: see {@link AdmissionLimit#refused}. */
+        /** Records that a call of this method has been refused: see {@link AdmissionLimit#refused(long)}. */
         public void refused(long nowNanos) {
             AdmissionLimit.this.refused(nowNanos);
         }
@@ -614,28 +617,28 @@ public final class AdmissionLimit {
     }
 
     private boolean admit(int own, int ownHere, int ofGroup) {
-        int most = limit;
+        int limitNow = limit;
         int others = running.getAndIncrement() - ownHere;
-        int free = most - ownHere - others;
+        int free = limitNow - ownHere - others;
         int left = sharedSteps;
         if (others > 0 && (left > 0 || free <= 0)) {
             share();
         }
-        if (free <= 0 && !refused) {
-            refused = true;
+        if (free <= 0 && !wasLimitReached) {
+            wasLimitReached = true;
         }
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
-        if (isOver && !isWithinShare(most, ofGroup, ownHere)) {
-            if (!refused && most < this.most) {
+        if (isOver && !isWithinShare(limitNow, ofGroup, ownHere)) {
+            if (!wasLimitReached && limitNow < this.maxRunning) {
                 // A refusal because of a share counts as a refusal because of the limit: connections that share a limit
                 // always leave a part of it free.
-                refused = true;
+                wasLimitReached = true;
             }
             running.decrementAndGet();
             return false;
         }
         int now = all.incrementAndGet();
-        if (now > this.most || own > this.most - (now - 1)) {
+        if (now > this.maxRunning || own > this.maxRunning - (now - 1)) {
             all.decrementAndGet();
             running.decrementAndGet();
             return false;
@@ -649,12 +652,12 @@ public final class AdmissionLimit {
      * limit. The call's connection runs at most as many handlers as remain of that part, or it runs all handlers of the
      * group.
      */
-    private boolean isWithinShare(int most, int ofGroup, int ownHere) {
+    private boolean isWithinShare(int limitNow, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
         if (sharing < 2) {
             return false;
         }
-        int free = most / sharing - ofGroup;
+        int free = limitNow / sharing - ofGroup;
         // The connection may run handlers that it began when it belonged to another group, so ownHere can be greater
         // than ofGroup.
         return free > 0 && (ownHere <= free || ownHere >= ofGroup);
@@ -692,7 +695,7 @@ public final class AdmissionLimit {
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
                 // Calls that use up the limit for this long show nothing about how many others could be executed.
-                limit = Math.min(most, 2 * Math.max(limit, running.get()));
+                limit = Math.min(maxRunning, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
                 sinkingFrom = 0;
@@ -711,10 +714,10 @@ public final class AdmissionLimit {
      * running ones. See {@code PATIENCE_NANOS} for how long that is.
      */
     private boolean isStalled(long nowNanos, long ends) {
-        if (heldWindowNanos != windowBeganNanos || 2 * (ends - heldEnds) >= running.get()) {
-            heldWindowNanos = windowBeganNanos;
-            heldEnds = ends;
-            heldSinceNanos = nowNanos;
+        if (stalledWindowNanos != windowBeganNanos || 2 * (ends - stalledEnds) >= running.get()) {
+            stalledWindowNanos = windowBeganNanos;
+            stalledEnds = ends;
+            stalledSinceNanos = nowNanos;
             return false;
         }
         // If the method is overloaded and the limit has not been cut far enough yet, calls end only when their time is
@@ -722,7 +725,7 @@ public final class AdmissionLimit {
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
-        return nowNanos - heldSinceNanos >= Math.max(PATIENCE_NANOS, patience);
+        return nowNanos - stalledSinceNanos >= Math.max(PATIENCE_NANOS, patience);
     }
 
     /** Returns the duration of a call that does not wait, in nanoseconds, as far as recent steps have shown it. */
@@ -748,7 +751,7 @@ public final class AdmissionLimit {
             if (!wasIdle) {
                 wasIdle = true;
             }
-            if (limit < most && nowNanos - caughtUpNanos >= STEP_NANOS) {
+            if (limit < maxRunning && nowNanos - caughtUpNanos >= STEP_NANOS) {
                 raiseWhenIdle(beganNanos, nowNanos);
             }
             return;
@@ -833,7 +836,7 @@ public final class AdmissionLimit {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
                     // If twice as many calls run, each may take twice as long.
-                    limit = Math.min(most, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
+                    limit = Math.min(maxRunning, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
                 }
             } finally {
                 stepping.set(false);
@@ -849,8 +852,8 @@ public final class AdmissionLimit {
         long unbegunSum = unbegun.getAndSet(0);
         taken.take();
         takeAll();
-        boolean refusing = refused;
-        refused = false;
+        boolean refusing = wasLimitReached;
+        wasLimitReached = false;
         boolean idle = wasIdle;
         wasIdle = false;
         int shared = sharedSteps;
@@ -898,7 +901,7 @@ public final class AdmissionLimit {
         // If there is only one group, nothing else shows whether the late calls were given too little time.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
-        mostOwn = areSomeLate ? MAX_OWN : 1;
+        maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
         double current = count / elapsed;
         // Little's law includes the calls that have not ended. The calls that end first are the quickest, so their mean
         // would be too small.
@@ -918,7 +921,7 @@ public final class AdmissionLimit {
         } else if (isCut) {
             isCut = false;
             if (!isMostGivenInVain() && isOfTheirOwn(ends, inTime)) {
-                remember(Math.min(mostOwn, used));
+                resetOwnShare(Math.min(maxOwnShare, used));
                 rememberNeed(now, needed);
                 restoreLimit();
                 return;
@@ -942,15 +945,15 @@ public final class AdmissionLimit {
             }
             return;
         }
-        if (isUnhindered && used > own) {
-            remember(Math.min(mostOwn, used));
+        if (isUnhindered && used > ownShare) {
+            resetOwnShare(Math.min(maxOwnShare, used));
         }
         learn(now, refusing, used);
         int before = limit;
         // In a flood of quick calls, many quick calls end and hardly any long ones. So the rate is converted into that
         // of ordinary calls which take as much time in total.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
-        if (limit == most) {
+        if (limit == maxRunning) {
             refusingSteps = 0;
             sinkingFrom = 0;
             return;
@@ -1085,23 +1088,23 @@ public final class AdmissionLimit {
 
     private double weigh(double[] weights, int each) {
         for (int first = 0; first < AddressGroups.COUNT; first += each) {
-            double most = bound(counts, first, first + each);
+            double maxWeight = bound(counts, first, first + each);
             double sum = 0;
             boolean isUnreported = false;
             for (int i = first; i < first + each; i++) {
-                weights[i] = Math.min(most, Math.max(0, counts[i]));
+                weights[i] = Math.min(maxWeight, Math.max(0, counts[i]));
                 sum += weights[i];
                 isUnreported |= counts[i] == NOT_REPORTED;
             }
             counts[first / each] = sum == 0 && isUnreported ? NOT_REPORTED : sum;
         }
         int addresses = AddressGroups.COUNT / each;
-        double most = bound(counts, 0, addresses);
+        double maxWeight = bound(counts, 0, addresses);
         double all = 0;
         for (int i = 0; i < AddressGroups.COUNT; i++) {
             double ofAddress = counts[i / each];
-            if (ofAddress > most) {
-                weights[i] *= most / ofAddress;
+            if (ofAddress > maxWeight) {
+                weights[i] *= maxWeight / ofAddress;
             }
             all += weights[i];
         }
@@ -1188,8 +1191,8 @@ public final class AdmissionLimit {
     private double gradually(double usual, double elapsed) {
         double change = Math.pow(MAX_RISE, Math.max(1, elapsed / STEP_NANOS));
         boolean areFew = countedCalls < SMOOTHED && usualNanos < MAX_GIVEN_NANOS;
-        double least = areFew ? usualNanos / change : 0;
-        return Math.min(MAX_GIVEN_NANOS, Math.max(least, Math.min(change * usualNanos, usual)));
+        double min = areFew ? usualNanos / change : 0;
+        return Math.min(MAX_GIVEN_NANOS, Math.max(min, Math.min(change * usualNanos, usual)));
     }
 
     /**
@@ -1233,17 +1236,17 @@ public final class AdmissionLimit {
         // many calls.
         smoothed = Math.min(SMOOTHED, smoothed + count);
         smoothNanos += (took - smoothNanos) * Math.min(1, count / smoothed);
-        leastNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(leastNanosNow, smoothNanos);
+        minNanosNow = smoothed < SMOOTHED ? smoothNanos : Math.min(minNanosNow, smoothNanos);
         learnMiddle(refusing, elapsed);
         if (now - timeMemoryEndNanos >= 0 && !refusing) {
             timeMemoryEndNanos = now + MEMORY_NANOS;
-            leastNanosBefore = leastNanosNow;
-            leastNanosNow = smoothNanos;
-            leastMiddleBefore = leastMiddleNow;
-            leastMiddleNow = middleNanos;
+            minNanosBefore = minNanosNow;
+            minNanosNow = smoothNanos;
+            minMiddleBefore = minMiddleNow;
+            minMiddleNow = middleNanos;
         }
-        ownNanos = Math.min(leastNanosBefore, leastNanosNow);
-        ownMiddleNanos = middleNanos == 0 ? 0 : Math.min(leastMiddleBefore, leastMiddleNow);
+        ownNanos = Math.min(minNanosBefore, minNanosNow);
+        ownMiddleNanos = middleNanos == 0 ? 0 : Math.min(minMiddleBefore, minMiddleNow);
     }
 
     /**
@@ -1258,12 +1261,12 @@ public final class AdmissionLimit {
         }
         double part = Math.min(1, taken.sumNanos() / Math.max(1, elapsed * Math.max(1, running.get())));
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
-        leastMiddleNow = Math.min(leastMiddleNow, middleNanos);
+        minMiddleNow = Math.min(minMiddleNow, middleNanos);
         if (refusing && limit == MIN) {
             // At the smallest limit, the duration is as close as it can be to what calls themselves need. For the same
             // reason, learn() takes over the share at the smallest limit.
-            leastMiddleNow = middleNanos;
-            leastMiddleBefore = middleNanos;
+            minMiddleNow = middleNanos;
+            minMiddleBefore = middleNanos;
         }
     }
 
@@ -1278,11 +1281,11 @@ public final class AdmissionLimit {
      */
     private void evaluateDecline(long now, double current, double used, double needed) {
         if (current < SAME_RATE * sinkingRate) {
-            remember(Math.min(mostOwn, used));
+            resetOwnShare(Math.min(maxOwnShare, used));
             rememberNeed(now, needed);
             restoreLimit();
         } else if (isProbe) {
-            remember(Math.min(own, used));
+            resetOwnShare(Math.min(ownShare, used));
             limit = (int) sinkingFrom;
         }
         isProbe = false;
@@ -1302,7 +1305,7 @@ public final class AdmissionLimit {
 
     /** Restores the limit to at least the value that it had when it began to sink. */
     private void restoreLimit() {
-        limit = (int) Math.max(MIN, Math.min(most, Math.max(limit, sinkingFrom)));
+        limit = (int) Math.max(MIN, Math.min(maxRunning, Math.max(limit, sinkingFrom)));
         isCut = false;
         isProbe = false;
         sinkingFrom = 0;
@@ -1319,24 +1322,24 @@ public final class AdmissionLimit {
         cutNanos = now + HOLD_NANOS;
     }
 
-    private void remember(double least) {
-        own = least;
-        leastNow = least;
-        leastBefore = least;
+    private void resetOwnShare(double share) {
+        ownShare = share;
+        minShareNow = share;
+        minShareBefore = share;
     }
 
     private void learn(long now, boolean refusing, double used) {
-        if (used < own || refusing && limit == MIN) {
+        if (used < ownShare || refusing && limit == MIN) {
             // At the smallest limit, the share is as close as it can be to what calls themselves need.
-            remember(Math.min(mostOwn, used));
+            resetOwnShare(Math.min(maxOwnShare, used));
         } else if (!refusing) {
-            leastNow = Math.min(leastNow, used);
+            minShareNow = Math.min(minShareNow, used);
             if (now - memoryEndNanos >= 0) {
                 memoryEndNanos = now + MEMORY_NANOS;
-                leastBefore = leastNow;
-                leastNow = MAX_OWN;
+                minShareBefore = minShareNow;
+                minShareNow = MAX_OWN_SHARE;
             }
-            own = Math.min(leastBefore, leastNow);
+            ownShare = Math.min(minShareBefore, minShareNow);
         }
     }
 
@@ -1351,24 +1354,24 @@ public final class AdmissionLimit {
      * @param inTheirTime number of calls that end within the usual time that one call is given
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
-        double target = (1 + own) / 2;
+        double target = (1 + ownShare) / 2;
         // If this is true, hardly any call waits. But the calls that run now may still turn out to have waited longer.
-        boolean isCalm = used < own + (target - own) / 4;
+        boolean isCalm = used < ownShare + (target - ownShare) / 4;
         int now = limit;
         // If no call was refused, it is not known whether calls wait for each other. The limit is then lowered only if
         // calls are in danger of being late. If there is no limit yet, one is set only if some of them have been late.
-        if (refusing || (now < most ? used > target : areSomeLate && used > (1 + target) / 2)) {
+        if (refusing || (now < maxRunning ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
             // A first limit starts from the goal and not from the maximum, since more than enough calls have been
             // admitted by now.
-            double from = now == most && !isCalm ? Math.min(now, goal) : now;
+            double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
-            limit = (int) Math.max(MIN, Math.min(most, goal > from ? Math.ceil(next) : next));
-        } else if (isCalm && now < most) {
-            limit = Math.min(most, now + Math.max(1, now / 10));
+            limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));
+        } else if (isCalm && now < maxRunning) {
+            limit = Math.min(maxRunning, now + Math.max(1, now / 10));
         }
     }
 

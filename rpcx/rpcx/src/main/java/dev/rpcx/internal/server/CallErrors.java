@@ -74,7 +74,7 @@ final class CallErrors {
 
     private static RPCXException failed(Throwable thrown, boolean hasRun) {
         try {
-            return asTold(thrown, hasRun);
+            return asSeenByCaller(thrown, hasRun);
         } catch (Throwable worse) {
             // methods of the exception itself have thrown: the caller gets an answer nevertheless
             return ended(RPCXException.Code.HANDLER_FAILED, "the handler failed", hasRun);
@@ -85,7 +85,7 @@ final class CallErrors {
         return hasRun ? new RPCXException(code, text) : RPCXException.refused(code, text);
     }
 
-    private static RPCXException asTold(Throwable thrown, boolean hasRun) {
+    private static RPCXException asSeenByCaller(Throwable thrown, boolean hasRun) {
         Throwable t = RPCXException.cause(thrown);
         if (t instanceof RPCXException e) {
             return ended(e.code(), e.getMessage(), hasRun || e.executed() != RPCXException.Executed.NOT_EXECUTED);

@@ -120,28 +120,28 @@ public final class CallThreads {
      * is no thread for them or the event loop has ended. While they run, there is no current call, since the time of
      * the call that has ended may be over.
      */
-    public void runCallbacks(Call call, List<? extends Runnable> told) {
+    public void runCallbacks(Call call, List<? extends Runnable> callbacks) {
         run(
                 call.method().place(),
-                new Counted(call, call.context(), () -> told.forEach(CallThreads::tell), null).begin());
+                new Counted(call, call.context(), () -> callbacks.forEach(CallThreads::runCallback), null).begin());
     }
 
     /**
      * Runs the callbacks for the end of a call, as {@link #runCallbacks(Call, List)} does. If there is no memory to run
      * them, the failure is reported and not thrown, since the call is over even then.
      */
-    void tellIfPossible(Call call, List<? extends Runnable> told) {
+    void runCallbacksIfPossible(Call call, List<? extends Runnable> callbacks) {
         try {
-            runCallbacks(call, List.copyOf(told));
+            runCallbacks(call, List.copyOf(callbacks));
         } catch (Throwable noMemory) {
             ThreadTools.report(noMemory);
         }
     }
 
-    private static void tell(Runnable wantsToKnow) {
+    private static void runCallback(Runnable callback) {
         Threads.runShared(() -> {
             try {
-                wantsToKnow.run();
+                callback.run();
             } catch (Throwable t) {
                 CallbackFailures.log(t);
             }
@@ -173,7 +173,7 @@ public final class CallThreads {
             isHanded = true;
         } finally {
             if (!isHanded) {
-                task.end();
+                task.endUnrun();
             }
         }
     }
@@ -256,13 +256,13 @@ public final class CallThreads {
                 isHanded = true;
             } finally {
                 if (!isHanded) {
-                    end();
+                    endUnrun();
                 }
             }
         }
 
         /** Counts the thread of a task that will not run as ended. Does nothing if the task has begun. */
-        void end() {
+        void endUnrun() {
             if (compareAndSet(false, true)) {
                 ended(call, context);
             }
@@ -501,7 +501,7 @@ public final class CallThreads {
                     of.threads.runCallbacks(
                             of.call, List.of(() -> result.completeExceptionally(HandledContext.endedError())));
                 } finally {
-                    counted.end();
+                    counted.endUnrun();
                 }
             }
         }

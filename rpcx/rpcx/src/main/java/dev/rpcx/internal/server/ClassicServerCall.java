@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Call at a server on the classic wire. Whatever its arguments, its handler and its result do, the call ends exactly
- * once: with a reply, or when it is given up, or by {@link #end} if the thread that was to end it has failed.
+ * once: with a reply, or when it is given up, or by {@link #endLost} if the thread that was to end it has failed.
  */
 public final class ClassicServerCall implements PoolShares.Task, PendingResult.Call, CallThreads.Call {
     private final ClassicServerConnection connection;
@@ -58,7 +58,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private @Nullable PendingResult pendingResult;
 
     /** Whether the handler, or an interceptor before it, has begun. */
-    private boolean entered;
+    private boolean hasBegun;
 
     /**
      * Group that counts the handler in the limit of its method. Null if the handler is not counted, or not any more.
@@ -67,7 +67,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private AdmissionLimit.@Nullable Group admitted;
 
     /** Whether a thread of the call has failed before it could end the call: see {@link LostCalls}. */
-    private boolean isOrphan;
+    private boolean isMarkedLost;
 
     /**
      * Charge for a large reply; null if the reply is not charged. Written by the thread that ends the call, before the
@@ -81,7 +81,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      * could be charged for it. Written by the thread that ends the call, before the connection's event loop is notified
      * of the end.
      */
-    boolean isPlaceLeft;
+    boolean isPlaceKeptCharged;
 
     /** Whether the call is over, but threads that {@link CallThreads} runs for it have not ended. */
     boolean isOverButThreads;
@@ -193,7 +193,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void lose() {
-        isOrphan = true;
+        isMarkedLost = true;
         connection.lost.isAny = true;
         try {
             connection.lost.requestCheck();
@@ -208,14 +208,14 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         synchronized (this) {
             result = pendingResult;
         }
-        return isOrphan && (result == null || !result.isOpen()) || result != null && result.isLost();
+        return isMarkedLost && (result == null || !result.isOpen()) || result != null && result.isLost();
     }
 
     /**
      * Ends the call in place of the thread that has failed to do so. Called by the connection. The limit of the method
      * learns nothing from how long this call took.
      */
-    public void end() {
+    public void endLost() {
         executed = RPCXException.Executed.MAYBE;
         leaveStages();
         leaveSilently();
@@ -310,7 +310,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             if (result.giveUp()) {
                 // The call is marked as lost here too: if another stage has brought this one, an exception that is
                 // thrown to that stage does not mark it.
-                isOrphan = true;
+                isMarkedLost = true;
                 throw t;
             }
             // The thread that has received the result ends the call.
@@ -361,9 +361,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
         // This is done before the callbacks below run: they end the stage, and something stays charged only for a stage
         // that has not ended.
-        isPlaceLeft = result.leave(account, own, objectBytes.handOver(), uncharged, 0);
+        isPlaceKeptCharged = result.leaveCharge(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
-            connection.callThreads.tellIfPossible(this, own);
+            connection.callThreads.runCallbacksIfPossible(this, own);
         }
         return true;
     }
@@ -372,7 +372,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         List<ByteBuf> values = Objects.requireNonNull(request).values();
         List<ClassicParameter> parameters = method.arguments();
         Object[] arguments = new Object[values.size()];
-        ShareOfUnasked memory = new ShareOfUnasked(Math.max(1, arguments.length));
+        ShareOfFreeBytes memory = new ShareOfFreeBytes(Math.max(1, arguments.length));
         for (int i = 0; i < arguments.length; i++) {
             ClassicParameter parameter = parameters.get(i);
             arguments[parameter.position()] = parameter.codec().read(values.get(i), memory);
@@ -387,10 +387,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      * Memory for the arguments, which are read one after the other. The bytes that a call may take without a charge are
      * for all its arguments together, so each argument gets an equal part of them.
      */
-    private final class ShareOfUnasked implements Memory {
+    private final class ShareOfFreeBytes implements Memory {
         private final int arguments;
 
-        ShareOfUnasked(int arguments) {
+        ShareOfFreeBytes(int arguments) {
             this.arguments = arguments;
         }
 
@@ -400,13 +400,13 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
 
         @Override
-        public int unasked() {
-            return objectBytes.unasked() / arguments;
+        public int freeBytes() {
+            return objectBytes.freeBytes() / arguments;
         }
 
         @Override
-        public void isRead(long spare) {
-            uncharged += (int) Math.max(0, unasked() - spare);
+        public void onRead(long spare) {
+            uncharged += (int) Math.max(0, freeBytes() - spare);
         }
     }
 
@@ -420,7 +420,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             return false;
         }
         runner = Thread.currentThread();
-        entered = true;
+        hasBegun = true;
         CurrentCall.set(context);
         return true;
     }
@@ -440,35 +440,35 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      * @return false if the handler has not begun, and will not
      */
     boolean cancel() {
-        List<Runnable> told;
+        List<Runnable> callbacks;
         PendingResult result;
-        boolean hasBegun;
+        boolean hadBegun;
         synchronized (this) {
             result = pendingResult;
-            hasBegun = entered;
+            hadBegun = hasBegun;
             try {
-                told = context.cancel();
+                callbacks = context.cancel();
             } finally {
                 // The thread is interrupted even if there is no memory for the callbacks.
                 ThreadTools.interrupt(runner);
             }
         }
-        if (!hasBegun) {
+        if (!hadBegun) {
             leaveUnbegun();
         }
-        boolean hasRun = hasBegun;
+        boolean hasRun = hadBegun;
         if (method.chain() != null) {
             hasRun &= context.barHandler();
         }
         mayHaveRun = hasRun;
         if (result != null) {
-            told = new ArrayList<>(told);
-            told.add(0, () -> result.cancel(context));
+            callbacks = new ArrayList<>(callbacks);
+            callbacks.add(0, () -> result.cancel(context));
         }
-        if (!told.isEmpty()) {
-            connection.callThreads.runCallbacks(this, told);
+        if (!callbacks.isEmpty()) {
+            connection.callThreads.runCallbacks(this, callbacks);
         }
-        return hasBegun;
+        return hadBegun;
     }
 
     /**
@@ -515,7 +515,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     private void fail(RPCXException error) {
-        end(ClassicWire.reply(id(), null, error), error.executed(), false);
+        endWith(ClassicWire.reply(id(), null, error), error.executed(), false);
     }
 
     @SuppressWarnings("NullAway") // the codec decides where null can be
@@ -542,13 +542,13 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
                     RPCXException.Code.TOO_LARGE,
                     "a reply of " + bytes + " bytes (expected: at most " + Wire.MAX_MESSAGE_BYTES + ")");
         } else {
-            end(frame, RPCXException.Executed.EXECUTED, true);
+            endWith(frame, RPCXException.Executed.EXECUTED, true);
         }
     }
 
     private void unsendable(RPCXException.Code code, String text) {
         RPCXException error = CallErrors.unsendable(code, text, method, context);
-        end(ClassicWire.reply(id(), null, error), error.executed(), true);
+        endWith(ClassicWire.reply(id(), null, error), error.executed(), true);
     }
 
     /**
@@ -559,12 +559,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      * @param said what the reply says about whether the call has been executed
      * @param isDone whether the handler has brought a result
      */
-    private void end(byte[] frame, RPCXException.Executed said, boolean isDone) {
+    private void endWith(byte[] frame, RPCXException.Executed said, boolean isDone) {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
         executed = said;
-        if (!entered) {
+        if (!hasBegun) {
             leaveUnbegun();
         } else if (leavesUnlessThreads(isDone)) {
             releaseAdmission(isDone);
@@ -581,7 +581,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         context.barHandler();
         List<DetachableStage> seen = context.giveUp();
         if (!seen.isEmpty()) {
-            isPlaceLeft = PendingResult.leaveOwn(account, seen, objectBytes.handOver(), uncharged, 0);
+            isPlaceKeptCharged = PendingResult.leaveOwnCharge(account, seen, objectBytes.handOver(), uncharged, 0);
             connection.callThreads.runCallbacks(this, List.copyOf(seen));
         }
     }

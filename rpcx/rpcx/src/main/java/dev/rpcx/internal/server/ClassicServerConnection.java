@@ -98,7 +98,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private Set<ClassicServerCall> dropped = new HashSet<>();
 
     /** Largest number of places that were held at the same time since the tables were made. */
-    long mostPlaces;
+    long peakPlaces;
 
     /**
      * Says whether there may be calls that their threads were about to end and could not end. Any thread may set this
@@ -134,7 +134,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private int readsBeforeResume = -1;
 
     /** Number of bytes that have been sent since this side paused reading. */
-    private int leftInPause;
+    private int sentInPause;
 
     public ClassicServerConnection(Channel channel, ServerCore server, Account account) {
         super(
@@ -181,7 +181,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /** Returns the number of calls that nobody waits for any more, and that have not ended. For tests. */
-    public int callsLeft() {
+    public int abandonedCalls() {
         return dropped.size() + lingering.size();
     }
 
@@ -319,7 +319,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             call = new ClassicServerCall(this, account, method, entered, request, charge, now, now + callNanos);
             watchDue(callNanos);
             calls.put(call.id(), call);
-            mostPlaces = Math.max(mostPlaces, places.held());
+            peakPlaces = Math.max(peakPlaces, places.held());
             isTaken = true;
         } finally {
             if (!isTaken) {
@@ -401,7 +401,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             isKept = charge.add(queuedBytes(frame.length));
             call.replyBytes = isKept ? charge : null;
         }
-        byte[] kept = isKept ? frame : unkept(call.id(), call.executed());
+        byte[] kept = isKept ? frame : overloadedReply(call.id(), call.executed());
         inLoopOrHere(() -> answer(call, kept));
     }
 
@@ -445,7 +445,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         dropped.remove(call);
         call.release();
         uncount(call);
-        if (call.isPlaceLeft) {
+        if (call.isPlaceKeptCharged) {
             places.handOver(1);
         } else {
             places.release(1);
@@ -539,7 +539,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     /** Ends the calls whose threads have failed before they could end them. */
     private void endLost() {
         if (lost.isAny) {
-            lost.look(this::endAllLost);
+            lost.endLost(this::endAllLost);
         }
     }
 
@@ -551,7 +551,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             if (call.isOverButThreads) {
                 settleIfThreadsEnded(call);
             } else if (!call.isAnswered && call.isLost()) {
-                call.end();
+                call.endLost();
                 // The reply for which this charge was made will not be sent.
                 release(call.replyBytes);
                 call.replyBytes = null;
@@ -579,7 +579,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                     linger(call);
                 }
             } catch (Throwable t) {
-                lookFailed(t);
+                checkFailed(t);
             }
         });
     }
@@ -611,7 +611,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         ClassicServerCall first = lingering.peek();
         boolean isWatched = first != null || isOver && !(dropped.isEmpty() && calls.isEmpty());
         if (isWatched && lingerTimer == null && !loop().isShuttingDown()) {
-            long wait = first == null ? ServerConnection.LOST_LOOK_NANOS : first.lingerUntilNanos - nanoTime();
+            long wait = first == null ? ServerConnection.LOST_CHECK_NANOS : first.lingerUntilNanos - nanoTime();
             lingerTimer = loop().schedule(this::checkLingering, wait, TimeUnit.NANOSECONDS);
             lingerTimers.add(1);
         }
@@ -621,7 +621,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         try {
             checkLingeringNow();
         } catch (Throwable t) {
-            lookFailed(t);
+            checkFailed(t);
         }
     }
 
@@ -630,7 +630,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      * ended, and with it all calls that are checked, except the calls that outlast the connection. For these calls a
      * timer is set again.
      */
-    private void lookFailed(Throwable thrown) {
+    private void checkFailed(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
             MemoryReserve.use();
         }
@@ -678,11 +678,11 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     /** Replaces tables that have grown. Does nothing as long as the connection has a call. */
     private void forgetTables() {
-        if (mostPlaces > MAX_PLACES_KEPT && calls.isEmpty()) {
+        if (peakPlaces > MAX_PLACES_KEPT && calls.isEmpty()) {
             calls = new LinkedHashMap<>();
             lingering = new ArrayDeque<>();
             dropped = new HashSet<>();
-            mostPlaces = 0;
+            peakPlaces = 0;
         }
     }
 
@@ -711,7 +711,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             if (charge.add(queuedBytes(frame.length))) {
                 writePaid(frame, charge);
             } else {
-                writeSmall(unkept(id, executed));
+                writeSmall(overloadedReply(id, executed));
             }
         }
     }
@@ -724,7 +724,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         });
     }
 
-    private static byte[] unkept(long id, RPCXException.Executed executed) {
+    private static byte[] overloadedReply(long id, RPCXException.Executed executed) {
         return ClassicWire.reply(
                 id,
                 null,
@@ -762,10 +762,10 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     @Override
-    public void onLeft(int bytes) {
+    public void onSent(int bytes) {
         if (!isReading()) {
-            leftInPause += bytes;
-            if (leftInPause >= BYTES_IN_PAUSE) {
+            sentInPause += bytes;
+            if (sentInPause >= BYTES_IN_PAUSE) {
                 resume();
             }
         }
@@ -783,7 +783,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         if (isEnding() || channel.isWritable()) {
             resume();
         } else if (reads() != readsBeforeResume && isReading()) {
-            leftInPause = 0;
+            sentInPause = 0;
             setReading(false);
         }
     }
@@ -796,7 +796,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     @Override
-    public void onLook(long nowNanos) {
+    public void onCheck(long nowNanos) {
         endLost();
         closeIfDone();
     }
@@ -825,7 +825,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         try {
             endLateNow();
         } catch (Throwable t) {
-            lookFailed(t);
+            checkFailed(t);
         }
     }
 
@@ -914,17 +914,17 @@ public final class ClassicServerConnection extends ClassicConnection implements 
                 if (places.held() == 0) {
                     server.ended(channel);
                 } else {
-                    watchLeft();
+                    watchOutlasting();
                 }
             }
         }
     }
 
-    private void watchLeft() {
+    private void watchOutlasting() {
         try {
             watchLingering();
         } catch (Throwable t) {
-            lookFailed(t);
+            checkFailed(t);
         }
     }
 

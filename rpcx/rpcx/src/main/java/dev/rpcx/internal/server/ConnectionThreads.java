@@ -63,7 +63,7 @@ public final class ConnectionThreads {
      * already uses its share of the threads.
      */
     boolean waitsForItsOwn(RunOn.Place place, PoolShares.Task handler) {
-        return Threads.isPool(place) && handlers.isBeyond(handler);
+        return Threads.isPool(place) && handlers.isBlockedByShare(handler);
     }
 
     /**

@@ -52,7 +52,7 @@ final class DueSoon {
     private boolean isAnyLater;
 
     private long laterNanos;
-    private boolean isLooking;
+    private boolean isScanning;
 
     /**
      * Creates an empty set. The first scan has to be a full one.
@@ -118,12 +118,12 @@ final class DueSoon {
             } catch (OutOfMemoryError none) {
                 // No call is lost: the set only makes scans shorter.
             }
-        } else if (!isLooking) {
+        } else if (!isScanning) {
             long now = clock.getAsLong();
-            keepThose(calls, now);
+            keepDueInSpan(calls, now);
             while (count > MAX / 2 && untilNanos - now > 1) {
                 untilNanos = now + (untilNanos - now) / 2;
-                keepThose(calls, now);
+                keepDueInSpan(calls, now);
             }
             isComplete = count <= MAX / 2;
         }
@@ -135,13 +135,13 @@ final class DueSoon {
      * @param each ends a call that is due
      * @return nanoseconds from {@code nowNanos} until the next call is due
      */
-    long look(long nowNanos, Calls each) {
-        isLooking = true;
+    long scan(long nowNanos, Calls each) {
+        isScanning = true;
         long next;
         try {
-            next = keepThose(each, nowNanos);
+            next = keepDueInSpan(each, nowNanos);
         } finally {
-            isLooking = false;
+            isScanning = false;
         }
         return isAnyLater ? Math.min(next, Math.max(1, laterNanos - nowNanos)) : next;
     }
@@ -153,7 +153,7 @@ final class DueSoon {
      * @return nanoseconds from {@code nowNanos} until the first call in the set is due; {@link #NEVER} if the set is
      *     empty
      */
-    private long keepThose(Calls each, long nowNanos) {
+    private long keepDueInSpan(Calls each, long nowNanos) {
         long next = NEVER;
         int kept = 0;
         for (int i = 0; i < count; i++) {

@@ -57,19 +57,19 @@ public final class FloodGuard {
         count(++pings, PINGS_PER_SECOND, "pings");
     }
 
-    void settled() {
+    void settingsReceived() {
         if (++settings > SETTINGS) {
             throw new WireFault("settings twice (expected: once)");
         }
     }
 
-    private void count(int so, int most, String what) {
-        if (so <= most) {
+    private void count(int number, int max, String what) {
+        if (number <= max) {
             return;
         }
         long now = ticker.nanoTime();
         if (now - secondBegan < SECOND_NANOS) {
-            throw new WireFault("more than " + most + " " + what + " in a second");
+            throw new WireFault("more than " + max + " " + what + " in a second");
         }
         secondBegan = now;
         // A negative count is kept: it is the number of calls that were made and may still be cancelled.

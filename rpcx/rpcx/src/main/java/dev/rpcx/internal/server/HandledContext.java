@@ -164,18 +164,18 @@ public final class HandledContext extends TimedContext implements HandledCall {
      * Sets bits of {@code handler} and counts threads, in one atomic operation. Between two operations the call could
      * end, and its object could begin to serve another call.
      *
-     * @param said bits to set
+     * @param bits bits to set
      * @param threads what to add for the threads: {@code THREAD} for one, 0 for none
      * @return false if the call has ended: then nothing is changed
      */
-    private boolean enterUnlessBarred(int said, int threads) {
+    private boolean enterUnlessBarred(int bits, int threads) {
         int before;
         do {
             before = handler;
             if ((before & BARRED) != 0) {
                 return false;
             }
-        } while (!HANDLER.compareAndSet(this, before, (before | said) + threads));
+        } while (!HANDLER.compareAndSet(this, before, (before | bits) + threads));
         return true;
     }
 
@@ -267,13 +267,13 @@ public final class HandledContext extends TimedContext implements HandledCall {
      */
     boolean leavesUnlessThreads(boolean isDone) {
         int before;
-        int left;
+        int leaving;
         do {
             before = handler;
-            left = before < THREAD ? 0 : isDone ? LEAVES | DONE : LEAVES;
-        } while (!HANDLER.compareAndSet(this, before, before | BARRED | left));
+            leaving = before < THREAD ? 0 : isDone ? LEAVES | DONE : LEAVES;
+        } while (!HANDLER.compareAndSet(this, before, before | BARRED | leaving));
         takeStepsBack(before);
-        return left == 0;
+        return leaving == 0;
     }
 
     public boolean hasThreads() {
@@ -353,11 +353,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
             throws Throwable {
         TimedContext here = CurrentCall.get();
         if (here != null && here.whole() == handled) {
-            return handled.begun(steps, step.proceed(call));
+            return handled.ownIfActive(steps, step.proceed(call));
         }
         CurrentCall.set(handled);
         try {
-            return handled.begun(steps, step.proceed(call));
+            return handled.ownIfActive(steps, step.proceed(call));
         } finally {
             CurrentCall.set(here);
         }
@@ -368,7 +368,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
      * replaced by a stage that belongs to this call. The publisher of a stream may be a stage as well, but is not
      * replaced.
      */
-    private @Nullable Object begun(CallThreads.@Nullable Steps given, @Nullable Object result) {
+    private @Nullable Object ownIfActive(CallThreads.@Nullable Steps given, @Nullable Object result) {
         return result instanceof CompletionStage<?> stage
                         && !Stages.isPassive(stage)
                         && given != null

@@ -12,15 +12,15 @@ public final class LostCalls {
     /** Whether there may be lost calls. Set after the call itself has been marked as lost. */
     public volatile boolean isAny;
 
-    private final Runnable look;
+    private final Runnable check;
 
     /**
      * Creates a flag that is not set.
      *
-     * @param look has the event loop check for lost calls now
+     * @param check has the event loop check for lost calls now
      */
-    public LostCalls(Runnable look) {
-        this.look = look;
+    public LostCalls(Runnable check) {
+        this.check = check;
     }
 
     /**
@@ -28,7 +28,7 @@ public final class LostCalls {
      * by a thread that has failed, it may fail too.
      */
     void requestCheck() {
-        look.run();
+        check.run();
     }
 
     /**
@@ -37,7 +37,7 @@ public final class LostCalls {
      * @param ends ends the lost calls; returns false if it cannot say yet which calls are lost. If it returns false or
      *     throws, the next check looks for these calls again
      */
-    void look(BooleanSupplier ends) {
+    void endLost(BooleanSupplier ends) {
         // The flag is cleared before the calls are ended: if a call is marked from now on, the next check looks for it.
         isAny = false;
         boolean isDone = false;

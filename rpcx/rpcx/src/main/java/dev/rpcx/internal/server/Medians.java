@@ -7,9 +7,9 @@ final class Medians {
     private int size;
     private double all;
 
-    Medians(int most) {
-        values = new double[most];
-        weights = new double[most];
+    Medians(int capacity) {
+        values = new double[capacity];
+        weights = new double[capacity];
     }
 
     void clear() {

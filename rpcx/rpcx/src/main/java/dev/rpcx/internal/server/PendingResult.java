@@ -156,23 +156,23 @@ public final class PendingResult extends Stages.Waiter {
      * @param metadataBytes bytes that the metadata of the request take
      * @return whether a place of a call has to stay charged, because the bytes cannot be charged
      */
-    boolean leave(
+    boolean leaveCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
         // the stage may have ended without calling the hook, if the thread that ended it has failed
         if (Stages.isDone(stage)) {
             account.release(Resource.OBJECT_BYTES, chargedBytes);
             return false;
         }
-        return leave(account, own, this, chargedBytes, unchargedBytes, metadataBytes);
+        return leaveCharge(account, own, this, chargedBytes, unchargedBytes, metadataBytes);
     }
 
     /**
-     * Makes the charge that remains, as {@link #leave(Account, List, long, int, int)} does, for a call that its
+     * Makes the charge that remains, as {@link #leaveCharge(Account, List, long, int, int)} does, for a call that its
      * interceptors have ended although the handler's stage has not ended.
      */
-    static boolean leaveOwn(
+    static boolean leaveOwnCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
-        return leave(account, own, null, chargedBytes, unchargedBytes, metadataBytes);
+        return leaveCharge(account, own, null, chargedBytes, unchargedBytes, metadataBytes);
     }
 
     /**
@@ -181,7 +181,7 @@ public final class PendingResult extends Stages.Waiter {
      * @param last waits for the stage whose hook is used if none of the stages {@code own} has a hook; null if there is
      *     no such stage
      */
-    private static boolean leave(
+    private static boolean leaveCharge(
             Account account,
             List<DetachableStage> own,
             @Nullable PendingResult last,
@@ -190,7 +190,7 @@ public final class PendingResult extends Stages.Waiter {
             int metadataBytes) {
         long charged = chargedBytes;
         Stages.Hook hook = null;
-        LingeringCharge left = null;
+        LingeringCharge lingering = null;
         boolean isCharged = false;
         try {
             hook = hook(own);
@@ -201,18 +201,18 @@ public final class PendingResult extends Stages.Waiter {
                 long uncharged = LINGERING_BYTES + (long) metadataBytes + unchargedBytes;
                 isCharged = account.tryCharge(Resource.OBJECT_BYTES, uncharged);
                 charged += isCharged ? uncharged : 0;
-                left = account.leave(hook, charged, isCharged ? 0 : 1);
+                lingering = account.leaveCharge(hook, charged, isCharged ? 0 : 1);
             }
         } catch (Throwable noMemory) {
             // the call is over nevertheless; the charge that it has handed over is released below, since no other code
             // would release it
             ThreadTools.report(noMemory);
         }
-        if (hook == null || left == null) {
+        if (hook == null || lingering == null) {
             account.release(Resource.OBJECT_BYTES, charged);
             return false;
         }
-        hook.leave(left);
+        hook.holdCharge(lingering);
         return !isCharged;
     }
 

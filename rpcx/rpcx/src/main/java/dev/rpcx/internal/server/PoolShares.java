@@ -80,10 +80,10 @@ public final class PoolShares {
 
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-    private final int most;
+    private final int maxThreads;
     private final boolean isPatient;
     private final Pool pool;
-    private final Function<Ledger.Address, OrphanedWork> leftAt;
+    private final Function<Ledger.Address, OrphanedWork> orphanedWorkAt;
 
     // the next fields are guarded by this
     private int running;
@@ -120,13 +120,13 @@ public final class PoolShares {
     /**
      * Creates shares of a pool. A task for which no thread can be started is refused if no other task runs.
      *
-     * @param most maximum number of threads that are in use at the same time
+     * @param maxThreads maximum number of threads that are in use at the same time
      * @param pool runs tasks on its threads
-     * @param leftAt returns the tasks on these threads that are left behind at an address. Only this object may change
-     *     them, since it moves its waiting connections with each change
+     * @param orphanedWorkAt returns the tasks on these threads that are left behind at an address. Only this object may
+     *     change them, since it moves its waiting connections with each change
      */
-    public PoolShares(int most, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
-        this(most, false, pool, leftAt);
+    public PoolShares(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
+        this(maxThreads, false, pool, orphanedWorkAt);
     }
 
     /**
@@ -134,20 +134,21 @@ public final class PoolShares {
      * be started for a task, it waits even if no other task runs, and the pool tries again to start a thread after each
      * {@code RETRY_NANOS}. The parameters have the same meaning as those of the public constructor.
      */
-    public static PoolShares patient(int most, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
-        return new PoolShares(most, true, pool, leftAt);
+    public static PoolShares patient(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
+        return new PoolShares(maxThreads, true, pool, orphanedWorkAt);
     }
 
-    private PoolShares(int most, boolean isPatient, Pool pool, Function<Ledger.Address, OrphanedWork> leftAt) {
-        this.most = most;
+    private PoolShares(
+            int maxThreads, boolean isPatient, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
+        this.maxThreads = maxThreads;
         this.isPatient = isPatient;
         this.pool = pool;
-        this.leftAt = leftAt;
+        this.orphanedWorkAt = orphanedWorkAt;
     }
 
     /** Creates the share of a connection. */
     public Share share(EventLoop loop, Account account) {
-        return new Share(loop, account.address == null ? null : leftAt.apply(account.address));
+        return new Share(loop, account.address == null ? null : orphanedWorkAt.apply(account.address));
     }
 
     /** Returns the number of connections with waiting tasks. For tests. */
@@ -187,7 +188,7 @@ public final class PoolShares {
 
     /** Returns the share that is next to begin a task; null if no share may. Called while holding the lock. */
     private @Nullable Share next() {
-        int free = most - running;
+        int free = maxThreads - running;
         if (free <= 0) {
             return null;
         }
@@ -239,7 +240,7 @@ public final class PoolShares {
                         run = nextRun();
                     }
                 } catch (Throwable noMemory) {
-                    beginLater(noMemory);
+                    leaveToRunningThreadsOrRefuse(noMemory);
                     return;
                 }
                 if (run == null) {
@@ -266,7 +267,7 @@ public final class PoolShares {
             refuse(task, noThread);
         }
         if (!isPatient || !retryLater(share.loop)) {
-            beginLater(noThread);
+            leaveToRunningThreadsOrRefuse(noThread);
         }
     }
 
@@ -308,7 +309,7 @@ public final class PoolShares {
      * Has the running threads begin the waiting tasks later, since no thread could be started for them. If no thread of
      * the pool runs, none would ever take up the waiting tasks, so all of them are refused.
      */
-    private void beginLater(Throwable noThread) {
+    private void leaveToRunningThreadsOrRefuse(Throwable noThread) {
         List<Task> refused = List.of();
         try {
             synchronized (this) {
@@ -339,12 +340,12 @@ public final class PoolShares {
      * Changes the count of tasks that are left behind at an address, and moves the waiting connections that have found
      * some of them.
      */
-    private void changeLeft(OrphanedWork left, Consumer<OrphanedWork> change) {
-        Neighbours all = neighbours.get(left);
+    private void changeOrphanedWork(OrphanedWork orphanedWork, Consumer<OrphanedWork> change) {
+        Neighbours all = neighbours.get(orphanedWork);
         if (all == null) {
-            change.accept(left);
+            change.accept(orphanedWork);
         } else {
-            all.change(left, change);
+            all.change(orphanedWork, change);
         }
     }
 
@@ -421,10 +422,10 @@ public final class PoolShares {
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
-        private final @Nullable OrphanedWork left;
+        private final @Nullable OrphanedWork orphanedWork;
 
-        Neighbours(@Nullable OrphanedWork left) {
-            this.left = left;
+        Neighbours(@Nullable OrphanedWork orphanedWork) {
+            this.orphanedWork = orphanedWork;
         }
 
         private Crowd crowd(int own) {
@@ -433,7 +434,7 @@ public final class PoolShares {
             }
             Crowd found = crowds.get(own);
             if (found == null) {
-                found = new Crowd(Objects.requireNonNull(left), own);
+                found = new Crowd(Objects.requireNonNull(orphanedWork), own);
                 crowds.set(own, found);
             }
             return found;
@@ -474,12 +475,12 @@ public final class PoolShares {
      * behind at the address.
      */
     private final class Crowd extends QueueEntry {
-        private final OrphanedWork left;
+        private final OrphanedWork orphanedWork;
         private final int own;
         private final IndexedHeap<Level> levels = new IndexedHeap<>();
 
-        Crowd(OrphanedWork left, int own) {
-            this.left = left;
+        Crowd(OrphanedWork orphanedWork, int own) {
+            this.orphanedWork = orphanedWork;
             this.own = own;
         }
 
@@ -503,7 +504,7 @@ public final class PoolShares {
 
         @Override
         int held() {
-            return own + (int) left.runningOf(OrphanedWork.ALL);
+            return own + (int) orphanedWork.runningOf(OrphanedWork.ALL);
         }
 
         @Override
@@ -544,11 +545,11 @@ public final class PoolShares {
             this.key = one.key();
             this.among = among;
             this.mark = one.mark;
-            this.isOfCrowds = among.left != null && mark > 0 && mark >= among.left.allFrom();
+            this.isOfCrowds = among.orphanedWork != null && mark > 0 && mark >= among.orphanedWork.allFrom();
         }
 
         private int found() {
-            return among.left == null ? 0 : (int) among.left.runningOf(mark);
+            return among.orphanedWork == null ? 0 : (int) among.orphanedWork.runningOf(mark);
         }
 
         private Level level(int own) {
@@ -681,27 +682,27 @@ public final class PoolShares {
         private final EventLoop loop;
 
         /** Tasks that are left behind at the connection's address; null if the connection has no address. */
-        private final @Nullable OrphanedWork left;
+        private final @Nullable OrphanedWork orphanedWork;
 
         // The next fields are guarded by PoolShares.this.
         private int own;
         private @Nullable LinkedHashSet<Task> waiting;
 
         /** Largest number of tasks that waited at the same time since {@code waiting} was made. */
-        private int mostWaiting;
+        private int peakWaiting;
 
         private boolean isGone;
 
-        /** Mark that says which tasks of {@link #left} are in the share of this connection. */
+        /** Mark that says which tasks of {@link #orphanedWork} are in the share of this connection. */
         private long mark;
 
         /** Level that contains the share while a task waits; null otherwise. */
         private @Nullable Level among;
 
-        private Share(EventLoop loop, @Nullable OrphanedWork left) {
+        private Share(EventLoop loop, @Nullable OrphanedWork orphanedWork) {
             this.loop = loop;
-            this.left = left;
-            this.mark = left == null ? 0 : left.mark();
+            this.orphanedWork = orphanedWork;
+            this.mark = orphanedWork == null ? 0 : orphanedWork.mark();
         }
 
         /**
@@ -724,7 +725,7 @@ public final class PoolShares {
                 } else {
                     run = new ThreadRun(this);
                     run.task = task;
-                    came();
+                    countAsLeftBehindIfGone();
                     count(1, this.order, null);
                 }
                 isShort = isShortOfThreads;
@@ -764,7 +765,7 @@ public final class PoolShares {
                     // refer to it.
                     leaveTurn();
                 }
-                isOfOthers = isGone && left != null;
+                isOfOthers = isGone && orphanedWork != null;
             }
             if (isOfOthers) {
                 // Other connections of the address may have found this task. Their shares hold less now, so they may be
@@ -778,9 +779,9 @@ public final class PoolShares {
          * Returns whether a task waits although a thread is free. In that case, the task's connection already holds too
          * many threads for one more.
          */
-        public boolean isBeyond(Task task) {
+        public boolean isBlockedByShare(Task task) {
             synchronized (PoolShares.this) {
-                return running < most && isWaiting() && waiting().contains(task);
+                return running < maxThreads && isWaiting() && waiting().contains(task);
             }
         }
 
@@ -793,11 +794,11 @@ public final class PoolShares {
                 boolean waits = isWaiting();
                 leaveTurn();
                 isGone = true;
-                if (left != null) {
+                if (orphanedWork != null) {
                     mark = OrphanedWork.ALL;
                     int tasks = waits ? waiting().size() : 0;
                     if (own > 0 || tasks > 0) {
-                        changeLeft(left, all -> all.leave(own, tasks));
+                        changeOrphanedWork(orphanedWork, all -> all.leave(own, tasks));
                     }
                 }
                 if (waits) {
@@ -807,9 +808,9 @@ public final class PoolShares {
         }
 
         /** Counts a new task as left behind, if the connection has gone already. */
-        private void came() {
-            if (isGone && left != null) {
-                changeLeft(left, all -> all.leave(0, 1));
+        private void countAsLeftBehindIfGone() {
+            if (isGone && orphanedWork != null) {
+                changeOrphanedWork(orphanedWork, all -> all.leave(0, 1));
             }
         }
 
@@ -818,8 +819,8 @@ public final class PoolShares {
          * connection has not gone.
          */
         private void dropped(int tasks) {
-            if (isGone && left != null) {
-                changeLeft(left, all -> all.drop(tasks));
+            if (isGone && orphanedWork != null) {
+                changeOrphanedWork(orphanedWork, all -> all.drop(tasks));
             }
         }
 
@@ -830,10 +831,10 @@ public final class PoolShares {
         /** Replaces the set of waiting tasks if it has grown and few tasks still wait: see {@code MAX_KEPT}. */
         private void shrink() {
             LinkedHashSet<Task> grown = waiting;
-            if (grown != null && mostWaiting > MAX_KEPT && grown.size() <= MAX_KEPT / 4) {
+            if (grown != null && peakWaiting > MAX_KEPT && grown.size() <= MAX_KEPT / 4) {
                 try {
                     waiting = grown.isEmpty() ? null : new LinkedHashSet<>(grown);
-                    mostWaiting = grown.size();
+                    peakWaiting = grown.size();
                 } catch (OutOfMemoryError none) {
                     // The old set is kept. Whether to replace it is checked again when the next task leaves it.
                 }
@@ -852,11 +853,11 @@ public final class PoolShares {
          * rotation. If the method throws, the task does not wait.
          */
         private void add(Task task) {
-            came();
+            countAsLeftBehindIfGone();
             boolean isAdded = false;
             try {
                 waiting().add(task);
-                mostWaiting = Math.max(mostWaiting, waiting().size());
+                peakWaiting = Math.max(peakWaiting, waiting().size());
                 if (among == null) {
                     order = nextOrder++;
                     takeTurn();
@@ -871,11 +872,11 @@ public final class PoolShares {
         }
 
         private Object key() {
-            return left == null ? this : left;
+            return orphanedWork == null ? this : orphanedWork;
         }
 
         private Peers peers() {
-            Neighbours among = neighbours.computeIfAbsent(key(), key -> new Neighbours(left));
+            Neighbours among = neighbours.computeIfAbsent(key(), key -> new Neighbours(orphanedWork));
             return among.byMark.computeIfAbsent(mark, found -> new Peers(this, among));
         }
 
@@ -899,12 +900,12 @@ public final class PoolShares {
 
         /** Returns the number of threads that the connection holds and that do not count as left behind. */
         private int ofItself() {
-            return isGone && left != null ? 0 : own;
+            return isGone && orphanedWork != null ? 0 : own;
         }
 
         private boolean mayBegin() {
-            int free = most - running;
-            return free > 0 && ofItself() + (left == null ? 0 : left.runningOf(mark)) <= free;
+            int free = maxThreads - running;
+            return free > 0 && ofItself() + (orphanedWork == null ? 0 : orphanedWork.runningOf(mark)) <= free;
         }
 
         /**
@@ -948,7 +949,7 @@ public final class PoolShares {
             if (before == null) {
                 return null;
             }
-            int later = isGone && left != null ? 0 : own + begun;
+            int later = isGone && orphanedWork != null ? 0 : own + begun;
             Level after = before.own == later ? before : before.of.level(later);
             after.makeRoom();
             return after;
@@ -969,8 +970,8 @@ public final class PoolShares {
             }
             own += begun;
             order = newOrder;
-            if (isGone && left != null) {
-                changeLeft(left, begun > 0 ? OrphanedWork::begin : OrphanedWork::end);
+            if (isGone && orphanedWork != null) {
+                changeOrphanedWork(orphanedWork, begun > 0 ? OrphanedWork::begin : OrphanedWork::end);
             }
             if (now != null) {
                 now.add(this);
@@ -999,7 +1000,7 @@ public final class PoolShares {
          * Saved state of the thread. The object is made together with the run, since nothing may fail between the start
          * of a thread and its first task.
          */
-        private final transient Threads.SavedThreadState shared = new Threads.SavedThreadState();
+        private final transient Threads.SavedThreadState savedState = new Threads.SavedThreadState();
 
         ThreadRun(Share share) {
             this.share = share;
@@ -1033,9 +1034,9 @@ public final class PoolShares {
             if (!compareAndSet(false, true)) {
                 return;
             }
-            shared.begin();
+            savedState.begin();
             do {
-                shared.run(Objects.requireNonNull(task));
+                savedState.run(Objects.requireNonNull(task));
             } while (goesOn());
         }
 
@@ -1062,7 +1063,7 @@ public final class PoolShares {
                     other = nextRun();
                 }
             } catch (Throwable noMemory) {
-                beginLater(noMemory);
+                leaveToRunningThreadsOrRefuse(noMemory);
                 return share != null;
             }
             if (other != null) {

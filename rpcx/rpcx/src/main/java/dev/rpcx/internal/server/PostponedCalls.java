@@ -85,7 +85,7 @@ final class PostponedCalls {
      * Stops counting a call that was started after it had waited. Called when the call is over, or when its stream has
      * been opened: what the stream sends is then counted as its items.
      */
-    void resumedHasEnded(ServerCall call) {
+    void stopCountingResumed(ServerCall call) {
         call.resumed = false;
         resumed--;
     }

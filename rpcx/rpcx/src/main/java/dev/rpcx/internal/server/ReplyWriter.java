@@ -39,17 +39,17 @@ final class ReplyWriter {
                     "the result cannot be sent: " + ThrowableText.wireWords(e));
             return;
         }
-        int most = call.connection.maxBytesTaken();
-        if (call.body.readableBytes() > most) {
-            writeTooLarge(call, most);
+        int max = call.connection.maxBytesTaken();
+        if (call.body.readableBytes() > max) {
+            writeTooLarge(call, max);
         }
     }
 
-    private static void writeTooLarge(ServerCall call, int most) {
+    private static void writeTooLarge(ServerCall call, int max) {
         writeUnsendable(
                 call,
                 RPCXException.Code.TOO_LARGE,
-                "a result of " + call.body.readableBytes() + " bytes (expected: at most " + most + ")");
+                "a result of " + call.body.readableBytes() + " bytes (expected: at most " + max + ")");
     }
 
     /**

@@ -25,10 +25,10 @@ final class RunningHandlers {
 
     private final LongSupplier clock;
     private final Charge orphans;
-    private final OrphanedWork behind;
+    private final OrphanedWork orphanedWork;
 
     /**
-     * Mark of this connection: it says which handlers of {@link #behind} count in the share of this connection.
+     * Mark of this connection: it says which handlers of {@link #orphanedWork} count in the share of this connection.
      * {@link OrphanedWork} says how.
      */
     private long mark;
@@ -56,8 +56,8 @@ final class RunningHandlers {
     RunningHandlers(Account account, LongSupplier clock) {
         this.clock = clock;
         this.orphans = account.charge(Resource.ORPHANS);
-        this.behind = account.address == null ? new OrphanedWork() : account.address.handlers;
-        this.mark = behind.mark();
+        this.orphanedWork = account.address == null ? new OrphanedWork() : account.address.handlers;
+        this.mark = orphanedWork.mark();
     }
 
     /**
@@ -71,7 +71,7 @@ final class RunningHandlers {
             ofMethods = Arrays.copyOf(ofMethods, 2 * at);
         }
         // if the connection has gone, its handlers are counted by OrphanedWork already
-        long own = behind.runningOf(mark) + (isConnectionGone ? 0 : all);
+        long own = orphanedWork.runningOf(mark) + (isConnectionGone ? 0 : all);
         if (!limit.admit((int) own, at < end ? ofMethods[at + 1] : 0)) {
             limit.refused(clock.getAsLong());
             return false;
@@ -85,7 +85,7 @@ final class RunningHandlers {
         ofMethods[at + 1]++;
         if (isConnectionGone) {
             orphans.add(1);
-            behind.leave(1, 0);
+            orphanedWork.leave(1, 0);
         }
         return true;
     }
@@ -110,7 +110,7 @@ final class RunningHandlers {
         ofMethods[at + 1]--;
         if (isConnectionGone) {
             orphans.release(1);
-            behind.end();
+            orphanedWork.end();
         }
         if (ofMethods[at + 1] == 0) {
             end -= 2;
@@ -144,7 +144,7 @@ final class RunningHandlers {
         isConnectionGone = true;
         // this charge has no limit, since the handlers that are left behind run already
         orphans.add(all);
-        behind.leave(all, 0);
+        orphanedWork.leave(all, 0);
         mark = OrphanedWork.ALL;
     }
 

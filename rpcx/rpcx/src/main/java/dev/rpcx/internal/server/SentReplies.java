@@ -43,12 +43,12 @@ final class SentReplies {
      * holds would be held until then. So the reply of a call that holds more than its slot is sent by the event loop.
      */
     void send(ServerCall call) {
-        if (!mayLeaveHere(call) || !connection.sendHere(call)) {
+        if (!maySendHere(call) || !connection.sendHere(call)) {
             connection.send(call);
         }
     }
 
-    private boolean mayLeaveHere(ServerCall call) {
+    private boolean maySendHere(ServerCall call) {
         return underWay.calls <= QUIET_CALLS && !isLeaving && call.isSmall();
     }
 
@@ -63,7 +63,7 @@ final class SentReplies {
             call.next = last;
         } while (!unseen.compareAndSet(last, call));
         if (isLeaving) {
-            connection.inLoopOrHere(this::learn);
+            connection.inLoopOrHere(this::endUnseen);
         }
     }
 
@@ -88,14 +88,14 @@ final class SentReplies {
         isLeaving = true;
         // if a handler's thread has just sent a reply, either that thread sees the flag, or the next line finds the
         // reply
-        learn();
+        endUnseen();
     }
 
     /**
      * Ends the calls whose replies handlers' threads have sent, and which have been added since the last call of this
      * method. Event loop only.
      */
-    void learn() {
+    void endUnseen() {
         if (unseen.get() == null) {
             return;
         }

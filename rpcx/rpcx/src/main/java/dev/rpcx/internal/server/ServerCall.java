@@ -58,7 +58,7 @@ public final class ServerCall extends Outbound
      * Whether the handler, or an interceptor before it, has started. If the time of a call was over before that, the
      * call shows nothing about how long handlers take.
      */
-    private boolean entered;
+    private boolean hasBegun;
 
     /**
      * Task that was handed to a thread to run this call; null if there has been none. The task may do something else
@@ -93,7 +93,7 @@ public final class ServerCall extends Outbound
      * Whether the place of this call stays charged for a handler's future that was given up, because the bytes that the
      * future may hold could not be charged.
      */
-    boolean isPlaceLeft;
+    boolean isPlaceKeptCharged;
 
     /**
      * Charges of the call. Null as long as no call that used this object has been charged for anything but its place.
@@ -140,10 +140,10 @@ public final class ServerCall extends Outbound
         loopState.begin();
         handed = null;
         holdUntilWritable = false;
-        begun = false;
+        isFirstFragmentWritten = false;
         // a release store is enough, since the call is handed to the handler's thread after it
         ENDED.setRelease(this, false);
-        entered = false;
+        hasBegun = false;
         postponeRequested = false;
         receiver = null;
         sender = null;
@@ -259,7 +259,7 @@ public final class ServerCall extends Outbound
     public long replyBytes() {
         CallCharges own = charges;
         long charged = own == null ? 0 : own.kept.held() + own.request.held();
-        return Math.max(body.readableBytes(), HeapArray.taken(body) + metadataCost - charged);
+        return Math.max(body.readableBytes(), HeapArray.heapBytes(body) + metadataCost - charged);
     }
 
     /**
@@ -321,7 +321,7 @@ public final class ServerCall extends Outbound
      * running may hold more than others.
      */
     @Override
-    public int unasked() {
+    public int freeBytes() {
         ServerMethod called = method();
         return called.admission() == null || called.returnsStream()
                 ? UnchargedAllowance.IDLE_OBJECT_BYTES
@@ -329,8 +329,8 @@ public final class ServerCall extends Outbound
     }
 
     @Override
-    public void isRead(long spare) {
-        uncharged = (int) Math.max(0, unasked() - spare);
+    public void onRead(long spare) {
+        uncharged = (int) Math.max(0, freeBytes() - spare);
     }
 
     /**
@@ -341,7 +341,7 @@ public final class ServerCall extends Outbound
      */
     boolean chargeWaiting() {
         Charge request = charges().request;
-        return request.set(Math.max(request.held(), HeapArray.taken(body) + metadataCost));
+        return request.set(Math.max(request.held(), HeapArray.heapBytes(body) + metadataCost));
     }
 
     /**
@@ -591,9 +591,9 @@ public final class ServerCall extends Outbound
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceLeft = result.leave(connection.account, seen, charged, uncharged, metadataCost);
+        isPlaceKeptCharged = result.leaveCharge(connection.account, seen, charged, uncharged, metadataCost);
         if (!seen.isEmpty()) {
-            connection.callThreads.tellIfPossible(this, seen);
+            connection.callThreads.runCallbacksIfPossible(this, seen);
         }
         return true;
     }
@@ -626,7 +626,7 @@ public final class ServerCall extends Outbound
         }
         CallCharges own = charges;
         long charged = own == null ? 0 : own.objects.handOver();
-        isPlaceLeft = PendingResult.leaveOwn(connection.account, seen, charged, uncharged, metadataCost);
+        isPlaceKeptCharged = PendingResult.leaveOwnCharge(connection.account, seen, charged, uncharged, metadataCost);
         connection.callThreads.runCallbacks(this, List.copyOf(seen));
     }
 
@@ -644,7 +644,7 @@ public final class ServerCall extends Outbound
             return false;
         }
         runner = Thread.currentThread();
-        entered = true;
+        hasBegun = true;
         CurrentCall.set(context);
         return true;
     }
@@ -696,34 +696,34 @@ public final class ServerCall extends Outbound
      * @return false if neither the handler nor an interceptor has started, and neither will
      */
     boolean cancel() {
-        List<Runnable> told;
+        List<Runnable> callbacks;
         PendingResult result;
-        boolean hasEntered;
+        boolean hadBegun;
         synchronized (this) {
             result = pendingResult;
-            hasEntered = entered;
+            hadBegun = hasBegun;
             try {
-                told = context().cancel();
+                callbacks = context().cancel();
             } finally {
                 // the thread is interrupted even if there is no memory for the callbacks
                 ThreadTools.interrupt(runner);
             }
         }
-        if (!hasEntered) {
+        if (!hadBegun) {
             Admission.leave(this, false);
         }
         if (method().chain() != null) {
             context().barHandler();
         }
         if (result != null) {
-            told = new ArrayList<>(told);
+            callbacks = new ArrayList<>(callbacks);
             HandledContext given = context();
-            told.add(0, () -> result.cancel(given));
+            callbacks.add(0, () -> result.cancel(given));
         }
-        if (!told.isEmpty()) {
-            connection.callThreads.runCallbacks(this, told);
+        if (!callbacks.isEmpty()) {
+            connection.callThreads.runCallbacks(this, callbacks);
         }
-        return hasEntered;
+        return hadBegun;
     }
 
     /**
@@ -731,7 +731,7 @@ public final class ServerCall extends Outbound
      * or by the event loop while no handler runs for the call.
      */
     boolean hasBegun() {
-        return entered;
+        return hasBegun;
     }
 
     /**
@@ -739,11 +739,11 @@ public final class ServerCall extends Outbound
      * only, while the call is under way.
      */
     boolean isExecuted() {
-        boolean hasEntered;
+        boolean hadBegun;
         synchronized (this) {
-            hasEntered = entered;
+            hadBegun = hasBegun;
         }
-        return hasEntered && (method().chain() == null || context().isHandlerEntered());
+        return hadBegun && (method().chain() == null || context().isHandlerEntered());
     }
 
     /**

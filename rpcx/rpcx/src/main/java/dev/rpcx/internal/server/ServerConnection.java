@@ -68,7 +68,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Interval at which the server checks handlers that outlast their connection. One of them may have failed to end
      * its call.
      */
-    static final long LOST_LOOK_NANOS = TimeUnit.SECONDS.toNanos(5);
+    static final long LOST_CHECK_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     /** Number of bytes that an entry of {@link #calls} and an entry of {@link #lastIds} take together. */
     private static final int SLOT_BYTES = 8;
@@ -88,15 +88,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Minimum time until the next check of the calls. Deadlines that are closer together than this share one check.
      * Without this minimum, clients, which choose the deadlines, could cause any number of checks.
      */
-    private static final long MIN_LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final long MIN_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-    private static final long MIN_PASS_DETACHED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long MIN_CHECK_DETACHED_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /**
      * Maximum length of a table or list of calls that every check goes through completely. To go through a table of
      * this length costs hardly more than to handle the frame that has made the check necessary.
      */
-    private static final int MAX_PASSED = 64;
+    private static final int MAX_CHECKED_FULLY = 64;
 
     private static final String NO_THREAD = "the server has no thread for the call";
 
@@ -133,7 +133,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * First of the unused slots. Since the last check by {@link KeepAlive}, no request has named this slot or a higher
      * one. At that check, neither this slot nor a higher one had a call.
      */
-    private int usedSlots;
+    private int firstUnusedSlot;
 
     /** Charge for the part of {@link #calls} and {@link #lastIds} that is beyond {@link #UNCHARGED_SLOTS} slots. */
     private final Charge slotBytes;
@@ -142,7 +142,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Whether a task that gives back the free places of this connection waits on the event loop. At most one such task
      * waits there at a time.
      */
-    private final AtomicBoolean isAskedForPlaces = new AtomicBoolean();
+    private final AtomicBoolean isTrimQueued = new AtomicBoolean();
 
     private final PostponedCalls postponedCalls = new PostponedCalls(this, this::unreadBytes);
 
@@ -175,7 +175,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private long detachedDueNanos;
 
     /** Earliest time of the next check of all calls of {@link #detached}, if the list is long. */
-    private long mayPassDetachedNanos;
+    private long mayCheckDetachedNanos;
 
     /**
      * Calls without a slot whose handlers or other threads still run. Nobody waits for these calls. They end when their
@@ -209,7 +209,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private boolean greeted;
 
-    /** Charge for the timers {@link #greeting} and {@link #lookTimer}. */
+    /** Charge for the timers {@link #greeting} and {@link #checkTimer}. */
     private final Charge timers;
 
     private final ScheduledFuture<?> greeting;
@@ -223,11 +223,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** Time, by {@link #readingClock}, at which an incomplete frame became large enough to be charged. */
     private long frameSinceNanos;
 
-    private @Nullable ScheduledFuture<?> lookTimer;
-    private long nextLookNanos;
+    private @Nullable ScheduledFuture<?> checkTimer;
+    private long nextCheckNanos;
 
     /** Calls that are due soon. They are kept so that not every check has to go through all calls. */
-    private final DueSoon soon = new DueSoon(this::leftOf, this::nanoTime);
+    private final DueSoon dueSoon = new DueSoon(this::leftOf, this::nanoTime);
 
     /**
      * Holds the number of calls that have a slot. The number changes with each call. It is in a separate object, as are
@@ -258,7 +258,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         this.guard = new FloodGuard(loop().ticker());
         this.stallNanos = Sniffer.silentNanos(server);
         this.readingClock = ReadingClock.of(channel);
-        this.mayPassDetachedNanos = takenNanos;
+        this.mayCheckDetachedNanos = takenNanos;
         this.timers = account.charge(Resource.TIMERS);
         long left = takenNanos + stallNanos - nanoTime();
         greeting = loop().schedule(this::endUngreeted, Math.max(0, left), TimeUnit.NANOSECONDS);
@@ -406,7 +406,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     @Override
     public void beforeRead() {
-        sentReplies.learn();
+        sentReplies.endUnseen();
     }
 
     @Override
@@ -449,14 +449,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
             case Wire.END -> onEnd(id);
             case Wire.CREDIT -> onCredit(id, payload);
             case Wire.SETTINGS -> {
-                guard.settled();
+                guard.settingsReceived();
                 client = Settings.read(payload);
                 maxReplyBytes = client.maxMessageBytes();
             }
             case Wire.GOAWAY -> {
                 goAwayReceived = true;
                 sentReplies.leave();
-                closeIfLeft();
+                closeIfDrained();
             }
             case Wire.PING -> {
                 guard.pinged();
@@ -515,8 +515,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private void useSlot(int slot, int id) {
-        if (slot >= usedSlots) {
-            usedSlots = slot + 1;
+        if (slot >= firstUnusedSlot) {
+            firstUnusedSlot = slot + 1;
         }
         if (slot >= calls.length) {
             return;
@@ -627,9 +627,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
         while (withCalls > 0 && calls[withCalls - 1] == null) {
             withCalls--;
         }
-        int length = Math.max(UNCHARGED_SLOTS, Math.max(withCalls, usedSlots));
-        usedSlots = withCalls;
-        // usedSlots may be greater than the length of the tables, as it includes slots of refused requests
+        int length = Math.max(UNCHARGED_SLOTS, Math.max(withCalls, firstUnusedSlot));
+        firstUnusedSlot = withCalls;
+        // firstUnusedSlot may be greater than the length of the tables, as slots of refused requests count as used
         if (length >= calls.length) {
             return;
         }
@@ -645,7 +645,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void onPart(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
-        if (call == null || call.begun) {
+        if (call == null || call.isFirstFragmentWritten) {
             return;
         }
         UnfinishedMessage unfinished = call.loopState.unfinished;
@@ -833,7 +833,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void onItem(int head, int id, ByteBuf payload) {
         ServerCall call = call(id);
-        if (call == null || call.begun) {
+        if (call == null || call.isFirstFragmentWritten) {
             return;
         }
         StreamReceiver stream = call.receiver;
@@ -867,7 +867,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void onEnd(int id) {
         ServerCall call = call(id);
-        if (call == null || call.begun) {
+        if (call == null || call.isFirstFragmentWritten) {
             return;
         }
         if (call.loopState.receiving) {
@@ -927,11 +927,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
         public void cancel() {}
 
         @Override
-        public void onLoop(Runnable telling) {
+        public void onLoop(Runnable task) {
             if (inLoop()) {
-                telling.run();
+                task.run();
             } else {
-                inLoopOrHere(telling);
+                inLoopOrHere(task);
             }
         }
 
@@ -957,10 +957,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
         StreamReceiver items = call.receiver;
         UnfinishedMessage unfinished = call.loopState.unfinished;
         long left = call.deadlineNanos() - now;
-        if (unfinished != null && !call.begun && (call.loopState.receiving || items != null && items.isReceiving())) {
-            left = Math.min(left, readingClock.remaining(unfinished.lookedNanos + stallNanos, now));
+        if (unfinished != null
+                && !call.isFirstFragmentWritten
+                && (call.loopState.receiving || items != null && items.isReceiving())) {
+            left = Math.min(left, readingClock.remaining(unfinished.lastProgressNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
-            left = Math.min(left, readingClock.remaining(unfinished.sinceNanos + whole, now));
+            left = Math.min(left, readingClock.remaining(unfinished.beganReadingNanos + whole, now));
             // a peer that does not read its replies makes this side pause reading, and the reading clock stands still
             // then; such pauses may at most double the time of the message
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
@@ -1004,22 +1006,22 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /** Makes sure that the call ends when its time is over. */
     private void watch(ServerCall call) {
-        soon.add(call.id, call.deadlineNanos());
+        dueSoon.add(call.id, call.deadlineNanos());
         watch(call.deadlineNanos());
     }
 
     private void watchEarlier(ServerCall call, long now) {
         long due = due(call, now);
-        soon.add(call.id, due);
+        dueSoon.add(call.id, due);
         watch(due, now);
     }
 
     /**
-     * Has {@link #look} run at this time at the latest, or {@code MIN_LOOK_NANOS} from now if that is later. One timer
-     * serves all calls. When this method is called, the timer is mostly set for an earlier time already.
+     * Has {@link #checkDue} run at this time at the latest, or {@code MIN_CHECK_NANOS} from now if that is later. One
+     * timer serves all calls. When this method is called, the timer is mostly set for an earlier time already.
      */
     private void watch(long due) {
-        if (lookTimer == null || due - nextLookNanos < 0) {
+        if (checkTimer == null || due - nextCheckNanos < 0) {
             watch(due, nanoTime());
         }
     }
@@ -1029,13 +1031,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
             // the request of the call has ended its connection, and nothing remains to be checked
             return;
         }
-        ScheduledFuture<?> later = lookTimer;
-        if (later != null && due - nextLookNanos >= 0) {
+        ScheduledFuture<?> later = checkTimer;
+        if (later != null && due - nextCheckNanos >= 0) {
             return;
         }
         // the new timer is set before the later one is cancelled: if setting it fails, the later one is still set
-        lookTimer = loop().schedule(this::look, Math.max(MIN_LOOK_NANOS, due - now), TimeUnit.NANOSECONDS);
-        nextLookNanos = due;
+        checkTimer = loop().schedule(this::checkDue, Math.max(MIN_CHECK_NANOS, due - now), TimeUnit.NANOSECONDS);
+        nextCheckNanos = due;
         if (later != null) {
             later.cancel(false);
         } else {
@@ -1043,25 +1045,25 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    private void look() {
+    private void checkDue() {
         try {
-            lookNow();
+            checkDueNow();
         } catch (Throwable t) {
-            lookFailed(t);
+            checkFailed(t);
         }
     }
 
     /**
      * Handles the failure of a check, or of setting the timer for a check. There may be no timer now. The connection is
      * ended, and with it everything that is checked, except the calls that outlast the connection. These calls are
-     * checked again after {@code LOST_LOOK_NANOS}.
+     * checked again after {@code LOST_CHECK_NANOS}.
      */
-    private void lookFailed(Throwable thrown) {
+    private void checkFailed(Throwable thrown) {
         try {
             failInternally(thrown);
         } finally {
             if (!loop().isShuttingDown()) {
-                watch(nanoTime() + LOST_LOOK_NANOS);
+                watch(nanoTime() + LOST_CHECK_NANOS);
             }
         }
     }
@@ -1070,14 +1072,14 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Ends the calls whose time is over, and those whose messages have not arrived in time. A frame that has not
      * arrived in time ends the connection. This is needed because a caller may vanish without a sign.
      */
-    private void lookNow() {
-        lookTimer = null;
+    private void checkDueNow() {
+        checkTimer = null;
         timers.release(1);
         endLost();
         long now = nanoTime();
         long next = checkDetachedIfDue(now);
         if (isClosed() && !dropped.isEmpty()) {
-            next = Math.min(next, LOST_LOOK_NANOS);
+            next = Math.min(next, LOST_CHECK_NANOS);
         }
         if (isFrameWaiting() && !isClosed()) {
             long left = frameLeft(now);
@@ -1090,7 +1092,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         long others = next;
         // the errors of all calls whose time is over are sent in one write
         sendTogether(() -> {
-            long first = Math.min(others, soon.isComplete(now) ? soon.look(now, this::endIfDue) : endDue(now));
+            long first = Math.min(others, dueSoon.isComplete(now) ? dueSoon.scan(now, this::endIfDue) : endDue(now));
             if (first < Long.MAX_VALUE / 2) {
                 watch(now + first, now);
             }
@@ -1104,11 +1106,11 @@ public final class ServerConnection extends WireConnection implements ServedConn
      */
     private long endDue(long now) {
         long next = DueSoon.NEVER;
-        boolean isLarge = calls.length > MAX_PASSED;
+        boolean isLarge = calls.length > MAX_CHECKED_FULLY;
         if (isLarge) {
-            soon.begin(now);
+            dueSoon.begin(now);
         } else {
-            soon.forget();
+            dueSoon.forget();
         }
         for (ServerCall call : calls) {
             if (call == null) {
@@ -1117,7 +1119,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             long left = endIfDue(call, now);
             if (left < DueSoon.NEVER) {
                 next = Math.min(next, left);
-                soon.add(call.id, now + left);
+                dueSoon.add(call.id, now + left);
             } else if (isClosed()) {
                 // the error could not be written; that has ended the connection and all its calls
                 break;
@@ -1139,9 +1141,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private long endIfDue(ServerCall call, long now) {
         UnfinishedMessage unfinished = call.loopState.unfinished;
         if (unfinished != null
-                && readingClock.at(now) - unfinished.lookedNanos >= stallNanos
+                && readingClock.at(now) - unfinished.lastProgressNanos >= stallNanos
                 && unfinished.newBytes >= MIN_BYTES_PER_LOOK) {
-            unfinished.lookedNanos = readingClock.at(now);
+            unfinished.lastProgressNanos = readingClock.at(now);
             unfinished.newBytes = 0;
         }
         long left = due(call, now) - now;
@@ -1181,7 +1183,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (isLate) {
             return what;
         }
-        return readingClock.at(now) - unfinished.lookedNanos >= stallNanos
+        return readingClock.at(now) - unfinished.lastProgressNanos >= stallNanos
                 ? what + " (expected: " + MIN_BYTES_PER_LOOK + " bytes of it in each "
                         + TimeUnit.NANOSECONDS.toMillis(stallNanos) + " ms)"
                 : what + " (expected: " + MIN_BYTES_PER_SECOND + " bytes of it a second)";
@@ -1197,8 +1199,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (detached.isEmpty()) {
             return DueSoon.NEVER;
         }
-        boolean isLarge = detached.size() > MAX_PASSED;
-        long at = isLarge && mayPassDetachedNanos - detachedDueNanos > 0 ? mayPassDetachedNanos : detachedDueNanos;
+        boolean isLarge = detached.size() > MAX_CHECKED_FULLY;
+        long at = isLarge && mayCheckDetachedNanos - detachedDueNanos > 0 ? mayCheckDetachedNanos : detachedDueNanos;
         if (isLarge && at - now > 0) {
             return at - now;
         }
@@ -1214,8 +1216,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             }
         }
         next = detachedDueNanos - now;
-        mayPassDetachedNanos = now + MIN_PASS_DETACHED_NANOS;
-        return detached.size() > MAX_PASSED ? Math.max(next, MIN_PASS_DETACHED_NANOS) : next;
+        mayCheckDetachedNanos = now + MIN_CHECK_DETACHED_NANOS;
+        return detached.size() > MAX_CHECKED_FULLY ? Math.max(next, MIN_CHECK_DETACHED_NANOS) : next;
     }
 
     /**
@@ -1348,7 +1350,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     giveUp(call);
                 }
             }
-            stopLooking();
+            stopChecking();
             server.noticesCutOff(unbegun, interrupted);
         });
     }
@@ -1373,7 +1375,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     @Override
     public void endLost() {
         if (lost.isAny) {
-            lost.look(this::endAllLost);
+            lost.endLost(this::endAllLost);
         }
     }
 
@@ -1470,7 +1472,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     linger(call);
                 }
             } catch (Throwable t) {
-                lookFailed(t);
+                checkFailed(t);
             }
         });
     }
@@ -1532,13 +1534,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private void startStream(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
         call.loopState.handling = false;
         if (call.resumed) {
-            postponedStreams.resumedHasEnded(call);
+            postponedStreams.stopCountingResumed(call);
         }
         if (call.loopState.abandoned || isClosed()) {
             begins.opened();
             if (publisher instanceof WatchedStream watched) {
                 // the watcher may write to a log, which may block, so it is not called on the event loop
-                callThreads.tellIfPossible(call, List.of(() -> watched.ended(null)));
+                callThreads.runCallbacksIfPossible(call, List.of(() -> watched.ended(null)));
             }
             recycle(call);
             return;
@@ -1795,7 +1797,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             calls[slot] = null;
         }
         underWay.calls--;
-        closeIfLeft();
+        closeIfDrained();
     }
 
     /** Ends a call whose reply has been sent up to its last byte, or is being written by its handler's thread. */
@@ -1830,7 +1832,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             in.remove(call);
         }
         if (call.resumed) {
-            postponed(call).resumedHasEnded(call);
+            postponed(call).stopCountingResumed(call);
         }
         if (call.loopState.isOverButThreads) {
             // the reply has been sent, or will not be, so no reply waits to be read while those threads run
@@ -1876,7 +1878,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     private void endIfOver() {
         if (isOver && detached.isEmpty() && dropped.isEmpty()) {
-            stopLooking();
+            stopChecking();
             server.ended(channel);
         }
     }
@@ -1892,7 +1894,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         });
     }
 
-    private void closeIfLeft() {
+    private void closeIfDrained() {
         if (goAwayReceived && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
             // set after the task has been queued, which may fail; without this flag, a client that sends GOAWAY in each
@@ -1967,7 +1969,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     @Override
     public void giveUpIdlePlaces() {
-        if (account.held(Resource.CALLS) == 0 || !isAskedForPlaces.compareAndSet(false, true)) {
+        if (account.held(Resource.CALLS) == 0 || !isTrimQueued.compareAndSet(false, true)) {
             return;
         }
         boolean isAsked = false;
@@ -1976,20 +1978,20 @@ public final class ServerConnection extends WireConnection implements ServedConn
             isAsked = true;
         } finally {
             if (!isAsked) {
-                isAskedForPlaces.set(false);
+                isTrimQueued.set(false);
             }
         }
     }
 
     private void giveUpIdlePlacesNow() {
-        isAskedForPlaces.set(false);
+        isTrimQueued.set(false);
         admission.giveUpPlaces();
     }
 
-    private void stopLooking() {
-        if (lookTimer != null) {
-            lookTimer.cancel(false);
-            lookTimer = null;
+    private void stopChecking() {
+        if (checkTimer != null) {
+            checkTimer.cancel(false);
+            checkTimer = null;
             timers.release(1);
         }
     }
@@ -2021,7 +2023,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             beforeRead();
             keepAlive.stop();
             greeting.cancel(false);
-            stopLooking();
+            stopChecking();
             timers.release();
         } finally {
             abandonAll();
@@ -2063,7 +2065,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         slotBytes.release();
         underWay.calls = 0;
         try {
-            watchLeft();
+            watchOutlasting();
         } finally {
             leavePlaces();
         }
@@ -2079,7 +2081,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /** Sets the timer for the checks of calls that outlast the connection. */
-    private void watchLeft() {
+    private void watchOutlasting() {
         try {
             for (ServerCall call = detached.first();
                     call != null && !loop().isShuttingDown();
@@ -2087,10 +2089,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 watch(call.loopState.detachedUntilNanos);
             }
             if (!dropped.isEmpty() && !loop().isShuttingDown()) {
-                watch(nanoTime() + LOST_LOOK_NANOS);
+                watch(nanoTime() + LOST_CHECK_NANOS);
             }
         } catch (Throwable t) {
-            lookFailed(t);
+            checkFailed(t);
         }
     }
 }

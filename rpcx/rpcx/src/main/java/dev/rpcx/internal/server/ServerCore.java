@@ -204,7 +204,7 @@ public final class ServerCore {
      */
     void ended(Channel channel) {
         served.remove(channel);
-        lookWhetherQuiet();
+        completeIfQuiet();
     }
 
     /** Carries out {@code Server.start}. */
@@ -294,7 +294,7 @@ public final class ServerCore {
                 account.close();
                 channels.remove(channel);
                 connections.remove(channel);
-                lookWhetherQuiet();
+                completeIfQuiet();
             });
             isKept = true;
         } finally {
@@ -359,7 +359,7 @@ public final class ServerCore {
     private void end(long nanos) {
         try {
             endAll(nanos);
-            tellOfNotices();
+            logCutOffNotices();
         } finally {
             synchronized (this) {
                 listening = null;
@@ -437,8 +437,8 @@ public final class ServerCore {
      */
     private static long nanos(Duration given) {
         Duration time = Given.notNull(given, "time", "0 or more");
-        long most = TimeUnit.DAYS.toNanos(MAX_STOP_DAYS);
-        return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(most)) > 0 ? most : time.toNanos();
+        long max = TimeUnit.DAYS.toNanos(MAX_STOP_DAYS);
+        return time.isNegative() ? 0 : time.compareTo(Duration.ofNanos(max)) > 0 ? max : time.toNanos();
     }
 
     /**
@@ -468,7 +468,7 @@ public final class ServerCore {
             // after the first round, more connections may have been accepted: they are asked to end now
             drainConnections();
             isListenerClosed = true;
-            lookWhetherQuiet();
+            completeIfQuiet();
         });
         return group;
     }
@@ -498,7 +498,7 @@ public final class ServerCore {
         }
     }
 
-    private void lookWhetherQuiet() {
+    private void completeIfQuiet() {
         if (isListenerClosed && channels.isEmpty() && served.isEmpty()) {
             quiet.complete(null);
         }
@@ -533,7 +533,7 @@ public final class ServerCore {
     }
 
     /** Logs how many acknowledged notices have been cut off, since no caller learns that they have been. */
-    private void tellOfNotices() {
+    private void logCutOffNotices() {
         int unbegun = unbegunNotices.getAndSet(0);
         int interrupted = interruptedNotices.getAndSet(0);
         if (unbegun > 0 || interrupted > 0) {

@@ -64,11 +64,11 @@ public final class Stages {
     }
 
     /** Attaches one of RPCX's own consumers to the stage. The stage calls this consumer when it ends. */
-    private static void onEnd(CompletionStage<?> stage, BiConsumer<@Nullable Object, @Nullable Throwable> told) {
+    private static void onEnd(CompletionStage<?> stage, BiConsumer<@Nullable Object, @Nullable Throwable> consumer) {
         if (stage instanceof BoundFuture<?> bound) {
-            bound.onEnd(told);
+            bound.onEnd(consumer);
         } else {
-            stage.whenComplete(told);
+            stage.whenComplete(consumer);
         }
     }
 
@@ -113,13 +113,13 @@ public final class Stages {
 
         /** Stops waiting. If the stage ends at the same time, the waiter may still be called. */
         final void leave() {
-            Entry left;
+            Entry entry;
             synchronized (this) {
                 isAway = true;
-                left = at;
+                entry = at;
             }
-            if (left != null) {
-                left.remove(this);
+            if (entry != null) {
+                entry.remove(this);
             }
         }
 
@@ -144,7 +144,7 @@ public final class Stages {
          *
          * @return false if the stage has ended; true if the waiter was added or has stopped waiting
          */
-        final synchronized boolean isAdded(Entry entry) {
+        final synchronized boolean addAt(Entry entry) {
             if (isAway) {
                 return true;
             }
@@ -176,7 +176,7 @@ public final class Stages {
                     entry = made;
                 }
             }
-            if (waiter == null || waiter.isAdded(entry)) {
+            if (waiter == null || waiter.addAt(entry)) {
                 return hook(stage, entry, waiter);
             }
             // the stage has ended in the meantime
@@ -330,11 +330,11 @@ public final class Stages {
          */
         synchronized @Nullable Waiter next() {
             isOver = true;
-            Waiter told = first;
-            if (told != null) {
-                remove(told);
+            Waiter removed = first;
+            if (removed != null) {
+                remove(removed);
             }
-            return told;
+            return removed;
         }
     }
 
@@ -355,35 +355,35 @@ public final class Stages {
          * Gives a charge to this hook, which holds the charge until the stage ends. If the stage has ended already,
          * releases the charge now.
          */
-        void leave(LingeringCharge left) {
+        void holdCharge(LingeringCharge charge) {
             synchronized (this) {
                 if (!isOver) {
-                    lingeringCharge = left;
+                    lingeringCharge = charge;
                     return;
                 }
             }
-            left.end();
+            charge.end();
         }
 
         @Override
         public void accept(@Nullable Object value, @Nullable Throwable thrown) {
             HUNG.remove(entry);
-            for (Waiter told = entry.next(); told != null; told = entry.next()) {
+            for (Waiter waiter = entry.next(); waiter != null; waiter = entry.next()) {
                 try {
-                    told.accept(value, thrown);
+                    waiter.accept(value, thrown);
                 } catch (Throwable e) {
                     // the other waiters are called nevertheless
                     ThreadTools.report(e);
                 }
             }
-            LingeringCharge left;
+            LingeringCharge charge;
             synchronized (this) {
                 isOver = true;
-                left = lingeringCharge;
+                charge = lingeringCharge;
                 lingeringCharge = null;
             }
-            if (left != null) {
-                left.end();
+            if (charge != null) {
+                charge.end();
             }
         }
     }

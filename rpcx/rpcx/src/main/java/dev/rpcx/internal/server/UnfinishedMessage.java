@@ -9,7 +9,7 @@ final class UnfinishedMessage {
     /**
      * Time at which the message began, by the {@link ReadingClock}, which stands still while this side does not read.
      */
-    final long sinceNanos;
+    final long beganReadingNanos;
 
     /** Time at which the message began, by the event loop's clock, which does not stand still. */
     final long beganNanos;
@@ -18,9 +18,9 @@ final class UnfinishedMessage {
      * Time at which the server last found that enough new bytes of the message had arrived, by the
      * {@link ReadingClock}. Until it has found that for the first time, this is the time at which the message began.
      */
-    long lookedNanos;
+    long lastProgressNanos;
 
-    /** Number of bytes of the message that have arrived since {@code lookedNanos}. */
+    /** Number of bytes of the message that have arrived since {@code lastProgressNanos}. */
     long newBytes;
 
     /** Number of bytes of the message that have arrived after its first frame. */
@@ -28,7 +28,7 @@ final class UnfinishedMessage {
 
     UnfinishedMessage(long owedNanos, long nowNanos) {
         beganNanos = nowNanos;
-        sinceNanos = owedNanos;
-        lookedNanos = owedNanos;
+        beganReadingNanos = owedNanos;
+        lastProgressNanos = owedNanos;
     }
 }

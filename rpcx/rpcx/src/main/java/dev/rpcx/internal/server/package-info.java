@@ -76,7 +76,7 @@
  *       {@code ServerCall.beforeDirectWrite}, which adds the call to {@code SentReplies}.
  *   <li>{@code ServerConnection.replied} frees the slot, and {@code recycle} gives the place back to {@code Admission}:
  *       after the last byte of a reply that the event loop has written; for a reply that a handler's thread has
- *       written, before the next frames are read ({@code SentReplies.learn}).
+ *       written, before the next frames are read ({@code SentReplies.endUnseen}).
  * </ol>
  *
  * <p><b>Other ends.</b> A deadline is enforced by {@code ServerConnection.look}, which one timer for the whole

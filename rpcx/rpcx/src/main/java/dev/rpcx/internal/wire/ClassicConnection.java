@@ -66,7 +66,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     public static final int BYTES_IN_PAUSE = CHUNKS_IN_PAUSE * CHUNK_BYTES;
 
     /** Number of checks within {@code silentNanos}, which is the shortest of the times that the checks enforce. */
-    private static final int LOOKS = 4;
+    private static final int CHECKS = 4;
 
     public final Channel channel;
     private final boolean isClient;
@@ -75,14 +75,14 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private final long keepAliveNanos;
     private final long silentNanos;
     private final long idleNanos;
-    private final Runnable look = this::look;
+    private final Runnable check = this::check;
     private final Charge timers;
 
     /** Time from one check to the next, unless the event loop is held up. */
-    private final long lookNanos;
+    private final long checkNanos;
 
     private @Nullable ScheduledFuture<?> timer;
-    private long lookedNanos;
+    private long checkedNanos;
 
     /** Time at which the connection was established. */
     private long upSinceNanos;
@@ -109,7 +109,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private @Nullable ByteBuf gathered;
 
     /** Number of buffers with small frames that are in the socket's queue. */
-    private int gatheredLeaving;
+    private int gatheredBeingSent;
 
     /**
      * The socket's queue, with the claims for what the peer does not read. Null at a client, which needs no claims: its
@@ -151,7 +151,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             boolean isClient,
             Account account,
             int maxFrameBytes,
-            int maxPassedBytes,
+            int maxSkippedBytes,
             long keepAliveNanos,
             long idleNanos) {
         this.channel = channel;
@@ -161,10 +161,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         this.queue = isClient
                 ? null
                 : new SocketQueue(channel, account, this::replyBytes, this::gatheredBytes, () -> {}, this::endUnread);
-        this.frames = new ClassicFrames(maxFrameBytes, maxPassedBytes, this);
+        this.frames = new ClassicFrames(maxFrameBytes, maxSkippedBytes, this);
         this.keepAliveNanos = keepAliveNanos;
         this.silentNanos = Math.min(SILENT_NANOS, keepAliveNanos);
-        this.lookNanos = Math.max(1, silentNanos / LOOKS);
+        this.checkNanos = Math.max(1, silentNanos / CHECKS);
         this.idleNanos = idleNanos;
     }
 
@@ -175,7 +175,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     public abstract boolean isBusy();
 
     /** Called at the end of each check, unless this check ends the connection or the connection was ending before. */
-    public abstract void onLook(long nowNanos);
+    public abstract void onCheck(long nowNanos);
 
     /**
      * Called at the end of a pass of reading, when what has arrived has been read and what was written meanwhile has
@@ -189,7 +189,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     public void onRead() {}
 
     /** Called when {@code bytes} bytes have been sent, or when it is certain that they will never be sent. */
-    public void onLeft(int bytes) {}
+    public void onSent(int bytes) {}
 
     /**
      * Called when the connection ends, with the reason. The implementation has to close the connection. Called at most
@@ -271,12 +271,12 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         lastReadNanos = now;
         lastWriteNanos = now;
         busyNanos = now;
-        lookedNanos = now;
+        checkedNanos = now;
         // while a server pauses reading, its kernel acknowledges nothing new and the client's kernel has to wait: a
         // client allows as much time for that as the longest pause takes
         TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
-        timer = loop.scheduleWithFixedDelay(look, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
+        timer = loop.scheduleWithFixedDelay(check, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
     }
 
     @Override
@@ -352,7 +352,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     /** Returns the bytes of heap that a frame of {@code frameBytes} bytes takes while it waits to be sent. */
     public static long queuedBytes(int frameBytes) {
-        return HeapArray.taken(frameBytes) + QUEUED_BYTES;
+        return HeapArray.heapBytes(frameBytes) + QUEUED_BYTES;
     }
 
     /**
@@ -432,16 +432,16 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             return;
         }
         gathered = null;
-        gatheredLeaving++;
+        gatheredBeingSent++;
         int bytes = whole.readableBytes();
-        boolean isTold = false;
+        boolean isListenerAdded = false;
         try {
-            ChannelFuture leaves = channel.write(whole);
-            endIfLost(leaves);
-            leaves.addListener(written -> gatheredHasLeft(bytes));
-            isTold = true;
+            ChannelFuture sending = channel.write(whole);
+            endIfLost(sending);
+            sending.addListener(written -> gatheredSent(bytes));
+            isListenerAdded = true;
         } finally {
-            if (!isTold) {
+            if (!isListenerAdded) {
                 // no listener will report that the buffer has been sent, and the frames that are gathered next would
                 // wait for that report
                 SocketQueue.closeNow(channel);
@@ -449,11 +449,11 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    private void gatheredHasLeft(int bytes) {
-        gatheredLeaving--;
+    private void gatheredSent(int bytes) {
+        gatheredBeingSent--;
         waitsNoLonger(bytes);
-        tellOfRoom(bytes);
-        if (gatheredLeaving == 0 && gathered != null) {
+        reportSent(bytes);
+        if (gatheredBeingSent == 0 && gathered != null) {
             flushUnlessMoreFollows();
         }
     }
@@ -469,15 +469,15 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         lastWriteNanos = nanoTime();
     }
 
-    private void tellOfRoom(int bytes) {
+    private void reportSent(int bytes) {
         if (queue != null) {
             queue.shortened();
         }
-        onLeft(bytes);
+        onSent(bytes);
     }
 
-    private void endIfLost(ChannelFuture leaves) {
-        if (leaves.cause() != null && !(leaves.cause() instanceof IOException)) {
+    private void endIfLost(ChannelFuture sending) {
+        if (sending.cause() != null && !(sending.cause() instanceof IOException)) {
             // the buffer was lost, for example because there was no memory for it, while the socket still works: the
             // peer would take the bytes that follow for the rest of the frame
             SocketQueue.closeNow(channel);
@@ -505,20 +505,20 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private void writeChunk(byte[] frame, int at, int bytes, WriteListener listener) {
         boolean isLast = at + bytes == frame.length;
         long gone = isLast ? bytes + queuedBytes(frame.length) - frame.length : bytes;
-        ChannelFuture leaves = channel.write(Unpooled.wrappedBuffer(frame, at, bytes));
-        endIfLost(leaves);
-        leaves.addListener(written -> {
+        ChannelFuture sending = channel.write(Unpooled.wrappedBuffer(frame, at, bytes));
+        endIfLost(sending);
+        sending.addListener(written -> {
             waitsNoLonger(bytes);
             listener.onReleased(gone);
             if (isLast && written.isSuccess()) {
                 listener.onFrameWritten();
             }
-            tellOfRoom(bytes);
+            reportSent(bytes);
         });
     }
 
     private void flush() {
-        if (gatheredLeaving == 0) {
+        if (gatheredBeingSent == 0) {
             writeGathered();
         }
         channel.flush();
@@ -563,9 +563,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     // ---- the checks
 
-    private void look() {
+    private void check() {
         try {
-            lookNow();
+            checkNow();
         } catch (Throwable t) {
             // a timer whose task throws never runs again, and then nothing would find out that the peer is gone
             SocketQueue.closeNow(channel);
@@ -573,7 +573,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         }
     }
 
-    private void lookNow() {
+    private void checkNow() {
         long now = nanoTime();
         if (isOver) {
             return;
@@ -602,7 +602,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
                     RPCXException.Code.UNAVAILABLE, "the connection has had no call for " + millis(idleNanos) + " ms"));
             return;
         }
-        onLook(now);
+        onCheck(now);
     }
 
     private boolean isFrameLate(long nowNanos) {
@@ -612,8 +612,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         // A peer that reads its replies slowly makes this side pause reading. With all pauses, a frame may take at most
         // twice its time. But this side reads something after each pause, so a frame always has the longest time of one
         // pause.
-        long most = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
-        return isLate || nowNanos - frames.firstBeganNanos() >= most;
+        long maxNanos = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
+        return isLate || nowNanos - frames.firstBeganNanos() >= maxNanos;
     }
 
     /**
@@ -634,9 +634,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
      * meanwhile may still have to be noticed.
      */
     private void postponeIfLate(long nowNanos) {
-        long late = nowNanos - lookedNanos - lookNanos;
-        lookedNanos = nowNanos;
-        if (late < lookNanos) {
+        long late = nowNanos - checkedNanos - checkNanos;
+        checkedNanos = nowNanos;
+        if (late < checkNanos) {
             return;
         }
         busyNanos = Math.min(nowNanos, busyNanos + late);
@@ -686,14 +686,14 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             writeGathered();
         } finally {
             try {
-                stopLooking();
+                stopChecking();
             } finally {
                 onOver();
             }
         }
     }
 
-    private void stopLooking() {
+    private void stopChecking() {
         // the charge is released even if there is no timer: it was made before the timer was set, which may have failed
         timers.release();
         if (timer != null) {

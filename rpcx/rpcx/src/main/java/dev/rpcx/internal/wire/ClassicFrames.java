@@ -55,7 +55,7 @@ public final class ClassicFrames {
     }
 
     private final int maxBytes;
-    private final int maxPassedBytes;
+    private final int maxSkippedBytes;
     private final Reader reader;
 
     private int lengthBytes;
@@ -70,12 +70,12 @@ public final class ClassicFrames {
      * Creates an object that cuts the input of one connection into frames.
      *
      * @param maxBytes largest length in bytes of a frame that is kept; a longer frame is skipped
-     * @param maxPassedBytes largest length in bytes of a frame that is skipped; a frame that announces a greater length
-     *     ends the connection
+     * @param maxSkippedBytes largest length in bytes of a frame that is skipped; a frame that announces a greater
+     *     length ends the connection
      */
-    public ClassicFrames(int maxBytes, int maxPassedBytes, Reader reader) {
+    public ClassicFrames(int maxBytes, int maxSkippedBytes, Reader reader) {
         this.maxBytes = maxBytes;
-        this.maxPassedBytes = maxPassedBytes;
+        this.maxSkippedBytes = maxSkippedBytes;
         this.reader = reader;
     }
 
@@ -132,8 +132,8 @@ public final class ClassicFrames {
         length = length << 8 | in.readUnsignedByte();
         lengthBytes++;
         if (lengthBytes == LENGTH_BYTES) {
-            if (length < 0 || length > maxPassedBytes) {
-                throw new WireFault("classic frame of " + length + " bytes (expected: 0 to " + maxPassedBytes + ")");
+            if (length < 0 || length > maxSkippedBytes) {
+                throw new WireFault("classic frame of " + length + " bytes (expected: 0 to " + maxSkippedBytes + ")");
             }
             if (length > maxBytes) {
                 skip();
@@ -156,7 +156,7 @@ public final class ClassicFrames {
 
     private boolean grow(int bytes) {
         int wanted = Math.min(length, Math.max(Math.max(bytes, FIRST_BYTES), 2 * frame.length));
-        if (!reader.reserve(HeapArray.taken(wanted) - HeapArray.taken(frame.length))) {
+        if (!reader.reserve(HeapArray.heapBytes(wanted) - HeapArray.heapBytes(frame.length))) {
             return false;
         }
         frame = Arrays.copyOf(frame, wanted);

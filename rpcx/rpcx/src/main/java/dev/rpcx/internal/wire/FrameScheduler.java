@@ -65,7 +65,7 @@ final class FrameScheduler {
     private long bytes;
 
     /** Approximate largest number of messages that both queues have held at the same time since they were created. */
-    private int most;
+    private int peak;
 
     /**
      * Whether no message is in rotation. Then no message waits to begin either, unless it waits for the message that
@@ -104,13 +104,13 @@ final class FrameScheduler {
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
         count(message);
-        most = Math.max(most, rotation.size() + waiting.size());
-        message.size = length <= Wire.MAX_PAYLOAD_BYTES ? WHOLE : size(length);
-        if (message.size == WHOLE) {
+        peak = Math.max(peak, rotation.size() + waiting.size());
+        message.sizeClass = length <= Wire.MAX_PAYLOAD_BYTES ? WHOLE : size(length);
+        if (message.sizeClass == WHOLE) {
             wholes++;
         }
-        if (message.size != WHOLE) {
-            if (isTaken(message.size)) {
+        if (message.sizeClass != WHOLE) {
+            if (isTaken(message.sizeClass)) {
                 waiting.add(message);
             } else {
                 begin(message);
@@ -143,8 +143,8 @@ final class FrameScheduler {
     }
 
     private void begin(Outbound message) {
-        if (message.size != WHOLE) {
-            taken |= 1 << message.size;
+        if (message.sizeClass != WHOLE) {
+            taken |= 1 << message.sizeClass;
         }
         rotation.add(message);
     }
@@ -184,14 +184,14 @@ final class FrameScheduler {
      * message of its size class may then begin.
      */
     void ended(Outbound message) {
-        if (message.size == WHOLE) {
+        if (message.sizeClass == WHOLE) {
             wholes--;
             return;
         }
-        taken &= ~(1 << message.size);
+        taken &= ~(1 << message.sizeClass);
         for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
             Outbound next = all.next();
-            if (next.size == message.size) {
+            if (next.sizeClass == message.sizeClass) {
                 all.remove();
                 begin(next);
                 letFollow(next.id);
@@ -208,7 +208,7 @@ final class FrameScheduler {
         }
         for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
             Outbound next = all.next();
-            if (next.size == WHOLE && next.id == id) {
+            if (next.sizeClass == WHOLE && next.id == id) {
                 all.remove();
                 following--;
                 begin(next);
@@ -223,7 +223,7 @@ final class FrameScheduler {
             ended(message);
         } else if (waiting.remove(message)) {
             bytes -= message.waitingBytes;
-            if (message.size == WHOLE) {
+            if (message.sizeClass == WHOLE) {
                 following--;
                 wholes--;
             } else {
@@ -235,14 +235,14 @@ final class FrameScheduler {
     /** Replaces the queues by smaller ones, if they have held many messages and now hold few or none. */
     void shrink() {
         int now = rotation.size() + waiting.size();
-        if (most <= MAX_KEPT || now > MAX_KEPT / 4) {
+        if (peak <= MAX_KEPT || now > MAX_KEPT / 4) {
             return;
         }
         try {
             Set<Outbound> fewer = new LinkedHashSet<>(rotation);
             waiting = new LinkedHashSet<>(waiting);
             rotation = fewer;
-            most = now;
+            peak = now;
         } catch (OutOfMemoryError none) {
             // there is no memory for new queues: the old ones are kept until a later call of this method, or as long as
             // the connection

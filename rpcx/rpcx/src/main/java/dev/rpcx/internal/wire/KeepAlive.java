@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * peer that sends a byte now and then would be alive forever.
  */
 public final class KeepAlive implements Runnable {
-    private static final int LOOKS = 3;
+    private static final int CHECKS = 3;
 
     /**
      * Time that a frame always has to arrive, even if the keep-alive time is shorter. It is the time that the largest
@@ -34,20 +34,20 @@ public final class KeepAlive implements Runnable {
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final WireConnection connection;
-    private final long lookNanos;
+    private final long checkNanos;
     private final long keepAliveNanos;
     private final Charge timers;
     private @Nullable ScheduledFuture<?> timer;
     private boolean pinged;
-    private int stuckLooks;
-    private final int frameLooks;
+    private int stuckChecks;
+    private final int frameChecks;
 
     public KeepAlive(WireConnection connection, long keepAliveNanos) {
         this.connection = connection;
         this.keepAliveNanos = keepAliveNanos;
         this.timers = connection.account.charge(Resource.TIMERS);
-        this.lookNanos = Math.max(1, keepAliveNanos / LOOKS);
-        this.frameLooks = (int) Math.max(LOOKS, MIN_FRAME_NANOS / lookNanos);
+        this.checkNanos = Math.max(1, keepAliveNanos / CHECKS);
+        this.frameChecks = (int) Math.max(CHECKS, MIN_FRAME_NANOS / checkNanos);
     }
 
     /**
@@ -60,7 +60,7 @@ public final class KeepAlive implements Runnable {
 
     /** Starts the timer. Event loop only. */
     public void start() {
-        timer = connection.loop().scheduleWithFixedDelay(this, lookNanos, lookNanos, TimeUnit.NANOSECONDS);
+        timer = connection.loop().scheduleWithFixedDelay(this, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
         timers.add(1);
     }
 
@@ -75,29 +75,29 @@ public final class KeepAlive implements Runnable {
     @Override
     public void run() {
         try {
-            look();
+            check();
         } catch (Throwable t) {
             // a timer whose task throws never runs again, and then nothing would find out that the peer is gone
             connection.failInternally(t);
         }
     }
 
-    private void look() {
+    private void check() {
         if (connection.isClosed()) {
             stop();
             return;
         }
         connection.sendQueued();
         connection.endLost();
-        stuckLooks = connection.isStalled() ? stuckLooks + 1 : 0;
-        if (stuckLooks >= LOOKS) {
+        stuckChecks = connection.isStalled() ? stuckChecks + 1 : 0;
+        if (stuckChecks >= CHECKS) {
             askBehindSockets(this::endIfStuck);
             return;
         }
         if (!connection.channel.config().isAutoRead()) {
             return;
         }
-        if (connection.isFrameOverdue(frameLooks)) {
+        if (connection.isFrameOverdue(frameChecks)) {
             askBehindSockets(this::endIfFrameIsOverdue);
         } else if (!connection.channel.isWritable()) {
             // no PING while output waits: isStalled has checked above whether the peer takes that output
@@ -139,12 +139,12 @@ public final class KeepAlive implements Runnable {
         if (connection.isStalled()) {
             connection.abort("the peer has read nothing for " + millis(keepAliveNanos) + " ms");
         } else {
-            stuckLooks = 0;
+            stuckChecks = 0;
         }
     }
 
     private void endIfFrameIsOverdue() {
-        if (connection.isFrameOverdue(frameLooks)) {
+        if (connection.isFrameOverdue(frameChecks)) {
             connection.fail("a frame was begun and not ended in time");
         }
     }
@@ -153,7 +153,7 @@ public final class KeepAlive implements Runnable {
         if (connection.hadActivity()) {
             pinged = false;
         } else {
-            connection.abort("the peer was silent, and has not answered a PING for " + millis(lookNanos) + " ms");
+            connection.abort("the peer was silent, and has not answered a PING for " + millis(checkNanos) + " ms");
         }
     }
 

@@ -51,13 +51,13 @@ public abstract class Outbound implements WriteTurn.Message {
     public boolean holdUntilWritable;
 
     /** True once the first fragment has been written. Each further fragment is a {@link Wire#PART}. */
-    public boolean begun;
+    public boolean isFirstFragmentWritten;
 
     /**
      * Size class, by which {@link FrameScheduler} decides which messages wait for each other. It is set when the
      * message is added to the scheduler.
      */
-    byte size;
+    byte sizeClass;
 
     /** Number of bytes that have not been sent. {@link FrameScheduler} sets it while the message waits there. */
     int waitingBytes;

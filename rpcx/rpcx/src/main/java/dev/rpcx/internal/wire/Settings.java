@@ -43,8 +43,8 @@ public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
      * Returns a value that is within its bounds. 0 counts as not given, as everywhere in Protobuf. A negative
      * {@code said} is an unsigned number that does not fit a {@code long}, and so is larger than any limit.
      */
-    private static long bounded(long said, long initial, long most) {
-        return said == 0 ? initial : said < 0 ? most : Math.min(said, most);
+    private static long bounded(long said, long initial, long max) {
+        return said == 0 ? initial : said < 0 ? max : Math.min(said, max);
     }
 
     public void write(ByteBuf out) {

@@ -168,7 +168,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private long keptBytes;
 
     /** Number of consecutive checks by {@code KeepAlive} that have found the same frame incomplete. */
-    private int cutLooks;
+    private int cutChecks;
 
     private boolean owesPong;
     private int owedPong;
@@ -587,7 +587,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             roomMeanwhile = gatherAll(roomMeanwhile);
             if (gatheredBytes() > 0 && takeTurn()) {
                 int before = gatheredBytes();
-                boolean isAll = batch == null ? isWrittenHere() : isBatchWrittenHere();
+                boolean isAll = batch == null ? writeGatheredHere() : writeBatchHere();
                 sentMeanwhile += before - gatheredBytes();
                 if (!isAll) {
                     // the peer does not read, or these bytes cannot be written directly to the socket: no more is sent
@@ -718,7 +718,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         boolean isAhead = isAhead(message);
         if (isAhead || message.holdUntilWritable || message.body.readableBytes() > Wire.MAX_PAYLOAD_BYTES) {
-            message.begun = false;
+            message.isFirstFragmentWritten = false;
             scheduler.add(message, isAhead);
             return 0;
         }
@@ -777,7 +777,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         flushPending = true;
         if (reading) {
             sentMeanwhile += gatheredBytes();
-            if (isBatchWrittenHere()) {
+            if (writeBatchHere()) {
                 return;
             }
         }
@@ -795,7 +795,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Writes the gathered bytes directly to the socket, unless {@code batch} has bytes before them. Returns whether all
      * of them have been sent.
      */
-    private boolean isWrittenHere() {
+    private boolean writeGatheredHere() {
         if (batch != null) {
             return false;
         }
@@ -814,7 +814,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      *
      * @return whether all of these bytes have been sent
      */
-    private boolean isBatchWrittenHere() {
+    private boolean writeBatchHere() {
         ByteBuf out = spill(gathered.length, 0, 0);
         int before;
         do {
@@ -842,15 +842,15 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Moves the gathered bytes before the index {@code end} to the end of {@code batch}, and returns {@code batch}. If
      * this method throws, nothing has changed.
      *
-     * @param least number of further bytes for which a buffer that exists has to have room afterwards
+     * @param minRoom number of further bytes for which a buffer that exists has to have room afterwards
      * @param room number of further bytes for which a new buffer has room afterwards
      */
-    private ByteBuf spill(int end, int least, int room) {
+    private ByteBuf spill(int end, int minRoom, int room) {
         ByteBuf out = batch;
         if (out == null) {
             out = batch = channel.alloc().directBuffer(end + room);
         } else {
-            out.ensureWritable(end + least);
+            out.ensureWritable(end + minRoom);
         }
         out.writeBytes(gathered.bytes, 0, end);
         gathered.length = 0;
@@ -908,13 +908,13 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             if (message == null) {
                 break;
             }
-            if (!message.begun) {
+            if (!message.isFirstFragmentWritten) {
                 message.begins();
             }
             int rest = message.body.readableBytes();
             int bytes = Math.min(rest, Wire.MAX_PAYLOAD_BYTES);
-            int head = message.begun ? Wire.PART : message.head;
-            message.begun = true;
+            int head = message.isFirstFragmentWritten ? Wire.PART : message.head;
+            message.isFirstFragmentWritten = true;
             room -= bytes;
             writeFrame(bytes < rest ? head | Wire.MORE : head, message.id, message.body, bytes);
             if (bytes == rest) {
@@ -925,7 +925,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             flushBatch();
         }
         // the turn is taken again, since a nested flush may have given it back
-        if ((gathered.length > 0 || batch != null) && takeTurn() && !isWrittenHere()) {
+        if ((gathered.length > 0 || batch != null) && takeTurn() && !writeGatheredHere()) {
             writeBatch();
             channel.flush();
         }
@@ -993,7 +993,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         }
         long bytes = gathered.bytes.length + partialFrame.capacity();
         boolean isCharged = bytes <= Outbound.SMALL_BYTES
-                || kept.set(HeapArray.taken(gathered.bytes.length) + HeapArray.taken(partialFrame));
+                || kept.set(HeapArray.heapBytes(gathered.bytes.length) + HeapArray.heapBytes(partialFrame));
         if (!isCharged) {
             shrinkBuffers();
             bytes = gathered.bytes.length + partialFrame.capacity();
@@ -1162,12 +1162,12 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void frameWaits(long nowNanos) {}
 
     /**
-     * Counts this call as a check, and returns whether more than {@code looks} consecutive checks have found the same
+     * Counts this call as a check, and returns whether more than {@code checks} consecutive checks have found the same
      * frame incomplete. Event loop only.
      */
-    final boolean isFrameOverdue(int looks) {
-        cutLooks = greeted && partialFrame.isReadable() ? cutLooks + 1 : 0;
-        return cutLooks > looks;
+    final boolean isFrameOverdue(int checks) {
+        cutChecks = greeted && partialFrame.isReadable() ? cutChecks + 1 : 0;
+        return cutChecks > checks;
     }
 
     /** Whether a frame is incomplete and so large that it is charged. Event loop only. */
@@ -1236,7 +1236,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         keepCut(in, Math.min(wanted, in.readableBytes()));
         if (!closed && readFrame(partialFrame)) {
             partialFrame.clear();
-            cutLooks = 0;
+            cutChecks = 0;
         }
     }
 
@@ -1353,14 +1353,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             try {
                 endWriting();
             } finally {
-                tellOfEnd(why);
+                notifyClosed(why);
             }
         } finally {
             dropAll();
         }
     }
 
-    private void tellOfEnd(String why) {
+    private void notifyClosed(String why) {
         String wanted = memoryWanted;
         onClosed(wanted == null ? why : wanted);
     }

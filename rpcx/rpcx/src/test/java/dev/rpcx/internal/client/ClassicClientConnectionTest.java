@@ -245,7 +245,7 @@ class ClassicClientConnectionTest {
         // each takes half of what is left
         List<Account> others = new ArrayList<>();
         List<Charge> taken = new ArrayList<>();
-        while (ledger.most(Resource.REPLY_BYTES) - ledger.held(Resource.REPLY_BYTES) > 1 << 20) {
+        while (ledger.max(Resource.REPLY_BYTES) - ledger.held(Resource.REPLY_BYTES) > 1 << 20) {
             Account other = Objects.requireNonNull(ledger.open(null));
             others.add(other);
             Charge charge = other.charge(Resource.REPLY_BYTES);

@@ -232,8 +232,8 @@ class LedgerTest {
         Charge streams = open("10.0.0.1").charge(Resource.STREAMS);
         assertThat(streams.add(1L << 60)).isTrue();
         streams.release();
-        assertThat(ledger.most(Resource.STREAMS)).isEqualTo(Long.MAX_VALUE);
-        assertThat(ledger.most(Resource.REQUEST_BYTES)).isEqualTo(ALL);
+        assertThat(ledger.max(Resource.STREAMS)).isEqualTo(Long.MAX_VALUE);
+        assertThat(ledger.max(Resource.REQUEST_BYTES)).isEqualTo(ALL);
     }
 
     @Test
@@ -398,7 +398,7 @@ class LedgerTest {
 
     /** What peers can make a server hold of its heap, with the handlers and the places that nothing is charged for. */
     private static long all(Ledger ledger) {
-        long bytes = Runtime.getRuntime().maxMemory() / UnchargedAllowance.HEAP_PART;
+        long bytes = Runtime.getRuntime().maxMemory() / UnchargedAllowance.HEAP_DIVISOR;
         for (Resource kind : List.of(
                 Resource.REQUEST_BYTES,
                 Resource.OBJECT_BYTES,
@@ -408,9 +408,9 @@ class LedgerTest {
                 Resource.KEPT_BYTES,
                 Resource.TABLE_BYTES,
                 Resource.FRAME_BYTES)) {
-            bytes += ledger.most(kind);
+            bytes += ledger.max(kind);
         }
-        return bytes + 2048 * ledger.most(Resource.CALLS);
+        return bytes + 2048 * ledger.max(Resource.CALLS);
     }
 
     /** With small messages, and on a heap that is not tiny. */
@@ -420,17 +420,17 @@ class LedgerTest {
         org.junit.jupiter.api.Assumptions.assumeTrue(heap >= 512 << 20, "a heap of 512 MB");
         Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, 1000);
         assertThat(all(server)).isBetween(heap * 5 / 8, heap * 11 / 16);
-        assertThat(server.most(Resource.REQUEST_BYTES)).isEqualTo(heap / 8);
-        assertThat(server.most(Resource.OBJECT_BYTES)).isEqualTo(heap / 8);
-        assertThat(server.most(Resource.REPLY_BYTES)).isEqualTo(heap / 8);
-        assertThat(server.most(Resource.ITEM_BYTES_IN)).isEqualTo(heap / 16);
-        assertThat(server.most(Resource.ITEM_BYTES_OUT)).isEqualTo(heap / 16);
-        assertThat(server.most(Resource.KEPT_BYTES)).isEqualTo(heap / 128 * 3);
-        assertThat(server.most(Resource.TABLE_BYTES)).isEqualTo(heap / 128);
-        assertThat(server.most(Resource.FRAME_BYTES)).isEqualTo(heap / 32);
-        assertThat(server.most(Resource.CONNECTIONS)).isEqualTo(7);
-        assertThat(server.most(Resource.CALLS)).isEqualTo(heap / 65_536);
-        assertThat(server.most(Resource.STREAMS)).isEqualTo(heap / 65_536);
+        assertThat(server.max(Resource.REQUEST_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.max(Resource.OBJECT_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.max(Resource.REPLY_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.max(Resource.ITEM_BYTES_IN)).isEqualTo(heap / 16);
+        assertThat(server.max(Resource.ITEM_BYTES_OUT)).isEqualTo(heap / 16);
+        assertThat(server.max(Resource.KEPT_BYTES)).isEqualTo(heap / 128 * 3);
+        assertThat(server.max(Resource.TABLE_BYTES)).isEqualTo(heap / 128);
+        assertThat(server.max(Resource.FRAME_BYTES)).isEqualTo(heap / 32);
+        assertThat(server.max(Resource.CONNECTIONS)).isEqualTo(7);
+        assertThat(server.max(Resource.CALLS)).isEqualTo(heap / 65_536);
+        assertThat(server.max(Resource.STREAMS)).isEqualTo(heap / 65_536);
         server.forget();
     }
 
@@ -440,7 +440,7 @@ class LedgerTest {
         Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, largest);
         for (Resource kind : List.of(
                 Resource.REQUEST_BYTES, Resource.REPLY_BYTES, Resource.ITEM_BYTES_IN, Resource.ITEM_BYTES_OUT)) {
-            assertThat(server.most(kind)).isEqualTo(4L * largest);
+            assertThat(server.max(kind)).isEqualTo(4L * largest);
             Charge charge = Objects.requireNonNull(server.open(null)).charge(kind);
             assertThat(charge.add(2L * largest - 4096)).isTrue();
             assertThat(charge.add(8192)).isFalse();
@@ -468,11 +468,11 @@ class LedgerTest {
     void aClientHoldsMoreReplies() {
         Ledger client = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
         Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, Wire.MAX_MESSAGE_BYTES);
-        assertThat(client.most(Resource.REPLY_BYTES)).isEqualTo(4 * server.most(Resource.REPLY_BYTES));
-        assertThat(client.most(Resource.CONNECTIONS)).isEqualTo(Long.MAX_VALUE);
+        assertThat(client.max(Resource.REPLY_BYTES)).isEqualTo(4 * server.max(Resource.REPLY_BYTES));
+        assertThat(client.max(Resource.CONNECTIONS)).isEqualTo(Long.MAX_VALUE);
         // one connection gets a half, without a limit of its own
         Charge charge = Objects.requireNonNull(client.open(null)).charge(Resource.REPLY_BYTES);
-        assertThat(charge.add(client.most(Resource.REPLY_BYTES) / 2 / 4096 * 4096 - 4096))
+        assertThat(charge.add(client.max(Resource.REPLY_BYTES) / 2 / 4096 * 4096 - 4096))
                 .isTrue();
         charge.release();
         client.forget();
@@ -486,10 +486,8 @@ class LedgerTest {
                 Map.of(Resource.KEPT_BYTES, 1_600L, Resource.TABLE_BYTES, 1_600L),
                 Map.of(Resource.KEPT_BYTES, 400L, Resource.TABLE_BYTES, 900L),
                 CONNECTIONS);
-        assertThat(kept.mostOfConnection(Resource.KEPT_BYTES)).isEqualTo(400);
-        assertThat(kept.mostOfConnection(Resource.TABLE_BYTES))
-                .as("half of all")
-                .isEqualTo(800);
+        assertThat(kept.maxOfConnection(Resource.KEPT_BYTES)).isEqualTo(400);
+        assertThat(kept.maxOfConnection(Resource.TABLE_BYTES)).as("half of all").isEqualTo(800);
         Account account = Objects.requireNonNull(kept.open(null));
         Charge charge = account.charge(Resource.KEPT_BYTES);
         charge.add(50);
@@ -537,7 +535,7 @@ class LedgerTest {
             assertThat(account.tryCharge(Resource.CALLS, 1)).isTrue();
             Object holder = new Object();
             reached.add(holder);
-            all.add(account.leave(holder, objectBytes, 1));
+            all.add(account.leaveCharge(holder, objectBytes, 1));
         }
         return all;
     }
@@ -549,7 +547,7 @@ class LedgerTest {
         assertThat(ledger.lingeringCharges()).isEqualTo(5);
         all.subList(0, 3).forEach(LingeringCharge::enqueue);
         assertThat(account.tryCharge(Resource.CALLS, 1)).isTrue();
-        account.leave(reached, 0, 1);
+        account.leaveCharge(reached, 0, 1);
         assertThat(ledger.lingeringCharges()).isEqualTo(4);
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(30);
         assertThat(ledger.held(Resource.CALLS)).isEqualTo(4);
@@ -608,20 +606,20 @@ class LedgerTest {
     void sharesThatAreOthersPartsFollowThem() {
         long heap = Runtime.getRuntime().maxMemory();
         Ledger server = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, 500_000_000);
-        assertThat(server.most(Resource.OBJECT_BYTES)).isEqualTo(Math.max(2_000_000_000, heap / 8));
-        assertThat(server.most(Resource.UNREAD_REPLY_BYTES)).isEqualTo(server.most(Resource.REPLY_BYTES) / 4 * 3);
-        assertThat(server.most(Resource.QUEUE_BYTES)).isEqualTo(heap / 8);
-        assertThat(server.mostOfConnection(Resource.REQUEST_BYTES))
-                .isEqualTo(Math.min(server.most(Resource.REQUEST_BYTES) / 2, 2_000_000_000));
+        assertThat(server.max(Resource.OBJECT_BYTES)).isEqualTo(Math.max(2_000_000_000, heap / 8));
+        assertThat(server.max(Resource.UNREAD_REPLY_BYTES)).isEqualTo(server.max(Resource.REPLY_BYTES) / 4 * 3);
+        assertThat(server.max(Resource.QUEUE_BYTES)).isEqualTo(heap / 8);
+        assertThat(server.maxOfConnection(Resource.REQUEST_BYTES))
+                .isEqualTo(Math.min(server.max(Resource.REQUEST_BYTES) / 2, 2_000_000_000));
         server.forget();
         Ledger small = Ledger.ofServer("server", 7, 3, Wire.MAX_SLOTS, 10_000, 1_000);
         Ledger client = Ledger.ofClient("client", Wire.MAX_MESSAGE_BYTES);
-        assertThat(client.most(Resource.FRAME_BYTES)).isEqualTo(4 * small.most(Resource.FRAME_BYTES));
-        assertThat(client.most(Resource.REQUEST_BYTES)).isEqualTo(2 * small.most(Resource.REQUEST_BYTES));
-        assertThat(client.mostOfConnection(Resource.REQUEST_BYTES))
-                .isEqualTo(Math.min(client.most(Resource.REQUEST_BYTES) / 2, 128L << 20));
-        assertThat(small.mostOfConnection(Resource.REQUEST_BYTES))
-                .isEqualTo(Math.min(small.most(Resource.REQUEST_BYTES) / 2, 128L << 20));
+        assertThat(client.max(Resource.FRAME_BYTES)).isEqualTo(4 * small.max(Resource.FRAME_BYTES));
+        assertThat(client.max(Resource.REQUEST_BYTES)).isEqualTo(2 * small.max(Resource.REQUEST_BYTES));
+        assertThat(client.maxOfConnection(Resource.REQUEST_BYTES))
+                .isEqualTo(Math.min(client.max(Resource.REQUEST_BYTES) / 2, 128L << 20));
+        assertThat(small.maxOfConnection(Resource.REQUEST_BYTES))
+                .isEqualTo(Math.min(small.max(Resource.REQUEST_BYTES) / 2, 128L << 20));
         small.forget();
         client.forget();
     }

@@ -182,7 +182,7 @@ public class LingeringChargeTest {
     /** Takes so much of this that not even the smallest amount is left. */
     List<Charge> takeAll(Resource kind) {
         List<Charge> taken = new ArrayList<>();
-        for (long part = Inside.core(server).ledger().most(kind); part > 0; ) {
+        for (long part = Inside.core(server).ledger().max(kind); part > 0; ) {
             Charge charge = Objects.requireNonNull(Inside.core(server).ledger().open(null))
                     .charge(kind);
             if (charge.add(part)) {

@@ -202,9 +202,9 @@ class ClassicServerConnectionTest {
         for (int id = 1; id <= 100; id++) {
             send(request(id, "later"));
         }
-        assertThat(connection.mostPlaces).isEqualTo(100);
+        assertThat(connection.peakPlaces).isEqualTo(100);
         slow.waiting.forEach(answer -> answer.complete("now"));
-        assertThat(connection.mostPlaces).as("that its tables have room for").isZero();
+        assertThat(connection.peakPlaces).as("that its tables have room for").isZero();
         for (int id = 1; id <= 100; id++) {
             assertThat(reply().error()).isNull();
         }
@@ -342,13 +342,13 @@ class ClassicServerConnectionTest {
         send(request(1, "later"));
         ClassicServerConnection connection = channel.pipeline().get(ClassicServerConnection.class);
         ClassicServerCall call = connection.callsUnderWay().get(0);
-        while (connection.callsLeft() == 0) {
+        while (connection.abandonedCalls() == 0) {
             pass(Duration.ofSeconds(1));
         }
         connection.awaitsForNobody(call);
         channel.runPendingTasks();
         pass(Duration.ofSeconds(5));
-        assertThat(connection.callsLeft()).isZero();
+        assertThat(connection.abandonedCalls()).isZero();
     }
 
     /** Not at the next look at the connection, which may be seconds later. */

@@ -45,7 +45,7 @@ class DueSoonTest {
     /** As a connection looks. @return when the next look is due, from now */
     private long look() {
         if (soon.isComplete(now)) {
-            return soon.look(now, this::end);
+            return soon.scan(now, this::end);
         }
         soon.begin(now);
         long next = DueSoon.NEVER;
@@ -152,11 +152,11 @@ class DueSoonTest {
         add(1_000, DueSoon.SPAN_NANOS / 2 - MS);
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 2 - 1)).isTrue();
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 2)).isFalse();
-        assertThat(soon.look(now, this::end)).isEqualTo(MS);
+        assertThat(soon.scan(now, this::end)).isEqualTo(MS);
         now += DueSoon.SPAN_NANOS / 2 - 1;
         asked = 0;
         // the first of those that are not kept
-        assertThat(soon.look(now, this::end)).isEqualTo((2 + DueSoon.MAX / 2 - 1) * MS + 1);
+        assertThat(soon.scan(now, this::end)).isEqualTo((2 + DueSoon.MAX / 2 - 1) * MS + 1);
         assertThat(asked).isEqualTo(DueSoon.MAX / 2 + 1);
         assertThat(ended).isEqualTo(DueSoon.MAX / 2 + 1);
     }
@@ -169,9 +169,9 @@ class DueSoonTest {
         // 65 are due within 65 ms, of which those within a sixteenth of a second are kept
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 16 - 1)).isTrue();
         assertThat(soon.isComplete(now + DueSoon.SPAN_NANOS / 16)).isFalse();
-        assertThat(soon.look(now, this::end)).isEqualTo(MS);
+        assertThat(soon.scan(now, this::end)).isEqualTo(MS);
         now += DueSoon.SPAN_NANOS / 16 - 1;
-        assertThat(soon.look(now, this::end)).isEqualTo(MS / 2 + 1);
+        assertThat(soon.scan(now, this::end)).isEqualTo(MS / 2 + 1);
         assertThat(ended).isEqualTo(62);
     }
 
@@ -181,7 +181,7 @@ class DueSoonTest {
         for (int i = 0; i <= DueSoon.MAX; i++) {
             add(i, 1);
         }
-        assertThat(soon.look(now, this::end)).isEqualTo(1);
+        assertThat(soon.scan(now, this::end)).isEqualTo(1);
         now++;
         assertThat(soon.isComplete(now)).isFalse();
         look();
@@ -193,7 +193,7 @@ class DueSoonTest {
     void oneThatComesWithinALookAndFindsNoRoomHasAllLookedAtNextTime() {
         fill(DueSoon.MAX / 2);
         now += MS;
-        long next = soon.look(now, (id, at) -> {
+        long next = soon.scan(now, (id, at) -> {
             long left = end(id, at);
             if (left == DueSoon.NEVER) {
                 add(1_000, 3 * MS);

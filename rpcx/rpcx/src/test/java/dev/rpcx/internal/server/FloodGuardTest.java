@@ -80,7 +80,7 @@ class FloodGuardTest {
 
     @Test
     void settingsAreSaidOnce() {
-        times(1, guard::settled);
-        assertThatThrownBy(guard::settled).isInstanceOf(WireFault.class);
+        times(1, guard::settingsReceived);
+        assertThatThrownBy(guard::settingsReceived).isInstanceOf(WireFault.class);
     }
 }

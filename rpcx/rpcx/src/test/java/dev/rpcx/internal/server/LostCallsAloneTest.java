@@ -14,7 +14,7 @@ class LostCallsAloneTest {
     @Test
     void aLookThatFoundThemAllIsTheLast() {
         lost.isAny = true;
-        lost.look(() -> {
+        lost.endLost(() -> {
             assertThat(lost.isAny)
                     .as("who says so from here on is looked for again")
                     .isFalse();
@@ -25,10 +25,10 @@ class LostCallsAloneTest {
 
     @Test
     void whoCannotSayYetOrFailsLooksAgain() {
-        lost.look(() -> false);
+        lost.endLost(() -> false);
         assertThat(lost.isAny).isTrue();
         lost.isAny = false;
-        assertThatThrownBy(() -> lost.look(() -> {
+        assertThatThrownBy(() -> lost.endLost(() -> {
                     throw new OutOfMemoryError("in this test");
                 }))
                 .hasMessage("in this test");

@@ -174,19 +174,19 @@ public class LostCallsTest {
     void callsAreLookedForAgainUntilTheyHaveBeenEnded() {
         LostCalls lost = new LostCalls(() -> {});
         lost.isAny = true;
-        lost.look(() -> false);
+        lost.endLost(() -> false);
         assertThat(lost.isAny).isTrue();
-        assertThatThrownBy(() -> lost.look(() -> {
+        assertThatThrownBy(() -> lost.endLost(() -> {
                     throw new OutOfMemoryError("of this test");
                 }))
                 .isInstanceOf(OutOfMemoryError.class);
         assertThat(lost.isAny).isTrue();
-        lost.look(() -> {
+        lost.endLost(() -> {
             lost.isAny = true;
             return true;
         });
         assertThat(lost.isAny).as("another one meanwhile").isTrue();
-        lost.look(() -> true);
+        lost.endLost(() -> true);
         assertThat(lost.isAny).isFalse();
     }
 

@@ -244,13 +244,13 @@ class StagesTest {
     void nobodyIsAddedToAnEntryWhoseStageHasEnded() {
         Stages.Entry entry = new Stages.Entry(stage);
         Waiting first = new Waiting("a");
-        assertThat(first.isAdded(entry)).isTrue();
+        assertThat(first.addAt(entry)).isTrue();
         assertThat(entry.next()).isSameAs(first);
         assertThat(entry.next()).isNull();
-        assertThat(new Waiting("b").isAdded(entry)).isFalse();
+        assertThat(new Waiting("b").addAt(entry)).isFalse();
         Waiting gone = new Waiting("c");
         gone.leave();
-        assertThat(gone.isAdded(entry)).as("it has nothing to wait for").isTrue();
+        assertThat(gone.addAt(entry)).as("it has nothing to wait for").isTrue();
     }
 
     @Test
@@ -259,12 +259,12 @@ class StagesTest {
         Account account = Objects.requireNonNull(ledger.open(null));
         Stages.Hook hook = Objects.requireNonNull(waiting("a").hook(stage));
         account.tryCharge(Resource.OBJECT_BYTES, 100);
-        hook.leave(account.leave(hook, 100, 0));
+        hook.holdCharge(account.leaveCharge(hook, 100, 0));
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isEqualTo(100);
         stage.complete("1");
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         account.tryCharge(Resource.OBJECT_BYTES, 200);
-        hook.leave(account.leave(hook, 200, 0));
+        hook.holdCharge(account.leaveCharge(hook, 200, 0));
         assertThat(ledger.held(Resource.OBJECT_BYTES)).isZero();
         account.close();
         assertThat(ledger.audit()).isEmpty();

@@ -51,7 +51,7 @@ class ClassicConnectionTest {
     private int frames;
     private boolean busy;
     private Runnable onFrame = () -> {};
-    private Runnable onLook = () -> {};
+    private Runnable onCheck = () -> {};
     private final Connection connection = new Connection(channel, account, KEEP_ALIVE);
 
     private final class Connection extends ClassicConnection {
@@ -65,9 +65,9 @@ class ClassicConnectionTest {
         }
 
         @Override
-        public void onLook(long nowNanos) {
+        public void onCheck(long nowNanos) {
             looks.add(nowNanos);
-            onLook.run();
+            onCheck.run();
         }
 
         @Override
@@ -452,7 +452,7 @@ class ClassicConnectionTest {
     /** Its timer would come never again, and a peer that is gone would be found by nobody. */
     @Test
     void aConnectionThatCannotBeLookedAtEnds() {
-        onLook = () -> {
+        onCheck = () -> {
             throw new OutOfMemoryError("of this test");
         };
         passLooks(1);
