@@ -46,6 +46,7 @@ class GoneCallersTest {
     static final class Service {
         final CompletableFuture<String> poll = new CompletableFuture<>();
         final AtomicInteger entered = new AtomicInteger();
+        final AtomicInteger blocking = new AtomicInteger();
         final AtomicInteger told = new AtomicInteger();
         final CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
 
@@ -69,6 +70,7 @@ class GoneCallersTest {
 
         @Method
         public void block() throws InterruptedException {
+            blocking.incrementAndGet();
             try {
                 new CountDownLatch(1).await();
             } finally {
@@ -118,10 +120,15 @@ class GoneCallersTest {
     @Test
     void aFutureThatNeverEndsIsNotCountedWhenItsCallerIsGone() throws Exception {
         try (RawPeer raw = greeted()) {
-            raw.send(timed(Wire.REQUEST, FIRST, "never", 20));
-            assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
-            await().until(() -> server.core().running() == 0);
-            raw.send(timed(Wire.REQUEST, FIRST + 1, "never", 60_000));
+            AtomicInteger ids = new AtomicInteger(FIRST);
+            // the time may be over before the handler has begun
+            Again.inTwiceTheTime(20, millis -> {
+                raw.send(timed(Wire.REQUEST, ids.getAndIncrement(), "never", millis));
+                assertThat(raw.readAnswer().type()).isEqualTo(Wire.ERROR);
+                await().until(() -> server.core().running() == 0);
+                return service.entered.get() == 1;
+            });
+            raw.send(timed(Wire.REQUEST, ids.get(), "never", 60_000));
             await().until(() -> service.entered.get() == 2);
         }
         await().until(() -> {
@@ -135,13 +142,21 @@ class GoneCallersTest {
     @Test
     void aNoticeIsCancelledWhenItsTimeIsOver() throws Exception {
         try (RawPeer raw = greeted()) {
-            raw.send(timed(Wire.NOTICE, FIRST, "block", 50));
-            assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
-            assertThat(service.interrupted.join()).isTrue();
-            raw.send(timed(Wire.NOTICE, FIRST + 1, "never", 50));
-            assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
-            await().until(() -> service.entered.get() == 1 && server.core().running() == 0);
+            untilOverInTheHandler(raw, FIRST, "block", service.blocking);
+            assertThat(service.interrupted).isCompletedWithValue(true);
+            untilOverInTheHandler(raw, 2 * FIRST, "never", service.entered);
         }
+    }
+
+    /** Sends notices with more and more time, until that of one is over only after its handler has begun. */
+    private void untilOverInTheHandler(RawPeer raw, int first, String method, AtomicInteger begun) throws Exception {
+        AtomicInteger ids = new AtomicInteger(first);
+        Again.inTwiceTheTime(50, millis -> {
+            raw.send(timed(Wire.NOTICE, ids.getAndIncrement(), method, millis));
+            assertThat(raw.readAnswer().type()).isEqualTo(Wire.REPLY);
+            await().until(() -> server.core().running() == 0);
+            return begun.get() == 1;
+        });
     }
 
     @Test

@@ -12,13 +12,16 @@ import dev.rpcx.internal.wire.Wire;
 import dev.rpcx.internal.wire.WireError;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import java.io.EOFException;
 import java.io.IOException;
+import java.net.SocketException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -297,6 +300,12 @@ class HostilePeerTest {
 
     private static final int FIRST = 1 << 16;
 
+    /** Whether this many handlers have begun; waits until they have, or until no call is left that could begin one. */
+    private boolean haveBegun(int handlers) {
+        await().until(() -> service.entered.get() == handlers || server.core().running() == 0);
+        return service.entered.get() == handlers;
+    }
+
     @Test
     void aNoticeToAMethodWithAStreamIsRefusedBeforeItRuns() throws Exception {
         try (RawPeer raw = greeted()) {
@@ -327,8 +336,17 @@ class HostilePeerTest {
     @Test
     void aHandlerThatWaitsForItemsEndsWithTheTimeOfItsCall() throws Exception {
         try (RawPeer raw = greeted()) {
-            raw.send(timed(Wire.REQUEST, FIRST, "collect", 200, Unpooled.EMPTY_BUFFER));
-            assertThat(raw.readAnswer().type()).isEqualTo(Wire.CREDIT);
+            AtomicInteger ids = new AtomicInteger(FIRST);
+            Again.inTwiceTheTime(200, millis -> {
+                raw.send(timed(Wire.REQUEST, ids.getAndIncrement(), "collect", millis, Unpooled.EMPTY_BUFFER));
+                RawPeer.Frame answer = raw.readAnswer();
+                if (answer.type() == Wire.CREDIT) {
+                    return true;
+                }
+                // over before its handler has asked for items
+                assertThat(error(answer).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+                return false;
+            });
             assertThat(error(raw.readAnswer()).code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             assertThat(service.ended.join()).isTrue();
             await().until(() -> server.core().running() == 0);
@@ -338,10 +356,17 @@ class HostilePeerTest {
     @Test
     void aHandlerIsInterruptedWhenTheTimeOfItsCallIsOverThoughNobodyCancels() throws Exception {
         try (RawPeer raw = greeted()) {
-            raw.send(timed(Wire.REQUEST, FIRST, "untilInterrupted", 500, Unpooled.EMPTY_BUFFER));
-            RPCXException error = error(raw.readAnswer());
-            assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
-            assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+            AtomicInteger ids = new AtomicInteger(FIRST);
+            Again.inTwiceTheTime(500, millis -> {
+                raw.send(timed(Wire.REQUEST, ids.getAndIncrement(), "untilInterrupted", millis, Unpooled.EMPTY_BUFFER));
+                RPCXException error = error(raw.readAnswer());
+                assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+                if (!haveBegun(1)) {
+                    return false;
+                }
+                assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+                return true;
+            });
             assertThat(service.ended.get(20, TimeUnit.SECONDS))
                     .as("the handler knows that it is cancelled")
                     .isTrue();
@@ -354,16 +379,27 @@ class HostilePeerTest {
     @Test
     void aResultThatNeverComesEndsWithTheTimeOfItsCall() throws Exception {
         try (RawPeer raw = greeted()) {
-            raw.send(timed(Wire.REQUEST, FIRST, "never", 3_000, Unpooled.EMPTY_BUFFER));
-            raw.send(timed(Wire.REQUEST, FIRST + 1, "never", 200, Unpooled.EMPTY_BUFFER));
-            for (int id : new int[] {FIRST + 1, FIRST}) {
-                RawPeer.Frame frame = raw.readAnswer();
-                assertThat(frame.id()).isEqualTo(id);
-                RPCXException error = error(frame);
-                assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
-                assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
-            }
-            assertThat(service.entered).hasValue(2);
+            AtomicInteger ids = new AtomicInteger(FIRST);
+            Again.inTwiceTheTime(200, millis -> {
+                int before = service.entered.get();
+                int late = ids.getAndAdd(2);
+                int soon = late + 1;
+                raw.send(timed(Wire.REQUEST, late, "never", 15 * millis, Unpooled.EMPTY_BUFFER));
+                raw.send(timed(Wire.REQUEST, soon, "never", millis, Unpooled.EMPTY_BUFFER));
+                RawPeer.Frame first = raw.readAnswer();
+                RawPeer.Frame second = raw.readAnswer();
+                if (!haveBegun(before + 2)) {
+                    return false;
+                }
+                assertThat(first.id()).isEqualTo(soon);
+                assertThat(second.id()).isEqualTo(late);
+                for (RawPeer.Frame frame : new RawPeer.Frame[] {first, second}) {
+                    RPCXException error = error(frame);
+                    assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+                    assertThat(error.executed()).isEqualTo(RPCXException.Executed.MAYBE);
+                }
+                return true;
+            });
         }
     }
 
@@ -400,17 +436,34 @@ class HostilePeerTest {
     void aRequestWithMuchTimeThatStandsStillEndsAllTheSame() throws Exception {
         stop();
         server = serve(builder().keepAlive(Duration.ofMillis(600)));
+        Again.upToFiveTimes(() -> {
+            RawPeer.Frame frame = endOfUnfinished(3_600_000);
+            if (frame == null) {
+                return false;
+            }
+            RPCXException error = error(frame);
+            assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+            assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            return true;
+        });
+    }
+
+    /**
+     * Begins a request and answers every ping, and so is not gone.
+     *
+     * @return null if the connection has ended, as it does where an answer to a ping was late
+     */
+    private RawPeer.@Nullable Frame endOfUnfinished(long millis) throws IOException {
         try (RawPeer raw = greeted()) {
-            raw.send(timed(Wire.REQUEST | Wire.MORE, FIRST, "hello", 3_600_000, RawPeer.text("x".repeat(10_000))));
-            // answers every ping, and so is not gone
+            raw.send(timed(Wire.REQUEST | Wire.MORE, FIRST, "hello", millis, RawPeer.text("x".repeat(10_000))));
             RawPeer.Frame frame = raw.readAnswer();
             while (frame.type() == Wire.PING) {
                 raw.send(RawPeer.frame(Wire.PONG, frame.id(), Unpooled.EMPTY_BUFFER));
                 frame = raw.readAnswer();
             }
-            RPCXException error = error(frame);
-            assertThat(error.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
-            assertThat(error.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            return frame;
+        } catch (EOFException | SocketException ended) {
+            return null;
         }
     }
 

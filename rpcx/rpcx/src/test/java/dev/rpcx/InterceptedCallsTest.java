@@ -313,12 +313,19 @@ class InterceptedCallsTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void noHandlerBeginsWhenTheTimeOfItsCallIsOver(boolean isClassic) {
+    void noHandlerBeginsWhenTheTimeOfItsCallIsOver(boolean isClassic) throws Exception {
         Calls calls = serving(isClassic, Duration.ofMillis(200), this::holding);
-        RPCXException late = failure(calls.who("bob"));
-        assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
-        // the server says it, and knows it
-        assertThat(late.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+        // the time may be over before the interceptor has begun
+        Again.upToFiveTimes(() -> {
+            RPCXException late = failure(calls.who("bob"));
+            assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+            boolean isHeld = held.containsKey("bob");
+            if (isHeld) {
+                // the server says it, and knows it
+                assertThat(late.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);
+            }
+            return isHeld;
+        });
         goesOnInVain();
     }
 
@@ -727,7 +734,7 @@ class InterceptedCallsTest {
                 try {
                     return own.submit(() -> goOnHere(call, next)).get(200, TimeUnit.MILLISECONDS);
                 } catch (TimeoutException e) {
-                    assertThat(service.begun).hasValue(1);
+                    await().until(() -> service.begun.get() == 1);
                     return "late";
                 }
             });

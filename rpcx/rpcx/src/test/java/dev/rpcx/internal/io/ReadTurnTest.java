@@ -66,6 +66,9 @@ class ReadTurnTest {
 
         @Method
         String gated(String text);
+
+        @Method(value = "gated", timeoutMillis = 300)
+        String gatedShortly(String text);
     }
 
     /** Enough for the socket to be lent. */
@@ -199,13 +202,12 @@ class ReadTurnTest {
     @Test
     void aDeadlineEndsACallWhoseCallerIsAtTheSocket() {
         try (Server server = new Server(0, RegistryServer.registry(service)).start();
-                Client client =
-                        Client.builder().callTimeout(Duration.ofMillis(300)).build()) {
+                Client client = Client.standard()) {
             EchoClient echo = client.create(EchoClient.class, "127.0.0.1", server.port());
             for (int i = 0; i < 3; i++) {
                 callUntilLent(echo, client);
                 service.gate.set(new CountDownLatch(1));
-                assertThatThrownBy(() -> echo.gated("late"))
+                assertThatThrownBy(() -> echo.gatedShortly("late"))
                         .isInstanceOfSatisfying(
                                 RPCXException.class,
                                 e -> assertThat(e.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED));
