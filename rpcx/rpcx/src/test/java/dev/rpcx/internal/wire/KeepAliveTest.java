@@ -72,7 +72,7 @@ class KeepAliveTest {
         Again.upToFiveTimes(KeepAliveTest::isGoneServerFound);
     }
 
-    /** @return false if the connection had ended before, as it does where a loop stands still for a third of the time */
+    /** @return false if the connection had ended before that, as it does where a loop stands still for 300 ms */
     private static boolean isGoneServerFound() throws Exception {
         Waits waits = new Waits();
         try (Server server = Server.builder(RegistryServer.registry(waits))
