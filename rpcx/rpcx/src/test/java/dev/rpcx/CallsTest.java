@@ -308,7 +308,8 @@ class CallsTest {
             assertThat(late.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
             return greetings.blocks.getCount() == 0;
         });
-        await().until(() -> greetings.interrupted.get() == 1);
+        // more than one, where the handler of a call before began just behind that look
+        await().until(() -> greetings.interrupted.get() >= 1);
         assertThat(greeter.hello("still")).isEqualTo("Hello still");
     }
 
@@ -348,7 +349,8 @@ class CallsTest {
     void withoutAServerACallIsUnavailableAndWorksAgainAfterARestart() {
         greeter.hello("before");
         int port = server.port();
-        server.stop(Duration.ofMillis(200));
+        // the client has left by then
+        server.stop(Duration.ofSeconds(10));
         RPCXException gone = thrown(() -> greeter.hello("down"));
         assertThat(gone.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
         assertThat(gone.executed()).isEqualTo(RPCXException.Executed.NOT_EXECUTED);

@@ -54,6 +54,7 @@ class ClassicAttackTest {
         final CountDownLatch entered = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
         final CountDownLatch interrupted = new CountDownLatch(1);
+        final CountDownLatch makesMuch = new CountDownLatch(1);
 
         @Method
         String hello(String name) {
@@ -62,6 +63,7 @@ class ClassicAttackTest {
 
         @Method
         String much(int bytes) {
+            makesMuch.countDown();
             return "x".repeat(bytes);
         }
 
@@ -282,12 +284,12 @@ class ClassicAttackTest {
     }
 
     @Test
-    void aReaderThatNeverReadsIsClosedAndNothingIsLeftOfIt() throws IOException {
+    void aReaderThatNeverReadsIsClosedAndNothingIsLeftOfIt() throws Exception {
         try (RawPeer peer = new RawPeer(server.port())) {
             for (int id = 1; id <= 32; id++) {
                 peer.send(request(id, "much", number(2 << 20)));
             }
-            await().until(() -> server.core().connections() == 1);
+            target.makesMuch.await();
             await().until(() -> server.core().connections() == 0);
             await().until(() -> server.core().running() == 0);
             await().untilAsserted(() -> assertThat(server.core().ledger().held(Resource.REPLY_BYTES))
@@ -392,6 +394,7 @@ class ClassicAttackTest {
 
     @Test
     void anotherNumberOfParametersAndNamesTooLongAreRefusedAlone() throws IOException {
+        restart(serving(Duration.ofSeconds(60)));
         try (RawPeer peer = new RawPeer(server.port())) {
             peer.send(request(1, "hello"));
             assertThat(error(reply(peer)).code()).isEqualTo(RPCXException.Code.INVALID);

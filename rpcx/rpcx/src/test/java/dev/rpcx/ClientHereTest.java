@@ -212,7 +212,7 @@ class ClientHereTest {
                 }
                 all.add(other.send("a").thenAccept(text -> {
                     isBlocked.countDown();
-                    awaitInShortSteps(end);
+                    awaitOnPurpose(end);
                 }));
                 ByteBuf replies = Unpooled.buffer();
                 for (int i = 0; i <= before; i++) {
@@ -237,10 +237,9 @@ class ClientHereTest {
         }
     }
 
-    /** One long wait would be told as a loop that is blocked. */
-    private static void awaitInShortSteps(CountDownLatch end) {
+    private static void awaitOnPurpose(CountDownLatch end) {
         try {
-            while (!end.await(1, TimeUnit.MILLISECONDS)) {}
+            LoopWatch.waitOnPurpose(end::await);
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }

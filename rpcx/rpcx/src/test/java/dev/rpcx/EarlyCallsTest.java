@@ -272,9 +272,9 @@ class EarlyCallsTest {
                 remote.note(large);
             }
             leaving.send(Wire.GOAWAY, 0);
-            Thread reading = taking(leaving, taken);
-            // where those go of which nothing has left
+            // where those go of which nothing has left: the client knows that it has to, and nothing is read before
             RawServer.Peer next = hand.accept();
+            Thread reading = taking(leaving, taken);
             reading.join();
             assertThat(taken.get()).isLessThan(calls);
             CompletableFuture<Void> closed = CompletableFuture.runAsync(client::close);
@@ -307,8 +307,9 @@ class EarlyCallsTest {
             }
             Arrays.fill(large, (byte) 2);
             leaving.send(Wire.GOAWAY, 0);
-            Thread reading = taking(leaving, taken, lastBytes);
+            // the client knows that the others have to go there, and nothing is read before
             RawServer.Peer next = hand.accept();
+            Thread reading = taking(leaving, taken, lastBytes);
             reading.join();
             assertThat(taken.get()).isLessThan(calls);
             next.write(RawPeer.preface());

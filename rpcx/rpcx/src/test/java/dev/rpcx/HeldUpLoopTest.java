@@ -28,6 +28,8 @@ class HeldUpLoopTest {
     private static final int CALLS = 20;
     private static final int TIME_MILLIS = 500;
     private static final Predicate<String> IS_LATE = message -> message.endsWith("no reply in time");
+    private static final Predicate<String> IS_HELD_UP =
+            message -> message.contains("while the event loop was held up for");
 
     @RPCXServer("held")
     static final class Held {
@@ -123,52 +125,49 @@ class HeldUpLoopTest {
 
     @Test
     void callsWhoseTimeGoesByMeanwhileSayNothingOfTheirInstance() throws Exception {
-        try (FakeServer one = silent();
-                FakeServer other = silent()) {
-            List<CompletableFuture<String>> made = unanswered(one, other);
-            EventLoop loop = instances()
-                    .map(ClientAddress::ready)
-                    .findFirst()
-                    .orElseThrow()
-                    .loop();
-            loop.execute(() -> holdUp(2 * TIME_MILLIS));
-            for (CompletableFuture<String> call : made) {
-                assertThatThrownBy(call::join)
-                        .isInstanceOf(CompletionException.class)
-                        .cause()
-                        .hasMessageContaining("while the event loop was held up for")
-                        .isInstanceOfSatisfying(
-                                RPCXException.class,
-                                e -> assertThat(e.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED));
-            }
-            assertThat(instances().anyMatch(address -> address.health().isEjected()))
-                    .isFalse();
+        List<String> said = saidWhereNobodyAnswers(true);
+        for (int attempt = 1; attempt < 5 && !said.stream().allMatch(IS_HELD_UP); attempt++) {
+            // this thread stood still before it could hold the loop up, and some calls were late by then
+            said = saidWhereNobodyAnswers(true);
         }
+        assertThat(said).allMatch(IS_HELD_UP);
     }
 
     @Test
     void callsThatGetNoReplyWhileTheLoopRunsCountAsFailed() throws Exception {
-        List<String> said = saidWhereNobodyAnswers();
+        List<String> said = saidWhereNobodyAnswers(false);
         for (int attempt = 1; attempt < 5 && !said.stream().allMatch(IS_LATE); attempt++) {
             // the machine stood still, and the loop with it: this says nothing of what is looked at here
-            said = saidWhereNobodyAnswers();
+            said = saidWhereNobodyAnswers(false);
         }
         assertThat(said).allMatch(IS_LATE);
     }
 
-    private List<String> saidWhereNobodyAnswers() throws Exception {
+    private List<String> saidWhereNobodyAnswers(boolean isHeldUp) throws Exception {
         List<String> said = new ArrayList<>();
         try (FakeServer one = silent();
                 FakeServer other = silent()) {
-            for (CompletableFuture<String> call : unanswered(one, other)) {
+            List<CompletableFuture<String>> made = unanswered(one, other);
+            if (isHeldUp) {
+                EventLoop loop = instances()
+                        .map(ClientAddress::ready)
+                        .findFirst()
+                        .orElseThrow()
+                        .loop();
+                loop.execute(() -> holdUp(2 * TIME_MILLIS));
+            }
+            for (CompletableFuture<String> call : made) {
                 assertThatThrownBy(call::join)
                         .isInstanceOf(CompletionException.class)
                         .cause()
-                        .satisfies(why -> said.add(String.valueOf(why.getMessage())));
+                        .isInstanceOfSatisfying(RPCXException.class, why -> {
+                            assertThat(why.code()).isEqualTo(RPCXException.Code.DEADLINE_EXCEEDED);
+                            said.add(String.valueOf(why.getMessage()));
+                        });
             }
-            if (said.stream().allMatch(IS_LATE)) {
+            if (said.stream().allMatch(isHeldUp ? IS_HELD_UP : IS_LATE)) {
                 assertThat(instances().anyMatch(address -> address.health().isEjected()))
-                        .isTrue();
+                        .isEqualTo(!isHeldUp);
             }
         }
         return said;

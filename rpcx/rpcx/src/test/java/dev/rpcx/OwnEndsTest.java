@@ -95,7 +95,7 @@ class OwnEndsTest {
         OBTRUDE_EXCEPTION,
         CANCEL;
 
-        void of(CompletableFuture<String> call) throws InterruptedException {
+        void of(CompletableFuture<String> call) {
             IllegalStateException failure = new IllegalStateException("of the caller's own");
             switch (this) {
                 case COMPLETE -> call.complete("own");
@@ -109,8 +109,10 @@ class OwnEndsTest {
             }
             await().pollDelay(Duration.ZERO).until(call::isDone);
             if (name().endsWith("TIMEOUT")) {
-                // what hangs on the future runs on another thread, behind its end
-                Thread.sleep(50);
+                // what hangs on the future runs on the JDK's one thread for such times, which comes to the next one
+                // then
+                CompletableFuture<String> next = new CompletableFuture<String>().orTimeout(1, TimeUnit.MILLISECONDS);
+                await().pollDelay(Duration.ZERO).until(next::isDone);
             }
         }
     }
@@ -377,7 +379,7 @@ class OwnEndsTest {
 
     @ParameterizedTest
     @MethodSource("ends")
-    void nothingIsHeldByAFutureThatItsCallerEndsAndKeeps(State state, End end) throws InterruptedException {
+    void nothingIsHeldByAFutureThatItsCallerEndsAndKeeps(State state, End end) {
         CompletableFuture<String> kept = callIn(state);
         assertThat(waitingCalls() > 0).isEqualTo(state.isWaiting());
         end.of(kept);

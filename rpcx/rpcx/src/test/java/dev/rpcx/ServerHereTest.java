@@ -77,8 +77,7 @@ class ServerHereTest {
         String blocksAt(String text) throws InterruptedException {
             if (text.equals("blocks")) {
                 begun.add(text);
-                // many short waits: one long one would be told as a loop that is blocked
-                while (!mayEnd.tryAcquire(1, TimeUnit.MILLISECONDS)) {}
+                LoopWatch.waitOnPurpose(mayEnd::acquire);
             }
             return "a";
         }
@@ -190,8 +189,7 @@ class ServerHereTest {
                 () -> {
                     begun.countDown();
                     try {
-                        // many short waits: one long one would be told as a loop that is blocked
-                        while (!end.await(1, TimeUnit.MILLISECONDS)) {}
+                        LoopWatch.waitOnPurpose(end::await);
                     } catch (InterruptedException e) {
                         throw new IllegalStateException(e);
                     }

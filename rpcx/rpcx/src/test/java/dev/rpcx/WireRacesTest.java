@@ -41,7 +41,7 @@ class WireRacesTest {
         @Method("unary")
         CompletableFuture<String> unary(String text);
 
-        @Method(value = "unary", timeoutMillis = 100)
+        @Method(value = "unary", timeoutMillis = 1_000)
         CompletableFuture<String> brief(String text);
     }
 

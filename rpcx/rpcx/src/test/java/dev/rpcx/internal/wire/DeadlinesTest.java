@@ -2,6 +2,7 @@ package dev.rpcx.internal.wire;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.CallContext;
 import dev.rpcx.Client;
@@ -14,7 +15,6 @@ import dev.rpcx.RawServer;
 import dev.rpcx.internal.call.StreamsTest;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -129,14 +129,17 @@ class DeadlinesTest {
 
     @Test
     void theTimeSpentConnectingIsTakenOff() throws Exception {
-        CountDownLatch begun = new CountDownLatch(1);
+        CompletableFuture<Thread> begun = new CompletableFuture<>();
         CompletableFuture<String> blocking = CompletableFuture.supplyAsync(() -> {
-            begun.countDown();
+            begun.complete(Thread.currentThread());
             return calls.blocking("x");
         });
         CompletableFuture<String> later = calls.later("y");
-        begun.await();
-        // the server greets them after a while, of which the other thread may need some to make its call
+        Thread caller = begun.get(20, TimeUnit.SECONDS);
+        // it has made its call, whose time goes by
+        await().until(() ->
+                caller.getState() == Thread.State.WAITING || caller.getState() == Thread.State.TIMED_WAITING);
+        // the server greets them after a while
         assertThatThrownBy(() -> later.get(500, TimeUnit.MILLISECONDS))
                 .isInstanceOf(java.util.concurrent.TimeoutException.class);
         try (RawServer.Peer peer = server.accept(8)) {
