@@ -231,8 +231,8 @@ final class Admission {
      * Charges the call for its metadata, if the metadata take more memory than a call may use without a charge.
      *
      * @param bytes memory that the metadata take
-     * @param more whether more parts of the request are to come: then the call does not count as running yet, and may
-     *     hold less without a charge
+     * @param more whether more parts of the request are to come. If so, the call does not count as running yet, and may
+     *     hold less memory without a charge
      * @return false if there is no room for the metadata
      */
     boolean holdMetadata(ServerCall call, ServerMethod method, int bytes, boolean more) {

@@ -24,12 +24,13 @@ import org.jspecify.annotations.Nullable;
  * did not have to wait. While calls are refused, a handler always has to wait. So the estimate is then made only when
  * the limit has sunk to half. If the limit does not sink so far, it is halved for a moment now and then to make the
  * estimate: see {@code PROBE_STEPS}. If calls then end at the same rate as before, they had been waiting for each
- * other. If they end at a lower rate, the time is what the handlers themselves need, and the limit is restored.
+ * other. If calls end at a lower rate, the time that they took is the time that the handlers themselves need, and the
+ * limit is restored.
  *
- * <p>If most calls get no thread in nearly all of their time, or end too late, the limit is halved, as other algorithms
- * do when a request is dropped. The effect of this is checked as well: if far fewer calls bring a result while the
- * limit is halved, the late calls had not waited for other calls, and the limit is restored. While hardly any call
- * ends, this check is made when a call is refused.
+ * <p>If most calls wait in vain for a thread for nearly all of their time, or end too late, the limit is halved. Other
+ * algorithms do so when a request is dropped. The effect of this is checked as well: if far fewer calls bring a result
+ * while the limit is halved, the late calls had not waited for other calls, and the limit is restored. While hardly any
+ * call ends, this check is made when a call is refused.
  *
  * <p>Callers decide how much time they give, so the time that one caller gives must not determine the limit for the
  * others. The limit learns nothing from calls that failed or were cancelled early, whether or not their handlers had
@@ -53,7 +54,7 @@ import org.jspecify.annotations.Nullable;
 public final class AdmissionLimit {
     public static final int MIN = 4;
 
-    /** Maximum weight of a group or an address, as a multiple of the calls of the median group or address. */
+    /** Maximum weight of a group or an address, as a multiple of the number of calls of the median group or address. */
     private static final double MAX_OF_MIDDLE = 2;
 
     /**
@@ -83,8 +84,8 @@ public final class AdmissionLimit {
     private static final int PROBE_STEPS = 64;
 
     /**
-     * Calls end at the same rate as before if the new rate is at least this part of the earlier one. It is less than 1
-     * because a rate that is measured over one step is noisy.
+     * Calls count as ending at the same rate as before if the new rate is at least this part of the earlier rate. The
+     * part is less than 1 because a rate that is measured over one step is noisy.
      */
     private static final double SAME_RATE = 0.8;
 
@@ -95,9 +96,9 @@ public final class AdmissionLimit {
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * Refused calls decide that calls have stopped ending only if, at the earlier rate, at least this number of calls
-     * would have ended by now. As a rule fewer than {@link #MIN_COUNT} have ended by then, as there has been no step,
-     * so the difference is certain.
+     * When a call is refused, the limit concludes that calls have stopped ending only if, at the earlier rate, at least
+     * this number of calls would have ended by now. As a rule fewer than {@link #MIN_COUNT} calls have ended by then,
+     * since otherwise there would have been a step. So the difference is certain.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
@@ -111,21 +112,21 @@ public final class AdmissionLimit {
     private static final int SOME_LATE = 64;
 
     /**
-     * Minimum time after which the limit is raised because it only shuts other calls out and helps nobody. That is so
-     * if, during this time and during {@code ROOMY} times the duration of a call, fewer calls have ended than half the
-     * number of the running ones.
+     * Minimum time after which a limit that only keeps calls out, and helps nobody, is raised. Such a limit is
+     * recognised by how few calls end: fewer than half the number of the running ones during this time, and also during
+     * {@code ROOMY} times the duration of a call if that is longer.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum for the second of the two times that {@code PATIENCE_NANOS} names, {@code ROOMY} times the duration of a
-     * call. The maximum is needed because callers choose how long calls take.
+     * Maximum for the longer time that {@code PATIENCE_NANOS} mentions, {@code ROOMY} times the duration of a call. The
+     * maximum is needed because callers choose how long calls take.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Maximum share of their callers' time that handlers are taken to need themselves while some calls are late. A
-     * larger share would leave too little time for waiting, and a limit could change nothing.
+     * Maximum share of the callers' time that handlers are assumed to need themselves while some calls are late. A
+     * larger share would leave too little time for waiting, and then a limit could change nothing.
      */
     private static final double MAX_OWN_SHARE = 0.95;
 
@@ -144,8 +145,9 @@ public final class AdmissionLimit {
     private static final int TIME_UNIT_SHIFT = HandlerTimeHistogram.UNIT_SHIFT;
 
     /**
-     * Number of the lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it sum up, for each
-     * call, the part of its time that it took, at most 2.
+     * Number of the lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it hold a sum over
+     * the calls, in units of 1/1024: for each call the time that it took, divided by the time that it was given, or by
+     * the usual time if that is shorter. A call adds at most 2.
      */
     private static final int LATE_SHIFT = 40;
 
@@ -168,10 +170,10 @@ public final class AdmissionLimit {
 
     /**
      * The usual time is at least this multiple of the duration of calls that do not wait: of their mean, or of
-     * {@code ownMiddleNanos} if that is longer. But this bound is never greater than the middle of the given times:
-     * calls that are given at least the middle make up half of all the time that is given. A limit for callers who give
-     * hardly more time than the handler needs would leave the handler idle while other callers have time. The factor is
-     * 4 because the durations of single calls of one method differ by about this much.
+     * {@code ownMiddleNanos} if that is longer. But this lower bound is never greater than the middle of the given
+     * times. Half of all the time that is given goes to calls that are given at least the middle. A limit for callers
+     * who give hardly more time than the handler needs would leave the handler idle while other callers have time. The
+     * factor is 4 because the durations of single calls of one method differ by about this much.
      */
     private static final double ROOMY = 4;
 
@@ -370,7 +372,10 @@ public final class AdmissionLimit {
 
     private long neededUntilNanos;
 
-    /** Time at which a refused call first found that hardly any call ends. Later refused calls have found the same. */
+    /**
+     * Time at which a refused call first found that hardly any call ends. All calls that were refused since then have
+     * found the same.
+     */
     private long stalledSinceNanos;
 
     /**
@@ -461,8 +466,8 @@ public final class AdmissionLimit {
         }
 
         /**
-         * Admits a call or refuses it. A connection may run another handler if it runs at most as many handlers as are
-         * still free in the maximum for all methods. So a greedy connection gets half of the maximum, each further
+         * Admits a call or refuses it. A connection may run another handler if it runs at most as many handlers as the
+         * maximum for all methods still leaves free. So a greedy connection gets half of the maximum, each further
          * greedy connection gets a part of what remains, and something always remains for a connection that runs few
          * handlers. The same rule holds for the handlers of this method and the limit of this method. So connections
          * share a limit that has sunk, and a connection does not get a greater share by more requests. But while a
@@ -711,7 +716,7 @@ public final class AdmissionLimit {
 
     /**
      * Returns whether calls have been refused for long, and in that time fewer calls have ended than half the number of
-     * running ones. See {@code PATIENCE_NANOS} for how long that is.
+     * running ones. {@code PATIENCE_NANOS} says how long "long" is.
      */
     private boolean isStalled(long nowNanos, long ends) {
         if (stalledWindowNanos != windowBeganNanos || 2 * (ends - stalledEnds) >= running.get()) {
@@ -721,7 +726,8 @@ public final class AdmissionLimit {
             return false;
         }
         // If the method is overloaded and the limit has not been cut far enough yet, calls end only when their time is
-        // over.
+        // over. In that case the limit is raised at the earliest after the usual time, or after MAX_PATIENCE_NANOS if
+        // that is shorter.
         double need = needNanos(nowNanos);
         double longest = wereMostLate && need > 0 ? Math.max(usualNanos, ROOMY * need) : ROOMY * need;
         double patience = Math.min(MAX_PATIENCE_NANOS, longest);
@@ -835,7 +841,8 @@ public final class AdmissionLimit {
             try {
                 if (!isProbe && nowNanos - caughtUpNanos >= STEP_NANOS) {
                     caughtUpNanos = nowNanos;
-                    // If twice as many calls run, each may take twice as long.
+                    // If twice as many calls run, each may take twice as long. So the limit is doubled only if such a
+                    // call would still end within the usual time.
                     limit = Math.min(maxRunning, 2 * took < usualNanos ? 2 * limit : limit + limit / 4);
                 }
             } finally {
@@ -891,14 +898,15 @@ public final class AdmissionLimit {
             double usual = Math.max(usualGivenNanos(), Math.min(roomy, middleGivenNanos()));
             usualNanos = (long) (areMany ? gradually(usual, elapsed) : Math.min(MAX_RISE * usualNanos, usual));
         }
-        // The minimum is computed even if no call was counted: the earlier one may be greater than the time that any
-        // call is given, and then no call would ever be counted.
+        // This minimum is computed even if no call was counted: the earlier minimum may be greater than the time that
+        // any call is given, and then no call would ever be counted.
         minGivenNanos = Math.max(MIN_GIVEN_NANOS, (long) Math.min(UNHINDERED * ownNanos, NEARLY_USUAL * usualNanos));
         if (counted == 0) {
             return;
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
-        // If there is only one group, nothing else shows whether the late calls were given too little time.
+        // If most calls of several groups are late, they did wait. If all calls are of one group, it may have given
+        // them too little time, so only their duration shows whether they waited.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
@@ -1168,7 +1176,7 @@ public final class AdmissionLimit {
         return median(weights, GroupStats::share);
     }
 
-    /** Returns whether more than half of the given time was that of calls that brought no result in time. */
+    /** Returns whether more than half of all the given time belonged to calls that brought no result in time. */
     private boolean isMostGivenInVain() {
         double inVain = 0;
         double ends = 0;
@@ -1227,9 +1235,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Learns the duration of calls that do not wait. {@link #learn} does the same for the share that this duration is
-     * of the callers' time. Callers decide what share a duration is, so the duration and the share are learnt
-     * separately.
+     * Learns the duration of calls that do not wait. {@link #learn} learns which share of the callers' time this
+     * duration is. The two are learnt separately, since callers choose their time, and so decide how large the share
+     * is.
      */
     private void learnTime(long now, boolean refusing, double took, double count, double elapsed) {
         // The means are smoothed, because the minimum of many means over few calls would be smaller than any mean over
@@ -1251,8 +1259,8 @@ public final class AdmissionLimit {
 
     /**
      * Learns the middle duration. By Little's law, the time that handlers take is the time that passes, multiplied by
-     * the number of running handlers. The calls that have ended count by their part of that time. So quick calls that
-     * end while long calls still run change hardly anything.
+     * the number of running handlers. The calls that have ended change the middle in proportion to their part of that
+     * time. So quick calls that end while long calls still run change hardly anything.
      */
     private void learnMiddle(boolean refusing, double elapsed) {
         double middle = taken.middleNanos();
@@ -1263,8 +1271,9 @@ public final class AdmissionLimit {
         middleNanos = middleNanos == 0 ? middle : middleNanos + (middle - middleNanos) * part;
         minMiddleNow = Math.min(minMiddleNow, middleNanos);
         if (refusing && limit == MIN) {
-            // At the smallest limit, the duration is as close as it can be to what calls themselves need. For the same
-            // reason, learn() takes over the share at the smallest limit.
+            // At the smallest limit, calls wait for each other as little as possible. So the middle duration that is
+            // measured now comes closest to the time that calls themselves need, and replaces the earlier minimum. For
+            // the same reason, learn() takes the share that is measured at the smallest limit.
             minMiddleNow = middleNanos;
             minMiddleBefore = middleNanos;
         }
@@ -1293,10 +1302,10 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether the halved limit shows that calls had taken their own time, and had not waited for each other.
-     * That is so if, with fewer running calls, calls end at a lower rate and bring results at a lower rate. If calls
-     * end at the same rate as before, they share a resource that is fully used. If as many calls end as are admitted,
-     * and hardly any of them brings a result, the limit is still too high.
+     * Returns whether the halved limit shows that calls took as long as they need by themselves, and had not waited for
+     * each other. That is so if, with fewer running calls, calls end at a lower rate and bring results at a lower rate.
+     * If calls end at the same rate as before, they share a resource that is fully used. If many calls still end, but
+     * hardly any of them brings a result in time, the limit is still too high.
      */
     private boolean isOfTheirOwn(double ends, double done) {
         boolean areFewer = ends < SAME_RATE * sinkingEnds && done < SAME_RATE * sinkingRate;
@@ -1312,9 +1321,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Records how long calls were found to take without waiting. The smallest mean duration would be too short for
-     * this, since the quickest calls determine it. In addition, for {@code HOLD_NANOS}, late calls do not halve the
-     * limit.
+     * Records how long calls were found to take without waiting. The smallest mean duration that was seen would be too
+     * short for that, since the quickest calls determine it. For at least {@code HOLD_NANOS} from now on, late calls do
+     * not halve the limit.
      */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
@@ -1330,7 +1339,9 @@ public final class AdmissionLimit {
 
     private void learn(long now, boolean refusing, double used) {
         if (used < ownShare || refusing && limit == MIN) {
-            // At the smallest limit, the share is as close as it can be to what calls themselves need.
+            // At the smallest limit, calls wait for each other as little as possible. So the share of the callers' time
+            // that calls took comes closest to the share that they need themselves, and replaces the share that was
+            // learnt before.
             resetOwnShare(Math.min(maxOwnShare, used));
         } else if (!refusing) {
             minShareNow = Math.min(minShareNow, used);
@@ -1355,18 +1366,20 @@ public final class AdmissionLimit {
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + ownShare) / 2;
-        // If this is true, hardly any call waits. But the calls that run now may still turn out to have waited longer.
+        // If isCalm is true, hardly any of the calls that have ended had to wait. But the calls that run now may turn
+        // out to have waited longer.
         boolean isCalm = used < ownShare + (target - ownShare) / 4;
         int now = limit;
-        // If no call was refused, it is not known whether calls wait for each other. The limit is then lowered only if
-        // calls are in danger of being late. If there is no limit yet, one is set only if some of them have been late.
+        // If no call was refused, it is not known whether calls wait for each other. A limit below the maximum is then
+        // lowered only if calls are in danger of being late. A limit at the maximum is lowered only if, in addition,
+        // some calls have been late.
         if (refusing || (now < maxRunning ? used > target : areSomeLate && used > (1 + target) / 2)) {
             double goal = inTheirTime * target;
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // A first limit starts from the goal and not from the maximum, since more than enough calls have been
-            // admitted by now.
+            // If the limit has been at the maximum until now, it starts from the goal and not from the maximum, since
+            // more than enough calls have been admitted by now.
             double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));

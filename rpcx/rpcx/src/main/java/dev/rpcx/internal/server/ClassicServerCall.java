@@ -102,15 +102,15 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     boolean isLingering;
 
     /**
-     * Whether the connection has received the call's reply, or the call was withdrawn before a thread ran it. Only the
-     * connection uses this field.
+     * Whether the connection has taken over the reply with which the call has ended, or the call was withdrawn before a
+     * thread ran it. Only the connection uses this field.
      */
     boolean isAnswered;
 
     /** Whether the connection counts the call among its running handlers. Only the connection uses this field. */
     boolean running;
 
-    /** Estimated bytes that the objects of the arguments take, without those that are charged. */
+    /** Estimated number of bytes that the objects of the arguments take, not counting the bytes that are charged. */
     private int uncharged;
 
     /**
@@ -229,8 +229,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Returns whether the handler may leave the limit of its method now, as {@link ServerCall#leavesUnlessThreads}
-     * does.
+     * Returns whether the handler may leave the limit of its method now: see {@link ServerCall#leavesUnlessThreads}.
      */
     private boolean leavesUnlessThreads(boolean isDone) {
         return method.chain() == null || context.leavesUnlessThreads(isDone);
@@ -308,8 +307,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // The call is marked as lost here too: if another stage has brought this one, an exception that is
-                // thrown to that stage does not mark it.
+                // The call is marked as lost here too, because this method may run as a callback of an earlier stage:
+                // then the exception goes to that stage, and the caller of this method does not mark the call as lost.
                 isMarkedLost = true;
                 throw t;
             }
@@ -321,8 +320,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     @Override
     public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
-            // An interceptor has proceeded after a stage had ended, and brings another stage, whose result is the
-            // result of the call.
+            // The result of the first stage is another stage: an interceptor has proceeded only after the first one had
+            // ended. The result of this other stage is the result of the call.
             await(method.brought(stage, context));
         } else if (thrown == null) {
             succeed(value);
@@ -331,7 +330,10 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         }
     }
 
-    /** Returns whether the handler has returned, so that it no longer has a thread, and its result has not come yet. */
+    /**
+     * Returns whether the handler has returned a future, and therefore no longer has a thread, and the future's result
+     * has not come yet.
+     */
     synchronized boolean isAwaiting() {
         return pendingResult != null && pendingResult.isOpen();
     }
@@ -356,11 +358,12 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             leaveSilently();
             own = context.giveUp();
         } catch (Throwable noMemory) {
-            // The call cannot be taken from its stage a second time, so it is over nevertheless.
+            // The result has been given up and cannot be given up a second time, so the call ends in spite of this
+            // failure.
             ThreadTools.report(noMemory);
         }
-        // This is done before the callbacks below run: they end the stage, and something stays charged only for a stage
-        // that has not ended.
+        // The charge is handed over before the callbacks below run: they end the stage, and something stays charged
+        // only for a stage that has not ended.
         isPlaceKeptCharged = result.leaveCharge(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.runCallbacksIfPossible(this, own);
@@ -553,7 +556,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
 
     /**
      * Ends the call with a reply. Only the first call of this method does anything, so a stage that completes twice
-     * brings one reply.
+     * causes only one reply.
      *
      * @param frame frame of the reply
      * @param said what the reply says about whether the call has been executed
@@ -573,7 +576,7 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
         connection.ended(this, frame);
     }
 
-    /** Gives up the stages of this call, which has ended, as {@link ServerCall#leaveStages} does. */
+    /** Gives up the stages of this call, which has ended: see {@link ServerCall#leaveStages}. */
     private void leaveStages() {
         if (method.chain() == null) {
             return;

@@ -35,11 +35,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Connection of a server on the classic wire. That is the wire that the paper describes: each message is an
+ * Connection of a server on the classic wire. That is the wire of the paper on which RPCX is based: each message is an
  * {@code RPCXRequest} or an {@code RPCXReply} with its length in front. The classic wire has no handshake and no
  * cancel, and a request does not say how much time it has. So each call has the time that the server sets. What the
  * connection holds is charged to its account, as on the native wire. All state belongs to the event loop. After the
- * event loop's end it belongs to the thread that ends a call, which then holds this object's lock.
+ * event loop's end, the state belongs to whatever thread ends a call, and that thread then holds this object's lock.
  */
 public final class ClassicServerConnection extends ClassicConnection implements ServedConnection {
     /**
@@ -70,7 +70,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private final Charge places;
 
     /**
-     * Calls that a client waits for, by id. They are in the order of their deadlines, since all calls have the same
+     * Calls that the client waits for, by id. They are in the order of their deadlines, since all calls have the same
      * maximum time.
      */
     private Map<Long, ClassicServerCall> calls = new LinkedHashMap<>();
@@ -175,7 +175,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         return !calls.isEmpty();
     }
 
-    /** Returns the calls that a client waits for. For tests. */
+    /** Returns the calls that the client of this connection waits for. For tests. */
     public List<ClassicServerCall> callsUnderWay() {
         return List.copyOf(calls.values());
     }
@@ -296,7 +296,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             refuse(id, RPCXException.Code.OVERLOADED, "too many calls under way on this connection");
             return false;
         }
-        // This is done before the place is taken: if it fails, no place is lost.
+        // Idle places are reclaimed before this call's place is taken: if reclaiming fails, no place is lost.
         if (account.isHalfTaken(Resource.CALLS)) {
             server.reclaimIdlePlaces(nanoTime());
         }
@@ -433,8 +433,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Releases what a call holds after its end. If threads still run for the call, this is done when the last of them
-     * has ended; such a thread may still be running the callbacks for the call's end.
+     * Releases what a call holds after its end. If threads still run for the call, they may be running the callbacks
+     * for the call's end. In that case everything is released only when the last of these threads has ended.
      */
     private void settle(ClassicServerCall call) {
         call.isOverButThreads = !call.context().endUnlessThreads();
@@ -451,7 +451,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             places.release(1);
         }
         if (places.held() == 0) {
-            // No place is held, so all lingering calls have ended too.
+            // No place is held, so all calls in "lingering" have ended too, and their entries are removed.
             lingering.clear();
             cancelLingerTimer();
             forgetTables();
@@ -513,13 +513,13 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void trackAbandoned(ClassicServerCall call, boolean isCancelled) {
         if (isCancelled && threads.withdraw(call.method().place(), call)) {
-            // Only the thread for which the call has waited would have ended it.
+            // The call has waited for a thread that would have ended it. Now no thread will, so the call is ended here.
             call.isAnswered = true;
             settle(call);
         } else if (call.isAwaiting()) {
             linger(call);
         } else if (!call.isAnswered) {
-            // The callbacks of the cancel may already have ended the call.
+            // A call that the callbacks of the cancel have already ended is not added.
             dropped.add(call);
         }
     }
@@ -590,7 +590,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      */
     private void linger(ClassicServerCall call) {
         if (call.isLingering) {
-            // Both the end of the connection and the handler's thread may cause a call of this method.
+            // This method may have been called before: both the end of the connection and the handler's thread may
+            // cause that.
             return;
         }
         if (draining || loop().isShuttingDown()) {
@@ -687,7 +688,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Removes a call from the table of calls that a client waits for.
+     * Removes a call from {@code calls}, the table of calls that the client waits for.
      *
      * @return false if nobody waits for the call any more
      */
@@ -718,8 +719,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     private void writePaid(byte[] frame, Charge paid) {
         write(frame, released -> {
-            // When the last byte has been sent, all of the charge is released. Before that, the account gets back only
-            // full steps of the charge.
+            // Before the last byte has been sent, the account gets back only full steps of {@code Charge.STEP_BYTES}.
+            // Once that byte has been sent, the account gets back all that remains of the charge.
             paid.set(Math.max(0, paid.held() - released));
         });
     }
@@ -751,8 +752,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Pauses reading after any single read from the socket if too much waits to be sent, and not only at the end of a
-     * pass of reading. One pass may bring sixteen buffers of the largest size.
+     * Pauses reading after each single read from the socket if too much waits to be sent. The end of a pass of reading
+     * would be too late, because one pass may read as much as sixteen buffers of the largest size.
      */
     @Override
     public void onRead() {

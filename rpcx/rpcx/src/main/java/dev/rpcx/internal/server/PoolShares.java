@@ -34,8 +34,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Whether a connection may begin a task depends on only two numbers. One is the number of free threads. The other is
  * the number of threads that the connection holds, plus the running tasks that earlier connections of its address had
  * left behind when it came: the tasks that it has <em>found</em>. So there is one queue of waiting connections for each
- * value of the second number. The next connection to begin a task is the earliest one in those queues whose number is
- * small enough. There are few queues, however many connections wait.
+ * value of the second number. The next connection to begin a task is the earliest connection of all those queues whose
+ * number is not greater than the number of free threads. There are few queues, however many connections wait.
  *
  * <p>Connections of one address that hold equally many threads and have found the same tasks share one entry of a
  * queue. Connections that hold equally many threads and have found all running tasks left behind at their address share
@@ -45,9 +45,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A task that may begin does not wait while a thread is free, unless no thread can be started. If no thread can be
  * started, the task waits for the end of a running task. If no task runs, the waiting task is refused, or it waits
- * until the pool tries again to start a thread: see {@link #patient}. The same is done if there is no memory. So that a
- * lack of memory leaves all counts right, everything that needs memory is done before a task is counted, and before an
- * entry moves from one queue to another.
+ * until the pool tries again to start a thread: see {@link #patient}. A lack of memory is handled like a lack of
+ * threads. All counts stay right even then, because everything that needs memory is done before a task is counted, and
+ * before an entry moves from one queue to another.
  */
 public final class PoolShares {
     /** Runs tasks on the threads that the connections share. */
@@ -85,7 +85,7 @@ public final class PoolShares {
     private final Pool pool;
     private final Function<Ledger.Address, OrphanedWork> orphanedWorkAt;
 
-    // the next fields are guarded by this
+    // the lock of this object guards the next fields
     private int running;
 
     /**
@@ -122,8 +122,8 @@ public final class PoolShares {
      *
      * @param maxThreads maximum number of threads that are in use at the same time
      * @param pool runs tasks on its threads
-     * @param orphanedWorkAt returns the tasks on these threads that are left behind at an address. Only this object may
-     *     change them, since it moves its waiting connections with each change
+     * @param orphanedWorkAt returns the counts of those tasks of the pool that are left behind at an address. Only this
+     *     object may change these counts, since it moves its waiting connections with each change
      */
     public PoolShares(int maxThreads, Pool pool, Function<Ledger.Address, OrphanedWork> orphanedWorkAt) {
         this(maxThreads, false, pool, orphanedWorkAt);
@@ -217,8 +217,8 @@ public final class PoolShares {
         if (next == null) {
             return null;
         }
-        // The run is made first, since there may be no memory for it: a task that has been taken from its queue has to
-        // run.
+        // The ThreadRun object is created before the task is taken from its queue: there may be no memory for the
+        // object, and a task that has been taken has to run.
         ThreadRun run = new ThreadRun(next);
         run.task = next.take();
         return run;
@@ -338,7 +338,7 @@ public final class PoolShares {
 
     /**
      * Changes the count of tasks that are left behind at an address, and moves the waiting connections that have found
-     * some of them.
+     * some of these tasks.
      */
     private void changeOrphanedWork(OrphanedWork orphanedWork, Consumer<OrphanedWork> change) {
         Neighbours all = neighbours.get(orphanedWork);
@@ -442,8 +442,8 @@ public final class PoolShares {
 
         /**
          * Changes the count of tasks that are left behind, and moves the connections whose position in the queues
-         * depends on it. The smallest mark with which a connection has found all running tasks never decreases. So once
-         * a connection has found fewer than all of them, it never again has found all.
+         * depends on it. The smallest mark with which a connection has found all running tasks never decreases. So a
+         * connection that has found only some of these tasks never becomes one that has found all of them.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();
@@ -768,8 +768,8 @@ public final class PoolShares {
                 isOfOthers = isGone && orphanedWork != null;
             }
             if (isOfOthers) {
-                // Other connections of the address may have found this task. Their shares hold less now, so they may be
-                // able to begin a task.
+                // Other connections of the address may have found this task. Their shares now contain one task less, so
+                // these connections may be able to begin a task.
                 beginWaiting(null);
             }
             return true;
@@ -815,8 +815,10 @@ public final class PoolShares {
         }
 
         /**
-         * Stops counting as left behind a number of tasks that no longer wait and will not run. Does nothing if the
+         * Stops counting tasks as left behind, since they no longer wait and will not run. Does nothing if the
          * connection has not gone.
+         *
+         * @param tasks number of these tasks
          */
         private void dropped(int tasks) {
             if (isGone && orphanedWork != null) {
@@ -981,24 +983,25 @@ public final class PoolShares {
     }
 
     /**
-     * Use of one thread of the pool, which lasts as long as the thread finds tasks to run. The boolean becomes true
-     * when it is certain whether the first task runs. The thread that is about to run the task sets it. If the pool has
-     * thrown, {@code begin} tries to set it as well: if it succeeds, the task will not run.
+     * Use of one thread of the pool, which lasts as long as the thread finds tasks to run. The boolean value of this
+     * object becomes true when it is certain whether the first task runs. The thread that is about to run the task sets
+     * the value. If the pool has thrown, {@code begin} tries to set the value as well: if {@code begin} is the one to
+     * set it, the task will not run.
      */
     private final class ThreadRun extends AtomicBoolean implements Runnable {
         private static final long serialVersionUID = 1;
 
         /**
          * Share of the running task. Null when there is no further task, since the thread may keep a reference to this
-         * run for long.
+         * {@code ThreadRun} for long.
          */
         private transient @Nullable Share share;
 
         private transient @Nullable Task task;
 
         /**
-         * Saved state of the thread. The object is made together with the run, since nothing may fail between the start
-         * of a thread and its first task.
+         * Saved state of the thread. It is created together with this {@code ThreadRun}, since nothing may fail between
+         * the start of a thread and its first task.
          */
         private final transient Threads.SavedThreadState savedState = new Threads.SavedThreadState();
 
@@ -1009,8 +1012,8 @@ public final class PoolShares {
         /**
          * Has the pool run the task.
          *
-         * @return null if a thread runs the task; otherwise the reason why not: the task then no longer counts as
-         *     holding a thread
+         * @return null if a thread runs the task; otherwise the reason why no thread runs it. In that case the task no
+         *     longer counts as holding a thread
          */
         @Nullable
         Throwable begin() {

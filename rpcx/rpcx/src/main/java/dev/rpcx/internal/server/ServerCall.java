@@ -39,7 +39,7 @@ public final class ServerCall extends Outbound
         }
     }
 
-    // the next fields are set on the event loop before the handler starts
+    // the next four fields are set on the event loop before the handler starts
     private @Nullable ServerMethod method;
     private Metadata metadata = Metadata.EMPTY;
     private long beganNanos;
@@ -62,7 +62,7 @@ public final class ServerCall extends Outbound
 
     /**
      * Task that was handed to a thread to run this call; null if there has been none. The task may do something else
-     * first. Only the event loop writes this field.
+     * before it runs the call. Only the event loop writes this field.
      */
     PoolShares.@Nullable Task handed;
 
@@ -74,10 +74,13 @@ public final class ServerCall extends Outbound
      */
     boolean postponeRequested;
 
-    /** Whether the handler was started after the call had waited, while its caller still had much to read. */
+    /**
+     * Whether the call had to wait, and was then started although its caller still had many bytes of replies or items
+     * to read.
+     */
     boolean resumed;
 
-    /** Estimated number of bytes that the handler's arguments take, without those that are charged. */
+    /** Estimated number of bytes that the handler's arguments take, not counting the bytes that are charged. */
     int uncharged;
 
     /** Number of bytes of memory that the metadata of the request take. */
@@ -111,7 +114,10 @@ public final class ServerCall extends Outbound
     @Nullable
     StreamReceiver receiver;
 
-    /** Sender of the items that the handler brings; null if the method returns no stream, or it is not open yet. */
+    /**
+     * Sender of the items of the stream that the method returns; null if the method returns no stream, or the stream
+     * has not been opened yet.
+     */
     @Nullable
     StreamSender sender;
 
@@ -141,7 +147,7 @@ public final class ServerCall extends Outbound
         handed = null;
         holdUntilWritable = false;
         isFirstFragmentWritten = false;
-        // a release store is enough, since the call is handed to the handler's thread after it
+        // a release store is enough, since the call is handed to the handler's thread after this store
         ENDED.setRelease(this, false);
         hasBegun = false;
         postponeRequested = false;
@@ -221,9 +227,10 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Gives up the buffer and the reply of a call that is over while threads still run for it. The threads need
-     * neither. The reply has been sent or will not be sent. The threads may use the metadata, so the metadata stay
-     * charged. They are charged as bytes of the request again, since the client has read everything that it can get.
+     * Gives up the buffer and the reply of a call that is over while threads still run for it. The threads need neither
+     * of the two, and the reply has been sent or will not be sent. The threads may use the metadata, so the metadata
+     * stay charged. If the metadata were charged as bytes of the reply, they are charged as bytes of the request from
+     * now on: no reply of this call waits for the client to read it.
      */
     void giveUpReply() {
         CallCharges charged = charges;
@@ -253,8 +260,9 @@ public final class ServerCall extends Outbound
 
     /**
      * Returns the number of bytes for which the reply has to be charged. It is the larger of two values. One is the
-     * size of the reply. The other is the size of its buffer and of the request's metadata, without what is charged for
-     * a kept buffer or for the request. The metadata stay as long as the call does.
+     * size of the reply. The other is the size of the reply's buffer plus the size of the request's metadata, minus
+     * what is already charged for a kept buffer and for the request. The metadata are included because they stay in
+     * memory until the call ends.
      */
     public long replyBytes() {
         CallCharges own = charges;
@@ -365,7 +373,8 @@ public final class ServerCall extends Outbound
      * Releases the charge for the request. The handler has ended, and its reply is not sent immediately. What the call
      * keeps of the request until its end, such as metadata, is charged with the reply. Event loop only.
      *
-     * @param waits whether the client does not read; a buffer that is mostly empty is then replaced by a smaller one
+     * @param waits whether the reply waits because the client does not read; a large buffer that is at most half full
+     *     is then replaced by a smaller one
      */
     void giveUpRequest(boolean waits) {
         if (waits && body.capacity() > SMALL_BYTES && body.readableBytes() <= body.capacity() / 2) {
@@ -414,13 +423,13 @@ public final class ServerCall extends Outbound
         if (loopState.isOverButThreads) {
             connection.recycle(this);
         } else if (holdUntilWritable) {
-            // its reply has not been sent yet
+            // the call's reply has not been sent yet
             releaseObjects();
             connection.threadsEnded(this);
         }
     }
 
-    /** Returns whether threads run for the call beside the thread of its handler. */
+    /** Returns whether threads run for the call in addition to the thread of its handler. */
     boolean hasThreads() {
         HandledContext its = context;
         return its != null && its.hasThreads();
@@ -480,7 +489,9 @@ public final class ServerCall extends Outbound
         }
     }
 
-    /** Returns whether no thread will ever end this call. Event loop only, after it has sent what was queued. */
+    /**
+     * Returns whether no thread will ever end this call. The event loop calls this after it has sent what was queued.
+     */
     boolean isLost() {
         if (loopState.isOverButThreads) {
             return !hasThreads();
@@ -513,8 +524,8 @@ public final class ServerCall extends Outbound
             markLost(own);
             throw t;
         } finally {
-            // the interrupt flag may also have been set by constructors and accessors of the parameters' and the
-            // result's types, which run before the handler and after it
+            // not only the handler may have set the interrupt flag: constructors and accessors of the types of the
+            // parameters and of the result, which run before the handler and after it, may have set it too
             LoopThread.forgetInterrupt();
         }
     }
@@ -528,8 +539,8 @@ public final class ServerCall extends Outbound
         HandledContext its;
         boolean isGone;
         synchronized (this) {
-            // read first: once other threads can see that the result is awaited, the call may be given up and its
-            // object may serve another call
+            // the context is read first: once other threads can see that the result is awaited, the call may be given
+            // up and its object may serve another call
             its = context();
             pendingResult = result;
             isGone = its.isCancelled();
@@ -542,8 +553,8 @@ public final class ServerCall extends Outbound
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // set here too if another stage has brought this one: an exception that is thrown to that stage does
-                // not mark the call as lost
+                // the id is stored here too, because this method may run as a callback of an earlier stage: then the
+                // exception goes to that stage, and the caller of this method does not mark the call as lost
                 lostId = id;
                 throw t;
             }
@@ -557,7 +568,10 @@ public final class ServerCall extends Outbound
         ServerSteps.onResult(this, value, thrown);
     }
 
-    /** Returns whether the handler has returned, so that it no longer has a thread, and its result has not come yet. */
+    /**
+     * Returns whether the handler has returned a future, and therefore no longer has a thread, and the future's result
+     * has not come yet.
+     */
     boolean isAwaiting() {
         PendingResult result;
         synchronized (this) {
@@ -586,7 +600,8 @@ public final class ServerCall extends Outbound
             Admission.leaveUnlearnt(this);
             seen = context().giveUp();
         } catch (Throwable noMemory) {
-            // the call cannot be taken from its stage a second time, so it is over nevertheless
+            // the result has been given up and cannot be given up a second time, so the call ends in spite of this
+            // failure
             ThreadTools.report(noMemory);
         }
         CallCharges own = charges;
@@ -607,7 +622,8 @@ public final class ServerCall extends Outbound
             releaseObjects();
             return;
         }
-        // after this call no thread starts the handler; threads that still run may use the objects of the request
+        // once leaveStages has returned, no thread starts the handler any more; threads that still run may use the
+        // objects of the request
         leaveStages();
         if (!hasThreads()) {
             releaseObjects();
@@ -657,15 +673,15 @@ public final class ServerCall extends Outbound
     synchronized void exit() {
         runner = null;
         CurrentCall.set(null);
-        // an interrupt up to now was caused by a cancel of this call or by its own code: neither the call's reply nor
-        // the thread's next task must see it
+        // an interrupt up to now was caused by a cancel of this call or by the code that the call has run: neither the
+        // call's reply nor the thread's next task must see it
         Thread.interrupted();
     }
 
     /**
-     * Returns whether the handler may leave the limit of its method now. That is not so while other threads run for the
-     * call, since its interceptors may have started the handler on one of them. In that case the last of these threads
-     * calls {@link #releaseAdmission}.
+     * Returns whether the handler may leave the limit of its method now. It may not while other threads run for the
+     * call, since the call's interceptors may have started the handler on one of these threads. In that case the last
+     * of these threads calls {@link #releaseAdmission}.
      *
      * @param isDone whether the call has brought a result
      */

@@ -50,8 +50,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ServerConnection extends WireConnection implements ServedConnection {
     /**
-     * Minimum number of bytes that an unfinished message has to bring in each {@link #stallNanos}. If a message brings
-     * fewer, its call is ended.
+     * Minimum number of bytes of an unfinished message that have to arrive in each period of {@link #stallNanos}. If
+     * fewer arrive, the message's call is ended.
      */
     private static final int MIN_BYTES_PER_LOOK = 1024;
 
@@ -174,7 +174,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /** Time before which no call of {@link #detached} is due. Its value is meaningless while the list is empty. */
     private long detachedDueNanos;
 
-    /** Earliest time of the next check of all calls of {@link #detached}, if the list is long. */
+    /**
+     * Earliest time of the next check of {@link #detached} if that list has more than {@code MAX_CHECKED_FULLY} calls.
+     * A shorter list is checked each time that the timer fires.
+     */
     private long mayCheckDetachedNanos;
 
     /**
@@ -300,8 +303,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Called when a large reply has been charged, or could not be charged. So many bytes may be unread now that further
-     * calls have to wait. Any thread may call this.
+     * Called when a large reply has been charged, or could not be charged. There may now be too many unread bytes, and
+     * then further calls have to wait. Any thread may call this.
      */
     void replyHeld() {
         postponedCalls.unreadHasGrown();
@@ -347,8 +350,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Makes a call wait instead of starting its handler. The call waits until the caller has read enough of what was
-     * made for it earlier, and the call is admitted. Each such wait lasts at most 2 * {@code ALLOWED_STALLS} *
+     * Makes a call wait instead of starting its handler. The call waits until its caller has read enough of the earlier
+     * replies and items, and until the call is admitted. Each such wait lasts at most 2 * {@code ALLOWED_STALLS} *
      * {@link #stallNanos}. That is also the maximum time for a small request in parts to arrive, including pauses of
      * reading. If there is no room for the charge of the waiting call, the call is refused.
      */
@@ -371,9 +374,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Admits a call that has waited. If that is not possible, the call waits until another handler of its connection
-     * has ended. If it were refused instead, all calls that have waited would be refused, since they come here at the
-     * same moment. If the connection runs no handler, there is nothing to wait for, and the call is refused like a new
-     * one.
+     * has ended. If the call were refused instead, all calls that have waited would be refused, since this method is
+     * called for all of them at the same moment. If the connection runs no handler, there is nothing to wait for, and
+     * the call is refused like a new one.
      *
      * @return false if the call has to go on waiting; true if it has been admitted or refused
      */
@@ -591,13 +594,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
     }
 
-    /** Returns the number of entries of both tables together. For tests. */
+    /** Returns the number of entries of {@code calls} and {@code lastIds} together. For tests. */
     public int tableSlots() {
         return calls.length + lastIds.length;
     }
 
     /**
-     * Makes room in the tables for a slot.
+     * Makes room for a slot in {@link #calls} and {@link #lastIds}.
      *
      * @return false if there is no room
      */
@@ -615,9 +618,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Forgets the slots that have not been used since the last check, so that other connections have room for theirs.
-     * The {@link #UNCHARGED_SLOTS} slots that every connection has are kept. If a client repeats a request whose slot
-     * has been forgotten, the request is not recognised and is executed again. That is the client's own fault.
+     * Forgets the slots that have not been used since the last check by {@link KeepAlive}, so that other connections
+     * have room for their slots. The {@link #UNCHARGED_SLOTS} slots that every connection has are kept. If a client
+     * repeats a request whose slot has been forgotten, the request is not recognised and is executed again. That is the
+     * client's own fault.
      */
     private void cutTables() {
         if (calls.length <= UNCHARGED_SLOTS) {
@@ -710,8 +714,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             }
             call.receiver = receiver;
         }
-        // the timer is set first: if that fails, the connection ends, and must not wait for a handler that was never
-        // started
+        // the timer of the call is set before another thread gets the handler: if setting the timer fails, the
+        // connection ends, and then it must not wait for a handler that was never started
         if (call.notice) {
             takeNotice(call);
         } else if (place != RunOn.Place.EVENT_LOOP) {
@@ -745,7 +749,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             sendNow(Wire.REPLY, call.id);
         } catch (RuntimeException | Error e) {
             // this exception ends the connection; the end of the connection does not end this call, which is no longer
-            // in its table
+            // in the connection's table, so the call is ended here
             Admission.leave(call, false);
             recycle(call);
             throw e;
@@ -916,7 +920,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 @Override
                 public boolean beforeSend() {
                     Varint.write(body, unsent.getAndSet(0));
-                    // after the final frame of this call, another call may soon use its slot
+                    // the credit is sent only while this call is under way: after its final frame, another call may
+                    // soon use the same slot
                     ServerCall call = call(id);
                     return call != null && call.receiver != null && call.receiver.isOf(Incoming.this);
                 }
@@ -1017,8 +1022,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Has {@link #checkDue} run at this time at the latest, or {@code MIN_CHECK_NANOS} from now if that is later. One
-     * timer serves all calls. When this method is called, the timer is mostly set for an earlier time already.
+     * Has {@link #checkDue} run at the time {@code due} at the latest, or {@code MIN_CHECK_NANOS} from now if that is
+     * later. One timer serves all calls. When this method is called, the timer is mostly set for an earlier time
+     * already.
      */
     private void watch(long due) {
         if (checkTimer == null || due - nextCheckNanos < 0) {
@@ -1035,7 +1041,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (later != null && due - nextCheckNanos >= 0) {
             return;
         }
-        // the new timer is set before the later one is cancelled: if setting it fails, the later one is still set
+        // the new timer is set before the old timer, which fires later, is cancelled: if setting the new timer fails,
+        // the old one is still set
         checkTimer = loop().schedule(this::checkDue, Math.max(MIN_CHECK_NANOS, due - now), TimeUnit.NANOSECONDS);
         nextCheckNanos = due;
         if (later != null) {
@@ -1070,7 +1077,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Ends the calls whose time is over, and those whose messages have not arrived in time. A frame that has not
-     * arrived in time ends the connection. This is needed because a caller may vanish without a sign.
+     * arrived in time ends the connection. These checks are needed because a caller may vanish without a sign.
      */
     private void checkDueNow() {
         checkTimer = null;
@@ -1190,8 +1197,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Checks the calls of {@link #detached}. A long list is checked only if one of its calls is due, and at most ten
-     * times a second, since nobody waits for the ends of these calls.
+     * Checks the calls of {@link #detached}. If the list has more than {@code MAX_CHECKED_FULLY} calls, it is checked
+     * only if one of its calls is due, and at most ten times a second, since nobody waits for the ends of these calls.
      *
      * @return nanoseconds until the list has to be checked again
      */
@@ -1251,7 +1258,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
             // the end of one call may end the connection and other calls with it, or move other calls to the end of the
-            // list
+            // list: if the following call has been removed or moved, the check goes on with the first call
             call = following == null || detached.hasKept(following, addition) ? following : detached.first();
         }
         return next;
@@ -1385,7 +1392,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * @return false if it is not certain yet which calls are lost
      */
     private boolean endAllLost() {
-        // a call whose message has been queued is not lost, whether the message has been sent or is still in the queue
+        // a call whose message has been queued is not lost, whether the message has been sent or is still in the queue;
+        // so nothing is decided before all queued messages have been sent
         if (!sendQueued()) {
             return false;
         }
@@ -1479,7 +1487,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Has the event loop begin to send the items of the publisher that a handler has returned. Called on the handler's
-     * thread. The server subscribes to the publisher where the handlers of the method run.
+     * thread. The server subscribes to the publisher in the same place in which the handlers of the method run.
      */
     void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type
@@ -1526,8 +1534,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             if (!get()) {
                 startStream(call, publisher, this);
             }
-            // otherwise the thread that handed this task to the event loop has failed in doing so, and its call is
-            // ended as a lost call
+            // if the stream does not count as being opened any more, the thread that handed this task to the event loop
+            // has failed in doing so, and the call is ended as a lost call
         }
     }
 
@@ -1621,8 +1629,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends a call before its reply has been sent. Its handler is cancelled, its slot is freed, and what the handler
-     * still brings is dropped. The caller of this method sends the final frame.
+     * Ends a call before its reply has been sent. Its handler is cancelled, its slot is freed, and what its handler
+     * still produces is dropped. The caller of this method sends the final frame.
      *
      * @return false if the call's method has not been executed, and will not be
      */
@@ -1689,13 +1697,15 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private boolean abandonHere(ServerCall call) {
-        // this is read before the stream ends: ending the stream may also end the handler, and recycle the call
+        // the state of the handler is read before the stream ends: ending the stream may also end the handler, and
+        // recycle the call
         boolean handled = call.loopState.handling;
         boolean hasBegun;
         try {
             hasBegun = handled ? cancel(call) : call.hasBegun();
             if (handled && withdraw(call)) {
-                // only the thread for which the call has waited would have ended it
+                // the call has waited for a thread that would have ended it; now no thread will, so the call is ended
+                // here
                 handled = false;
                 call.loopState.handling = false;
             } else if (!handled
@@ -1735,7 +1745,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             // the call waits for a thread, and that thread will not run it
             admission.uncount(call);
         }
-        // the interceptors before the method may have kept the call from the method until now
+        // that an interceptor has begun does not mean that the method has been executed: the interceptors may have kept
+        // the call from it until now
         return hasBegun && call.isExecuted();
     }
 
@@ -1816,16 +1827,18 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Ends the use of a call that neither its handler nor its reply needs any more. Further calls of this method do
-     * nothing. The end of a stream may run code that ends its own call, or others of the connection, while this method
-     * runs. This may also happen while all calls of the connection are ended one after the other.
+     * Ends the use of a call object that neither its handler nor its reply needs any more. Further calls of this method
+     * do nothing. While this method runs, the end of a stream may run code that ends the stream's own call or other
+     * calls of the connection. Such code may also run while all calls of the connection are being ended one after the
+     * other.
      */
     void recycle(ServerCall call) {
         if (call.loopState.isRecycled) {
             return;
         }
         handled(call);
-        // done before the call is removed from its list: if this throws, the call can still be found there
+        // the threads are checked before the call is removed from its list: if the check throws, the call is still in
+        // the list, and can be found there
         call.loopState.isOverButThreads = !call.endUnlessThreads();
         CallList in = call.loopState.list;
         if (in != null) {
@@ -1835,7 +1848,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
             postponed(call).stopCountingResumed(call);
         }
         if (call.loopState.isOverButThreads) {
-            // the reply has been sent, or will not be, so no reply waits to be read while those threads run
+            // the reply has been sent or will not be sent, so no reply waits to be read while the call's threads run
             call.giveUpReply();
             admission.lendPlace(call);
             goesOnWithThreads(call);
@@ -1846,7 +1859,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         }
         admission.endLoan(call);
         call.loopState.isRecycled = true;
-        // the last of the call's threads may have ended since they were last checked
+        // handled() has left the handler counted if threads ran for the call then; the last of them may have ended
+        // since
         admission.uncountNow(call);
         endStreams(call);
         call.forget();
@@ -1867,7 +1881,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (call.isCancelled() || !call.context().isHandlerBehind()) {
             dropped.add(call);
         } else if (isOver) {
-            // added first, since the cancel may end the call
+            // the call is added first, since the cancel may end it
             dropped.add(call);
             call.cancel();
         } else {
@@ -1897,8 +1911,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private void closeIfDrained() {
         if (goAwayReceived && underWay.calls == 0 && !isCloseOrdered) {
             loop().execute(() -> close("both sides are done"));
-            // set after the task has been queued, which may fail; without this flag, a client that sends GOAWAY in each
-            // frame of a read would have a task queued for each
+            // the flag is set only after the task has been queued, since queueing may fail; without the flag, a client
+            // that sends many GOAWAY frames in one read would have one task queued for each of them
             isCloseOrdered = true;
         }
     }
@@ -1907,8 +1921,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         boolean reads = channel.isWritable();
         if (!reads || !isReading()) {
-            // while bytes that were read are being handled, reading is resumed only after that: otherwise a channel
-            // within this process would begin another read inside this one
+            // while bytes that were read are being handled, reading is not resumed here, but after they have been
+            // handled: otherwise a channel within this process would begin another read inside this one
             readUnlessFull();
         }
         super.channelWritabilityChanged(ctx);
@@ -2058,7 +2072,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     private void leaveTables() {
-        // a handler may refer to this connection for a long time; the tables must not take memory until then, since
+        // a handler may refer to this connection for a long time; meanwhile the tables must not take memory, since
         // their charge is released below
         calls = NO_CALLS;
         lastIds = NO_IDS;

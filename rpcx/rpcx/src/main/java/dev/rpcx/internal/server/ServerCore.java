@@ -235,8 +235,8 @@ public final class ServerCore {
             listening = bound.channel();
         } finally {
             if (listening == null) {
-                // the event loops have been made for this server just now, so the calling thread is none of them and
-                // may wait for their end
+                // the event loops have been made for this server just now, so the calling thread belongs to none of
+                // them and may wait for their end
                 end(0);
             }
         }
@@ -248,7 +248,7 @@ public final class ServerCore {
             loops = made;
             return made;
         } catch (RuntimeException e) {
-            // for example because there is no free file descriptor for the loops
+            // the event loops cannot be created, for example because there is no free file descriptor for them
             throw new RPCXException(
                     RPCXException.Code.UNAVAILABLE,
                     host + ":" + port + ": cannot listen: " + ThrowableText.message(e),
@@ -269,7 +269,7 @@ public final class ServerCore {
             channel.close();
             return;
         }
-        // done first: any later failure closes the channel, and thereby closes the account
+        // closeWith is called first: if anything fails later, the channel is closed, and that also closes the account
         closeWith(channel, account);
         HalfClose.allow(channel, this::lingerNanos);
         if (stopping) {
@@ -379,7 +379,7 @@ public final class ServerCore {
             cutOff = true;
             group.close(LOOPS_END_NANOS);
             // calls that go on after the end of their connection become known only a moment after the channel is
-            // closed, and no event loop checks them any more
+            // closed, and no event loop checks them any more: so all connections are cut off once more
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
@@ -414,8 +414,8 @@ public final class ServerCore {
     }
 
     /**
-     * Begins a stop as {@link #stop} does, but does not wait for its end. What {@code stop} does after it has waited is
-     * not done, such as ending the event loops and threads.
+     * Begins a stop as {@link #stop} does, but does not wait for its end. What {@code stop} does after its wait, such
+     * as ending the event loops and the threads, is not done.
      *
      * @param time time after which the remaining connections and calls are cut off
      * @return future that completes when all connections and calls have ended, or when the remaining ones have been cut
@@ -461,11 +461,12 @@ public final class ServerCore {
             quiet.complete(null);
             return group;
         }
-        // done before the listener is closed: if a handler blocks the event loop of the listener, the listener is
-        // closed late, which must not keep the connections of other event loops from ending
+        // the connections are asked to end before the listener is closed: if a handler blocks the event loop of the
+        // listener, the listener is closed late, and that must not keep the connections of other event loops from
+        // ending
         drainConnections();
         listener.close().addListener(ended -> {
-            // after the first round, more connections may have been accepted: they are asked to end now
+            // more connections may have been accepted before the listener was closed: these are asked to end now
             drainConnections();
             isListenerClosed = true;
             completeIfQuiet();
@@ -587,9 +588,10 @@ public final class ServerCore {
 
     /**
      * Asks all connections to give back places that they keep for later calls, since the server's places are for calls
-     * that are under way. Called whenever a place is made while more than half of the server's places are taken, and
-     * not only for the last place, because connections of other event loops need a moment to give places back. Does
-     * nothing if the last such request was less than {@code MIN_RECLAIM_NANOS} ago. Any thread may call this.
+     * that are under way. Called whenever a place is made while more than half of the server's places are taken. To
+     * call it only when the last place has been taken would be too late, because connections of other event loops need
+     * a moment to give places back. Does nothing if the last such request was less than {@code MIN_RECLAIM_NANOS} ago.
+     * Any thread may call this.
      */
     void reclaimIdlePlaces(long nowNanos) {
         long last = reclaimedNanos.get();
