@@ -78,8 +78,8 @@ public final class Account {
     }
 
     /**
-     * Says whether this connection holds more than an eighth of the most that one connection can hold of {@code kind}.
-     * Above that, a client's request gives up its buffer as soon as it has been sent, unless it is a notice, so that
+     * Says whether this connection holds more of {@code kind} than an eighth of what one connection can hold at most.
+     * If it does, a client's request gives up its buffer as soon as it has been sent, unless it is a notice, so that
      * other requests find room.
      */
     public boolean holdsMuch(Resource kind) {

@@ -7,10 +7,10 @@ import java.util.BitSet;
  * from what these groups report: see {@code AdmissionLimit.Group}. Thread-safe.
  *
  * <p>Each address gets the lowest index that is free, and each index has a range of groups. All ranges have the same
- * size: the largest power of two with which every index up to the highest one that is taken has its own range. Beyond
- * {@link #COUNT} indexes, ranges are used more than once. Successive connections of an address get successive groups of
- * its range, and after the last group the first one again. So a single address has all groups, and each of two
- * addresses has half of them. If the number of addresses is more than half of {@link #COUNT}, each address has one
+ * size, a power of two: the largest one with which each index up to the highest taken one has a range of its own.
+ * Beyond {@link #COUNT} indexes, ranges are used more than once. Successive connections of an address get successive
+ * groups of its range, and after the last group the first one again. So a single address has all groups, and each of
+ * two addresses has half of them. If the number of addresses is more than half of {@link #COUNT}, each address has one
  * group.
  *
  * <p>Two ranges are either the same or have no group in common, whatever addresses come and go. An address that goes

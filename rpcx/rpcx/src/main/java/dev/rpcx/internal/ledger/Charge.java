@@ -14,7 +14,7 @@ import dev.rpcx.internal.ThreadTools;
  *
  * <p>For bytes of messages, of their objects, of stream items and of queues, the account is charged in steps of
  * {@link #STEP_BYTES}. Until the next {@link #release()}, what is charged may exceed what is held, by less than two
- * steps. So a small amount mostly costs no more than an addition.
+ * steps. So to add a small amount mostly costs no more than an addition.
  */
 public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
@@ -84,9 +84,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that a message may take before it asks for memory. A call that is not counted as
-     * running may hold the same number, since the readers of stream items and the arguments of classic calls are not
-     * counted either.
+     * Returns the number of bytes that a message may take before it asks for memory. It is the number that a call may
+     * hold without a charge while the call is not counted as running, since the code that reads the items of streams,
+     * or the arguments of classic calls, is not counted as running either.
      */
     @Override
     public int freeBytes() {
@@ -140,7 +140,8 @@ public final class Charge implements Memory {
      * Hands all that is charged over to another owner, which has to release it to the account. This charge then holds
      * nothing.
      *
-     * @return the amount that is charged, which is at least what was held
+     * @return the amount that the account was charged and that the new owner has to release: what was held, or more
+     *     because of the steps
      */
     public long handOver() {
         long all = taken;

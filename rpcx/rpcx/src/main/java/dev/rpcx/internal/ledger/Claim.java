@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Charge for what a connection holds because its peer delays it: the beginning of a frame whose end has not arrived,
  * bytes in the socket's queue that the peer does not read, or replies that wait behind these bytes. None of this can be
- * refused without ending a connection. So if the pool is full, the connection that ends is not the next one that asks
- * for room. It is the one that has held most for longest, as {@link Claims} says.
+ * refused without ending a connection. So if the pool is full, a connection ends: not the next one that asks for room,
+ * but the one that has held most for longest, as {@link Claims} says.
  *
  * <p>Each time that the connection begins to hold something, a new {@link Hold} begins. What is chosen to end is a
  * hold, not a connection. So what the connection holds later is never mistaken for the hold that was chosen.
@@ -33,8 +33,8 @@ public final class Claim {
         private volatile long bytes;
 
         /**
-         * Number of bytes that this hold had when it was chosen to end, and that were promised to others then. 0 if the
-         * hold has not been chosen. Only {@link Claims} writes this field.
+         * Number of bytes that this hold had when it was chosen to end; from then on, other claims may take these
+         * bytes. 0 if the hold has not been chosen. Only {@link Claims} writes this field.
          */
         volatile long promisedBytes;
 
@@ -56,8 +56,8 @@ public final class Claim {
     /**
      * Creates the claim of a connection, which holds nothing yet.
      *
-     * @param end ends the connection. It is called on the connection's event loop, and soon after it nothing is held
-     *     any more
+     * @param end ends the connection. It is called on the connection's event loop, and soon after this call the
+     *     connection holds nothing any more
      */
     public Claim(Account account, Resource kind, EventLoop loop, Runnable end) {
         this.account = account;
@@ -83,7 +83,7 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // another thread may be first to take the room that was made; then more room has to be made
+            // another thread may take the room that was made before this thread does; then more room has to be made
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }
@@ -168,7 +168,7 @@ public final class Claim {
                 end.run();
             }
         } catch (Throwable t) {
-            // this connection has failed, and not the connection that asks for room
+            // the connection that ends has failed, and not the connection that asks for room, so nothing is thrown here
             ThreadTools.report(t);
         } finally {
             if (hold == chosen) {
@@ -183,7 +183,7 @@ public final class Claim {
         try {
             loop.execute(() -> endNow(chosen));
         } catch (RejectedExecutionException ended) {
-            // when the event loop ends, all its connections end with it
+            // when the event loop ends, all its connections end with it, and so does this hold
             claims.onHoldEnded(chosen);
         }
     }

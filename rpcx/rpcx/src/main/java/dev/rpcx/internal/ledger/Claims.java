@@ -17,22 +17,22 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p><b>Who ends.</b> A peer costs the others memory for some time. So the cost of an address is bytes times the time
  * for which these bytes have waited, summed over all its connections. The address with the largest sum loses the
  * connection with the largest part of this sum. That is repeated until there is room. So an address whose cost is below
- * the mean of all addresses never loses a connection, however many connections another address has, as long as the
- * addresses above the mean hold the room that is to be made. Of many addresses that hold the same amount, the one that
- * has kept the others waiting for longest loses a connection, and not the one that came last. To push out a frame that
- * is some milliseconds old, attackers have to begin as many frames as the pool holds within these milliseconds. A
- * connection that asks for room is compared by what it holds already, like all others.
+ * the mean of all addresses never loses a connection, however many connections another address has. This holds as long
+ * as the addresses above the mean hold enough bytes to make the room. Of many addresses that hold the same amount, the
+ * one that has kept the others waiting for longest loses a connection, and not the one that came last. To push out a
+ * frame that is some milliseconds old, attackers have to begin as many frames as the pool holds within these
+ * milliseconds. A connection that asks for room is compared by what it holds already, like all others.
  *
  * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
- * of one loop never hold more than the pool: however many begun frames the loop finds in one round, each one too many
- * pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until then the pool
- * may hold more than its size, by what these connections hold. This excess is never more than the size of the pool,
- * since beyond it only connections of the event loop that asks are chosen.
+ * of one loop never hold more than the pool: however many frames begin in one round of the loop, each frame that is one
+ * too many pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until then
+ * the pool may hold more than its size, by what these connections hold. This excess is never more than the size of the
+ * pool: if it would be more, only connections of the event loop that asks are chosen.
  */
 final class Claims {
     /**
-     * The size of the pool is divided by this number, and each search for the greediest makes at least that much room.
-     * Less is not worth a search, which looks at all claims.
+     * Each search for the greediest claims makes at least as much room as the size of the pool divided by this number.
+     * Less room would not be worth a search, which looks at all claims.
      */
     private static final int MIN_PART = 32;
 
@@ -84,14 +84,14 @@ final class Claims {
      * Makes room for {@code bytes}. They can then be taken, unless another thread takes them first. Called on the event
      * loop of the claim {@code asks}.
      *
-     * @return false if no connection can be ended to make this room, or none that is greedier than the one that asks
+     * @return false if the room cannot be made by ending connections that are greedier than the one that asks
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > maxBytes) {
             // no connection is ended for an amount that never fits
             return false;
         }
-        // these holds have been chosen before, and their ends are due
+        // these holds are on the same event loop, were chosen earlier, and have not ended yet
         for (Claim.Hold due : chosenOfLoop(asks)) {
             due.claim.endNow(due);
         }
@@ -149,8 +149,8 @@ final class Claims {
             } else if (chosenBytes - endsNow + greedy.bytes() > maxBytes) {
                 continue;
             }
-            // these two additions come first, since they may fail for want of memory: a hold with promised bytes is in
-            // both collections
+            // these two additions may fail for want of memory, so they precede the two lines after them: a hold with
+            // promised bytes is in both collections
             greediest.add(hold);
             chosen.add(hold);
             hold.promisedBytes = greedy.bytes();

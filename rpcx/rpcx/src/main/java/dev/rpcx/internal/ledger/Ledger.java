@@ -33,16 +33,16 @@ import org.jspecify.annotations.Nullable;
  * pool. Instead the free amount decides. A connection may hold as much as is still free afterwards, and all connections
  * of one address together may hold twice as much. So a single connection can hold half of a pool, and a single address
  * two thirds. Each further greedy connection or address can hold a part of what remains. So something always remains: a
- * peer that holds little gets it, while a peer that holds much is refused. A peer that fills a pool loses what it holds
- * if it makes no progress: its connection sees to that. What cannot be refused without ending a connection is shared in
- * another way: see {@link Claims}. Source: Choudhury and Hahne, <i>Dynamic Queue Length Thresholds for Shared-Memory
- * Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address. The number of connections has fixed
- * limits, since an administrator sets them by number.
+ * peer that holds little gets it, while a peer that holds much is refused. A peer that fills a pool and makes no
+ * progress loses what it holds: the classes of its connection do that. What cannot be refused without ending a
+ * connection is shared in another way: see {@link Claims}. Source: Choudhury and Hahne, <i>Dynamic Queue Length
+ * Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address. The
+ * number of connections has fixed limits, since an administrator sets them by number.
  *
  * <p>All IPv6 addresses of one /64 count as one address, since a single host can use any of them (RFC 6177).
  */
 public final class Ledger {
-    /** All connections of one address together may hold this many times what is free. */
+    /** All connections of one address together may hold this many times the amount that is free. */
     private static final int ADDRESS_SHARE = 2;
 
     /**
@@ -51,9 +51,10 @@ public final class Ledger {
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * Number of bytes of heap for which there is one place for a call. A place takes at most 2 KiB that are not charged
-     * otherwise: its objects, its buffer at its first size, and what {@link UnchargedAllowance} lets a call hold that
-     * is not counted as running. So all places together take a 32nd of the heap.
+     * The largest number of places for calls, and that of streams, is the heap divided by this number of bytes. A place
+     * takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at its first size, and what
+     * {@link UnchargedAllowance} lets a call hold while the call is not counted as running. 2 KiB are a 32nd of this
+     * number, so all places together take a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
@@ -64,14 +65,15 @@ public final class Ledger {
     private static final int MIN_CALLS = 2 * 1024;
 
     /**
-     * A client's limits for replies and for begun frames are this many times those of a server. So replies may take
-     * half of the heap, of which one connection gets half. Begun frames may take an eighth of the heap.
+     * A client's limits for bytes of replies, and for bytes of frames that have begun to arrive, are this many times
+     * those of a server. So the replies of all connections of a client may take half of the heap, and those of one
+     * connection a quarter. Frames that have begun to arrive may take an eighth of the heap.
      */
     private static final int CLIENT_REPLIES = 4;
 
     /**
-     * One connection may keep what all connections together may keep, divided by this number. On a heap of 3 GiB that
-     * is 9 MiB, enough for 64 callers of 100 kB each.
+     * The limit for the buffers that one connection keeps is the limit for the kept buffers of all connections, divided
+     * by this number. On a heap of 3 GiB, one connection may keep 9 MiB, enough for 64 callers of 100 kB each.
      */
     private static final int KEPT_PART = 8;
 
@@ -81,14 +83,14 @@ public final class Ledger {
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /**
-     * Largest number of charges for unreachable futures that are released each time a call leaves another charge
-     * behind.
+     * Each time a call leaves a charge behind, at most this many other charges are released whose futures nobody can
+     * reach any more.
      */
     private static final int COLLECTED_AT_ONCE = 2;
 
     /**
-     * Largest number of charges for unreachable futures that are released before a charge is refused. To release that
-     * many takes an event loop some 100 µs.
+     * Before a charge is refused, at most this many other charges are released whose futures nobody can reach any more.
+     * To release that many takes an event loop some 100 µs.
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
@@ -137,7 +139,7 @@ public final class Ledger {
     /**
      * Creates a ledger with the given limits.
      *
-     * @param owner name of the server or client, for messages
+     * @param owner name of the server or client, for the texts of {@code audit} and {@code toString}
      * @param limits limit of each kind for all connections together; a kind that is missing has no limit
      * @param limitsOfConnection limit of each kind for one connection, however much is free
      */
@@ -165,14 +167,14 @@ public final class Ledger {
     }
 
     /**
-     * Creates the ledger of a server. Its limits are shares of the heap. All limits together, with what connections and
-     * calls hold without being charged, come to four fifths of the heap, and to more with TLS. The sum is in
+     * Creates the ledger of a server. Its limits are shares of the heap. The sum of all limits and of what connections
+     * and calls hold without being charged is four fifths of the heap, and more with TLS. It is computed in
      * docs/security.md.
      *
      * @param maxRunning largest number of handlers that run at once
-     * @param maxCalls largest number of calls of one connection, which the connection checks. The ledger checks the
-     *     address: all its connections together may have {@code maxConnectionsOfAddress} times as many calls, including
-     *     calls of connections that are gone
+     * @param maxCalls largest number of calls of one connection. The connection checks this limit itself, and the
+     *     ledger checks the limit of each address: all connections of the address together may have
+     *     {@code maxConnectionsOfAddress} times as many calls, including calls of connections that are gone
      * @param maxMessageBytes largest size of a message in bytes; each pool of messages has room for some messages of
      *     this size, however small the heap is
      */
@@ -187,7 +189,7 @@ public final class Ledger {
         limits.put(Resource.CONNECTIONS, (long) maxConnections);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
         // a buffer that has grown may be twice as large as what has been written to it, and a server charges its full
-        // size
+        // size, so this limit of a connection is doubled
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         Ledger made = new Ledger(owner, limits, limitsOfConnection, maxConnectionsOfAddress);
         made.maxOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
@@ -205,15 +207,15 @@ public final class Ledger {
     public static Ledger ofClient(String owner, int maxMessageBytes) {
         Map<Resource, Long> limits = ofHeap(maxMessageBytes);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
-        // the client has asked for these replies, and they are lost if they are refused: so they have more room than a
-        // server gives to strangers
+        // a client has asked for the replies that it gets, and a reply that is refused is lost: so a client has more
+        // room for replies than a server, whose peers are strangers
         limits.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         limitsOfConnection.remove(Resource.REPLY_BYTES);
-        // frames of replies that have begun to arrive have more room too: if there is none, a connection ends, and its
-        // calls end as OVERLOADED
+        // frames of replies that have begun to arrive have more room too: if there is no room for such a frame, a
+        // connection ends, and its calls end as OVERLOADED
         limits.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
-        // as at a server, a buffer that has grown is charged at its full size; and only the client's own callers fill
-        // this pool
+        // as at a server, a buffer that has grown is charged at its full size, so the limit of a connection is doubled;
+        // that of the pool is doubled too, since only the client's own callers fill it
         limits.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         return live(new Ledger(owner, limits, limitsOfConnection, Integer.MAX_VALUE));
@@ -230,8 +232,8 @@ public final class Ledger {
     }
 
     /**
-     * Begins to hold every ledger that is made, until the next {@link #letGo}. For tests: at the end of a test nobody
-     * holds its servers any more.
+     * From now on, has this class hold each ledger that is made, until {@link #letGo} drops it. For tests: at the end
+     * of a test, nobody else holds the test's servers any more.
      */
     public static synchronized void keepAll() {
         if (made == null) {
@@ -291,7 +293,7 @@ public final class Ledger {
      *
      * @param remote the peer's address; if this is null or not an Internet address, the connection belongs to no
      *     address
-     * @return null if this would be one connection too many, in all or for its address
+     * @return the account; null if there would then be too many connections, in all or of this address
      */
     public @Nullable Account open(@Nullable SocketAddress remote) {
         Object key = key(remote);
@@ -432,8 +434,8 @@ public final class Ledger {
      * nobody can reach {@code holder} any more.
      */
     LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
-        // more charges for unreachable futures are released than this call adds, so they do not pile up until a charge
-        // is refused
+        // more charges for unreachable futures may be released here than are added here, so such charges do not pile up
+        // until another charge is refused
         endCollected(COLLECTED_AT_ONCE);
         LingeringCharge lingering = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(lingering);
@@ -471,8 +473,8 @@ public final class Ledger {
     }
 
     /**
-     * Returns how much of {@code kind} is held in all: what is charged, and what others count and this ledger only
-     * watches.
+     * Returns how much of {@code kind} is held in all: the sum of what is charged here, and of what other classes count
+     * and this ledger only watches.
      */
     public long held(Resource kind) {
         long sum = held[kind.ordinal()].get();
@@ -501,18 +503,19 @@ public final class Ledger {
     }
 
     /**
-     * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. Not
-     * for the kinds that {@link Claims} share out, since one connection may fill their pools.
+     * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. For
+     * the kinds that {@link Claims} share out, the result is not right: one connection may fill the pool of such a
+     * kind.
      */
     public long maxOfConnection(Resource kind) {
         int i = kind.ordinal();
-        // a connection may hold no more than it leaves free
+        // a connection may hold no more than it leaves free, and so no more than half of the pool
         return Math.min(max[i] / 2, maxOfConnection[i]);
     }
 
     /**
-     * Adds a counter that somebody else keeps to what this ledger reports as held. The counter may be read without
-     * synchronization, since the value matters only while nothing is going on.
+     * From now on, adds the value of a counter, which another class keeps, to what this ledger reports as held. The
+     * counter may be read without synchronization, since its value matters only while nothing is going on.
      */
     public void watch(Resource kind, LongSupplier count) {
         watched(kind).add(count);
@@ -523,10 +526,10 @@ public final class Ledger {
     }
 
     /**
-     * Returns all amounts that are not zero, one per line; empty if all are zero. Also names connections that have
-     * calls under way, and addresses that are still known though they have no connection. What an open connection may
-     * hold while no call is under way, such as kept buffers, is left out. For tests, and for whoever looks for what has
-     * not been released. The result is exact only while nothing is going on.
+     * Returns a text with all amounts that are not zero, one per line. The text is empty if all amounts are zero. It
+     * also names connections that have calls under way, and addresses that are still known though they have no
+     * connection. It leaves out what an open connection may hold while no call is under way, such as kept buffers. For
+     * tests, and for whoever looks for what has not been released. The result is exact only while nothing is going on.
      */
     public String audit() {
         endCollected(Integer.MAX_VALUE);
@@ -566,7 +569,10 @@ public final class Ledger {
         return text.toString();
     }
 
-    /** Returns the texts that {@link #audit} returns for the ledgers of this process, except for forgotten ones. */
+    /**
+     * Returns the texts that {@link #audit} returns for the ledgers of this process, except for those that were
+     * forgotten.
+     */
     public static String auditAll() {
         Ledger[] all;
         synchronized (LIVE) {
@@ -622,7 +628,10 @@ public final class Ledger {
          */
         public final OrphanedWork signalThreads = new OrphanedWork();
 
-        /** Number of connections that are open. Changed only while the map's entry of this address is locked. */
+        /**
+         * Number of connections that are open. Changed only while the entry of this address in the map
+         * {@code addresses} is locked.
+         */
         private final AtomicInteger connections = new AtomicInteger();
 
         /**

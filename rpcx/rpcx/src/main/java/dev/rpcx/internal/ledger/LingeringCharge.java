@@ -6,8 +6,8 @@ import java.lang.ref.ReferenceQueue;
 
 /**
  * Charge that stays after a call has been given up, because its handler's future has not ended: the future may still
- * hold what the request was read into. The charge is released once, when the future ends, or when nobody can reach the
- * future any more. Thread-safe.
+ * hold the objects into which the request was read. The charge is released once, when the future ends, or when nobody
+ * can reach the future any more. Thread-safe.
  */
 public final class LingeringCharge extends PhantomReference<Object> {
     /** Largest number of stack frames that releasing the charge needs. */
@@ -49,7 +49,7 @@ public final class LingeringCharge extends PhantomReference<Object> {
             }
             isOver = true;
         }
-        // each step runs even if the step before it fails, since a second call does nothing
+        // each step runs even if the step before it fails, since a second call of this method would not run it
         try {
             ledger.over(this);
         } finally {

@@ -4,17 +4,21 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Counts the work of one address that still runs or waits after the connections that began it are gone. The work is
- * handlers, or tasks that have a thread or wait for one. What a new connection finds left behind counts in the share of
- * that connection until it has ended: it may be of the same caller, who would otherwise have a new share with each new
- * connection. What is left behind later does not count in the shares of connections that were there before. They keep
- * what they would have beside a connection that stays, since a peer that leaves must not be able to harm them more than
- * one that stays.
+ * handlers, or tasks that have a thread or wait for one. When a new connection comes, the work that is left behind by
+ * then counts in the share of the new connection until the work has ended: the work may be of the same caller, who
+ * would otherwise have a new share with each new connection. Work that is left behind later does not count in the
+ * shares of connections that exist already. They keep the shares that they would have if the connection that is gone
+ * had stayed, since a peer that leaves must not be able to harm them more than one that stays.
  *
- * <p>The counts assume that what was left behind first also ends first. So one number, the mark, says what a connection
- * has found: it is the number of tasks that had been left behind before the connection came. Thread-safe.
+ * <p>This class assumes that the tasks which were left behind first also end first. So one number, the mark of a
+ * connection, says which of the tasks count in the connection's share: the mark is the number of tasks that had ever
+ * been left behind when the connection came. Thread-safe.
  */
 public final class OrphanedWork {
-    /** Mark of a connection that is gone: everything that still runs counts for it, including its own tasks. */
+    /**
+     * Mark that a connection gets when it is gone: from then on, all tasks that were left behind and still run count in
+     * its share, including the tasks that it has left behind itself.
+     */
     public static final long ALL = Long.MAX_VALUE;
 
     /** Number of tasks that have ever been left behind. */
@@ -25,12 +29,15 @@ public final class OrphanedWork {
 
     private final AtomicLong running = new AtomicLong();
 
-    /** Returns the mark that a connection which comes now has to keep: see {@link #runningOf}. */
+    /**
+     * Returns the mark of a connection that comes now. The connection keeps this mark, to pass it to
+     * {@link #runningOf}.
+     */
     public long mark() {
         return leftBehind.get();
     }
 
-    /** Called when a connection is gone that has {@code runs} tasks running and {@code waits} tasks waiting. */
+    /** Called when a connection is gone, and has left {@code runs} running and {@code waits} waiting tasks behind. */
     public void leave(long runs, long waits) {
         running.addAndGet(runs);
         leftBehind.addAndGet(runs + waits);
@@ -53,22 +60,24 @@ public final class OrphanedWork {
     }
 
     /**
-     * Returns the largest mark with which a connection has nothing left behind in its share: all that it had found has
-     * ended, or does not wait any more.
+     * Returns the largest mark with which no task that was left behind counts in a connection's share: all tasks that
+     * the connection had found have ended, or do not wait any more.
      */
     public long ended() {
         return ended.get();
     }
 
     /**
-     * Returns the smallest mark with which a connection has everything in its share that was left behind and runs. It
-     * never decreases.
+     * Returns the smallest mark with which all tasks that were left behind and run now count in a connection's share.
+     * This mark never decreases.
      */
     public long allFrom() {
         return ended.get() + running.get();
     }
 
-    /** Returns how many tasks run of those that had been left behind when a connection with this mark came. */
+    /**
+     * Returns how many of the tasks that had been left behind when a connection with this mark came are running now.
+     */
     public long runningOf(long mark) {
         if (mark == 0) {
             return 0;

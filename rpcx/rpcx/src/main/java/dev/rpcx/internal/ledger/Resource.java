@@ -1,6 +1,6 @@
 package dev.rpcx.internal.ledger;
 
-/** Kinds of what a peer can make a server or a client hold. A {@link Ledger} counts each of them. */
+/** Kinds of things that a peer can make a server or a client hold. A {@link Ledger} counts each kind. */
 public enum Resource {
     /**
      * Bytes of requests that have not arrived completely, or whose handlers have not ended. At a client, bytes of large
@@ -71,8 +71,8 @@ public enum Resource {
     TIMERS;
 
     /**
-     * Says whether a full pool pushes the greediest connection out instead of refusing the next amount. It does so if a
-     * peer delays this side, and nothing smaller than a connection can be refused. See {@link Claim}.
+     * Says whether a full pool pushes the greediest connection out instead of refusing the next amount. It does so for
+     * a kind whose amounts a peer delays, so that nothing smaller than a connection can be refused. See {@link Claim}.
      */
     boolean isClaimed() {
         return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;

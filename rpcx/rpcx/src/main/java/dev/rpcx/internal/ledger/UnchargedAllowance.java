@@ -18,19 +18,20 @@ package dev.rpcx.internal.ledger;
 public record UnchargedAllowance(int bodyBytes, int metadataBytes, int objectBytes) {
     static final int HEAP_DIVISOR = 16;
 
-    /** Number of bytes of metadata that a call may hold which is not counted as running: enough for a token. */
+    /** Number of bytes of metadata that a call may hold while it is not counted as running: enough for a token. */
     public static final int IDLE_METADATA_BYTES = 512;
 
     public static final int IDLE_OBJECT_BYTES = 1024;
 
     /**
-     * A message of up to this many bytes is not charged while its place is charged. There are no more such messages
-     * than places, and charging would cost more than it saves.
+     * A message of up to this many bytes is not charged while the place of its call is charged. There are no more such
+     * messages than places, and to charge for them would cost more than it saves.
      */
     public static final int SMALL_BYTES = 4 * 1024;
 
     /**
-     * Allowance on a large heap. With the default settings, 10,000 handlers, the heap is large enough from 3.66 GiB on.
+     * Allowance on a large heap. With the default settings, which allow 10,000 running handlers, a heap of at least
+     * 3.66 GiB is large enough.
      */
     static final UnchargedAllowance MAX = new UnchargedAllowance(SMALL_BYTES, 4 * 1024, 16 * 1024);
 

@@ -1,33 +1,35 @@
 /**
  * Counts what peers make a server or a client hold, resource by resource, and refuses what is beyond their shares.
  *
- * <p>It uses {@code dev.rpcx.codec}, {@code dev.rpcx.internal} and of Netty the event loop alone. It must not know what
- * a call, a frame or a socket is: those who hold something charge it here and release it. {@code io}, {@code wire},
- * {@code call}, {@code client} and {@code server} all do.
+ * <p>This package uses {@code dev.rpcx.codec}, {@code dev.rpcx.internal}, and of Netty only the event loop. It must not
+ * know what a call, a frame or a socket is: a class that holds something charges it here and releases it. The packages
+ * {@code io}, {@code wire}, {@code call}, {@code client} and {@code server} all have such classes.
  *
  * <ul>
- *   <li>What is counted, and by whom: {@link Resource} names the kinds; {@link Ledger} is all that one server or client
- *       holds: it has the limits, and {@code tryCharge} decides whether there is room; {@link Account} is the part of
- *       one connection; {@link AddressGroups} puts connections into groups by their addresses, for what a server learns
- *       of its callers.
- *   <li>How it is charged: {@link Charge} is what one owner holds of one kind, a call or a connection say;
+ *   <li>What is counted, and by whom: {@link Resource} names the kinds; {@link Ledger} counts all that one server or
+ *       client holds, has the limits, and decides in {@code tryCharge} whether there is room; {@link Account} counts
+ *       what one connection holds; {@link AddressGroups} puts connections into groups by their addresses, for what a
+ *       server learns of its callers.
+ *   <li>How it is charged: {@link Charge} is what one owner, for example a call or a connection, holds of one kind;
  *       {@link UnchargedAllowance} is what a small call may hold without a charge.
- *   <li>What a peer delays, so that nothing can be refused: {@link Claim} is a begun frame, or bytes that the peer does
- *       not read; {@link Claims} chooses whose connection ends where the pool is full.
+ *   <li>What cannot be refused, because a peer delays it: {@link Claim} is the charge for a frame that has begun to
+ *       arrive, or for bytes that the peer does not read; {@link Claims} chooses which connection ends if the pool is
+ *       full.
  *   <li>What outlasts its owner: {@link LingeringCharge} stays with a handler's future after the call has been given
  *       up; {@link OrphanedWork} counts handlers and threads that connections have left behind.
  * </ul>
  *
- * <p>A request for too much memory is refused by the class that wanted the charge, as OVERLOADED, when {@code add} or
- * {@code tryCharge} returns false: at a server {@code ServerConnection}, {@code ServerCall} and
- * {@code ClassicServerConnection}, at a client {@code ClientCall}, {@code ClassicClientConnection} and {@code Route}.
- * How much is too much is said here, in {@code Ledger}: the limits of bytes are shares of the heap, and one connection
- * may hold as many bytes as are still free in the pool; all connections of an address together may hold twice as many
- * as are still free. A connection too many gets no account: {@code Ledger.open} returns null, and {@code ServerCore}
- * closes it.
+ * <p>If there is no room for a charge, {@code add} or {@code tryCharge} returns false, and the class that wanted the
+ * charge refuses what it was for, as OVERLOADED. At a server, these classes are {@code ServerConnection},
+ * {@code ServerCall} and {@code ClassicServerConnection}; at a client, they are {@code ClientCall},
+ * {@code ClassicClientConnection} and {@code Route}. The limits are in {@code Ledger}. The limit of a pool of bytes is
+ * a part of the heap. One connection may hold as many bytes as are still free in the pool, and no more than a fixed
+ * limit for each connection, which {@code Ledger.ofConnection} sets; all connections of an address together may hold
+ * twice as many. A connection that is one too many gets no account: {@code Ledger.open} returns null, and
+ * {@code ServerCore} closes the connection.
  *
- * <p>No thread runs here. A charge belongs to the thread that owns its owner, mostly the connection's event loop; a
- * claim belongs to that loop; the other classes are thread-safe.
+ * <p>This package starts no thread. A charge belongs to the thread that owns the charge's owner: mostly the
+ * connection's event loop. A claim belongs to the event loop of its connection. The other classes are thread-safe.
  */
 @NullMarked
 package dev.rpcx.internal.ledger;

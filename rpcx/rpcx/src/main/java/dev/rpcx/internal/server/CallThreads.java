@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * these threads is kept in the call's context, since the object of the call may serve another call later.
  */
 public final class CallThreads {
-    /** Call for which threads may run beside its handler. */
+    /** Call for which threads may run in addition to the thread of its handler. */
     public interface Call {
         ServerMethod method();
 
@@ -48,7 +48,8 @@ public final class CallThreads {
          * Called when the last of the call's threads has ended. By then the call was over, or only its reply remained
          * to be sent. Event loop only.
          *
-         * @param of context of the call for which the threads ran; this object may serve another call by now
+         * @param of context of the call for which the threads ran; this {@code Call} object may serve another call by
+         *     now
          */
         void threadsEnded(HandledContext of);
     }
@@ -206,8 +207,8 @@ public final class CallThreads {
 
     /**
      * Task that runs at most once, even if the executor to which it is given both takes it and throws. The task object
-     * is made before its thread is counted, and is handed over right afterwards. So whatever fails, a thread that has
-     * been counted is later counted as ended.
+     * is made before its thread is counted, and is handed over right after its thread has been counted. So whatever
+     * fails, a thread that has been counted is later counted as ended.
      */
     private final class Counted extends AtomicBoolean implements PoolShares.Task {
         private static final long serialVersionUID = 1;
@@ -218,7 +219,7 @@ public final class CallThreads {
 
         /**
          * Step of a chain that this task runs. A step may run only where the handlers run. Null for any other task: if
-         * there is no thread for it, it runs on the event loop.
+         * there is no thread for such a task, it runs on the event loop.
          */
         final transient @Nullable LaterStep step;
 
@@ -261,7 +262,7 @@ public final class CallThreads {
             }
         }
 
-        /** Counts the thread of a task that will not run as ended. Does nothing if the task has begun. */
+        /** Called for a task that will not run: stops counting its thread. Does nothing if the task has begun. */
         void endUnrun() {
             if (compareAndSet(false, true)) {
                 ended(call, context);
@@ -575,7 +576,8 @@ public final class CallThreads {
         /**
          * Keeps a later cancel of the call from interrupting the thread. Called on that thread when it has run its part
          * of the chain. If a cancel has interrupted the thread, the interrupt is cleared, since what the thread does
-         * next must not see it. If no cancel has, an interrupt is kept: the owner of the thread may have caused it.
+         * next must not see it. If no cancel has interrupted the thread, an interrupt is kept: the owner of the thread
+         * may have caused it.
          */
         public synchronized void end() {
             thread = null;

@@ -53,8 +53,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
 
     /**
      * Begins to wait for the source. This may throw, for example because the source cannot start its work. Then this
-     * method throws the same, nothing of this stage remains at the source, and what has been attached to this stage is
-     * not notified.
+     * method throws the same exception. Nothing of this stage remains at the source, and what has been attached to this
+     * stage is not notified.
      */
     void begin() {
         try {
@@ -108,7 +108,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
             try {
                 future.cancel(mayInterruptIfRunning);
             } catch (UnsupportedOperationException minimal) {
-                // a stage of this class cannot be cancelled, so it goes on, as it does when the caller is gone
+                // the source's class does not support cancelling, so the source goes on, as it does when the caller is
+                // gone
             }
         }
         return super.cancel(mayInterruptIfRunning);

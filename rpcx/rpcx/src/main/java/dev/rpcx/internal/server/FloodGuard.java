@@ -24,7 +24,7 @@ public final class FloodGuard {
      */
     public static final int PINGS_PER_SECOND = 100;
 
-    /** Maximum number of SETTINGS on a connection: a client that keeps to the wire sends them once. */
+    /** Maximum number of SETTINGS on a connection: a client that does what the wire prescribes sends them once. */
     public static final int SETTINGS = 1;
 
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);

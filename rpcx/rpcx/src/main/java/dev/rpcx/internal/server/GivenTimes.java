@@ -113,9 +113,9 @@ final class GivenTimes {
     }
 
     /**
-     * Returns the middle of all given time, in nanoseconds: half of that time was given to calls that were given at
-     * most about this much each. Calls with short times, however many there are, lower this value only if together they
-     * are given as much time as all other calls. Returns 0 if no call was added.
+     * Returns the middle time, in nanoseconds: half of all the time that calls were given went to calls that were given
+     * at most about this much each. Calls with short times, however many there are, lower this value only if together
+     * they are given as much time as all other calls. Returns 0 if no call was added.
      */
     double middleNanos() {
         return middleNanos;

@@ -43,13 +43,14 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private static final int LEAVES = 8;
 
     /**
-     * Bit of {@code handler}, beside {@code LEAVES}: the handler, or an interceptor before it, has brought a result.
+     * Bit of {@code handler}, set only together with {@code LEAVES}: the handler, or an interceptor before it, has
+     * brought a result.
      */
     private static final int DONE = 16;
 
     /**
      * Lowest bit of the thread count in {@code handler}. The bits from this one on count the threads that run for the
-     * call beside its handler: see {@link CallThreads}.
+     * call in addition to the thread of its handler: see {@link CallThreads}.
      */
     private static final int THREAD = 32;
 
@@ -86,7 +87,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * State of the handler and of its call, as bits. {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE}
      * matter only if the call has interceptors. {@code OVER} is used for any call, and so are the bits from
-     * {@code THREAD} on, which count the threads that run for the call beside its handler.
+     * {@code THREAD} on, which count the threads that run for the call in addition to the thread of its handler.
      */
     private volatile int handler;
 
@@ -161,8 +162,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Sets bits of {@code handler} and counts threads, in one atomic operation. Between two operations the call could
-     * end, and its object could begin to serve another call.
+     * Sets bits of {@code handler} and counts threads, in one atomic operation. If these were two operations, the call
+     * could end between them, and its object could begin to serve another call.
      *
      * @param bits bits to set
      * @param threads what to add for the threads: {@code THREAD} for one, 0 for none
@@ -213,7 +214,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
         }
     }
 
-    /** Counts a thread that begins to run for the call, beside the thread of its handler. */
+    /** Counts a thread that begins to run for the call, in addition to the thread of its handler. */
     void beginThread() {
         HANDLER.getAndAdd(this, THREAD);
     }
@@ -228,11 +229,11 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Stops counting a thread that has finished. If this is the last thread, the handler may have to leave the limit of
-     * its method now. It does so while the thread is still counted, since afterwards the object of the call may serve
-     * another call.
+     * Stops counting a thread that has finished. If this is the last thread, the limit of the method may have to stop
+     * counting the handler now. It does so while the thread is still counted, since afterwards the object of the call
+     * may serve another call.
      *
-     * @return true if this was the last thread and the call is over otherwise
+     * @return true if this was the last thread, and everything else of the call is over
      */
     boolean endThread(CallThreads.Call call) {
         while (true) {
@@ -258,12 +259,12 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Records that the handler is about to leave the limit of its method. From now on it cannot start any more, neither
-     * for the first time nor again.
+     * Records that the limit of the method is about to stop counting the handler. From now on the handler cannot start
+     * any more, neither for the first time nor again.
      *
      * @param isDone whether the call has brought a result
-     * @return false if threads run for the call, as one of them may run the handler: then the last of them has the
-     *     handler leave the limit
+     * @return false if threads run for the call, since one of them may run the handler: then the last of these threads
+     *     has the limit stop counting the handler
      */
     boolean leavesUnlessThreads(boolean isDone) {
         int before;
@@ -283,13 +284,13 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call is over, and that its handler cannot start any more.
      *
-     * @return false if threads run for the call: then {@link #endThread} returns true when the last of them has
-     *     finished
+     * @return true if no threads run for the call; otherwise false: then {@link #endThread} returns true when the last
+     *     of these threads has finished
      */
     public boolean endUnlessThreads() {
         if (steps != null) {
             // a call that returns a stream ends with the last item from the stream's publisher, so the handler was not
-            // barred when it returned
+            // barred when it returned, and is barred now
             barHandler();
         }
         int before;
@@ -505,7 +506,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     /**
      * Returns whether a thread other than the call's own runs a part of the call's chain, because an interceptor has
-     * proceeded to it.
+     * proceeded to that part there.
      */
     boolean isHandlerBehind() {
         CallThreads.Steps its = steps;

@@ -14,12 +14,12 @@ final class LoopState {
     boolean running;
 
     /**
-     * Whether the caller gets its final frame without waiting for the handler. Whatever the handler brings later is
-     * dropped then.
+     * Whether the caller gets its final frame without waiting for the handler. A result that the handler brings later
+     * is then dropped.
      */
     boolean abandoned;
 
-    /** Whether nothing uses the call any more. Its place has been given back then, or is kept for the next call. */
+    /** Whether nothing uses the call any more. If so, its place has been given back, or is kept for the next call. */
     boolean isRecycled;
 
     /** Whether the call is over, but some threads that {@link CallThreads} runs for it have not ended. */
@@ -35,7 +35,7 @@ final class LoopState {
     @Nullable
     UnfinishedMessage unfinished;
 
-    /** Credit that the client gave before the call had a sender for its stream, in items. */
+    /** Credit, in items, that the client gave before the call had a sender for its stream. */
     long credit;
 
     /** List that contains the call; null if it is in none. Only {@link CallList} writes this field. */
@@ -60,8 +60,8 @@ final class LoopState {
     long waitsUntilNanos;
 
     /**
-     * Time until which the call may go on, if it has no slot. The connection then cancels the call, or gives it up if
-     * it has been cancelled already.
+     * Time until which the call may go on, if it has no slot. After this time, the connection cancels the call, or
+     * gives it up if it has been cancelled already.
      */
     long detachedUntilNanos;
 

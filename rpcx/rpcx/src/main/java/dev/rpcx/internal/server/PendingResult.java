@@ -20,16 +20,17 @@ public final class PendingResult extends Stages.Waiter {
     static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of bytes that remain at a stage that is given up, without what its request was read into. They are
-     * the hook at the stage, the entry by which the hook is found, and the charge itself. Source: the sizes of these
-     * objects, 270 bytes in all with compressed references.
+     * Maximum number of bytes that a stage holds for a call that has been given up, not counting the objects into which
+     * the call's request was read. These bytes are those of three objects: the hook at the stage, the entry by which
+     * the hook is found, and the charge itself. Source: the sizes of the three objects, 270 bytes in all with
+     * compressed references.
      */
     public static final int LINGERING_BYTES = 512;
 
     /**
      * Number of stack frames that a thread which completes a future may need to end the call. Most of these frames are
      * larger than those by which {@code ThreadTools.reserveStack} counts. The thread first checks that its stack has
-     * this much room. If it has not, the thread fails before it has taken the call.
+     * this much room. If there is less room, the thread fails before it has taken the call.
      */
     private static final int RESERVED_FRAMES = 100;
 
@@ -48,7 +49,7 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
     private @Nullable Call call;
 
-    /** Whether the thread that brought the result failed after it had taken the call. It then did not end the call. */
+    /** Whether the thread that brought the result has taken the call, but has then failed without ending the call. */
     private volatile boolean isLost;
 
     public PendingResult(Call call, CompletionStage<?> stage, LostCalls lost) {
@@ -178,8 +179,8 @@ public final class PendingResult extends Stages.Waiter {
     /**
      * Makes the charge that remains, and has it held by the first hook that was attached for this call.
      *
-     * @param last waits for the stage whose hook is used if none of the stages {@code own} has a hook; null if there is
-     *     no such stage
+     * @param last waits for a stage, whose hook is used if none of the stages {@code own} has a hook; null if nothing
+     *     waits for a stage
      */
     private static boolean leaveCharge(
             Account account,

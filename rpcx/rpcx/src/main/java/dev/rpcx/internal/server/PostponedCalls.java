@@ -19,10 +19,11 @@ final class PostponedCalls {
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * Maximum number of calls that have waited and are under way while their caller still has much to read. What these
-     * calls bring is unread in turn, and so keeps the other waiting calls from being started. Independently of what the
-     * caller has read, {@code resume} also starts no call while this many calls that have waited still need a thread
-     * for their handlers. Otherwise it could start calls that then have to wait again.
+     * Maximum of {@code resumed}: the number of calls under way that have waited, and were started although their
+     * caller still had much to read. What these calls send has to be read too, and so keeps the calls that still wait
+     * from being started. Also, whatever the caller has read, {@code resume} starts no call while this many calls that
+     * have waited still need a thread for their handlers. Otherwise {@code resume} could start calls that then have to
+     * wait again.
      */
     private static final int MAX_AT_ONCE = 16;
 
@@ -30,7 +31,10 @@ final class PostponedCalls {
     private final LongSupplier unreadBytes;
     private final CallList waiting = new CallList();
 
-    /** Number of calls under way that were started after they had waited, while their caller still had much to read. */
+    /**
+     * Number of calls under way that have waited here, and were started although their caller still had much to read,
+     * or by {@code resumeOne}.
+     */
     private int resumed;
 
     /**
@@ -42,8 +46,8 @@ final class PostponedCalls {
     private boolean resuming;
 
     /**
-     * Whether more than {@link #MAX_UNREAD_BYTES} bytes are unread, or calls wait until fewer bytes are. Any thread may
-     * set this flag; only the event loop clears it.
+     * Whether more than {@link #MAX_UNREAD_BYTES} bytes are unread, or calls wait until fewer bytes are unread. Any
+     * thread may set this flag; only the event loop clears it.
      */
     private volatile boolean congested;
 
@@ -83,7 +87,7 @@ final class PostponedCalls {
 
     /**
      * Stops counting a call that was started after it had waited. Called when the call is over, or when its stream has
-     * been opened: what the stream sends is then counted as its items.
+     * been opened: what the stream sends is then counted as items of the stream.
      */
     void stopCountingResumed(ServerCall call) {
         call.resumed = false;
@@ -101,7 +105,7 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts one call, the first that waits, because the caller has read some bytes. The call is started however many
+     * Starts the call that has waited longest, because the caller has read some bytes. The call is started however many
      * bytes are still unread. Otherwise, if other calls always had more to send than the caller can read, this call
      * might never start.
      */

@@ -21,7 +21,7 @@ final class ReplyWriter {
     // ---- on the thread that has the result
 
     /** Writes a result, or the error that replaces it. */
-    @SuppressWarnings("NullAway") // the codec decides where null can be
+    @SuppressWarnings("NullAway") // the codec decides whether null can be written
     static void write(ServerCall call, @Nullable Object result) {
         call.head = Wire.REPLY;
         try {
@@ -93,7 +93,7 @@ final class ReplyWriter {
     /**
      * Charges a reply that cannot be sent completely now. The new charge includes what the handler's thread has charged
      * for the reply. If there is no room for the reply, the caller gets an error instead of it. If the client reads and
-     * the reply fits into one frame, this method only checks that, and charges nothing.
+     * the reply fits into one frame, this method changes nothing.
      */
     static void chargeIfItWaits(ServerCall call) {
         int bytes = call.body.readableBytes();

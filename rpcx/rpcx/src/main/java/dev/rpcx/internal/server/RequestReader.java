@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class RequestReader {
     /**
-     * Maximum time of a call, in microseconds: about 36 years. A longer time is shortened to this one. It would exceed
-     * what a clock can hold, and for the caller it makes no difference from a call without a limit.
+     * Maximum time of a call, in microseconds: about 36 years. A longer time is shortened to this one. Otherwise the
+     * time would exceed what a clock can hold, and for the caller, 36 years are the same as no limit.
      */
     private static final long MAX_MICROS = 1L << 50;
 

@@ -11,8 +11,8 @@ import java.util.function.LongSupplier;
  * Counts the handlers of one connection that run and are counted by the limits of their methods. The event loop keeps
  * these counts. It counts the handlers in total and for each method, since a connection has a share of the server's
  * maximum and a share of each method's limit. Handlers that run on after their connection has gone count in the shares
- * of connections that come later from the same address: see {@link OrphanedWork}. Event loop only. After the event loop
- * has ended: any thread that holds the connection's lock.
+ * of connections that come later from the same address: see {@link OrphanedWork}. Event loop only, until the loop has
+ * ended. Afterwards, any thread that holds the connection's lock may use this object.
  */
 final class RunningHandlers {
     /**

@@ -109,7 +109,8 @@ final class SentReplies {
             }
         } finally {
             if (call != null) {
-                // what was thrown ends the connection, and that calls this method again for the remaining replies
+                // what was thrown ends the connection, and the end of the connection calls this method again for the
+                // remaining replies
                 restore(call);
             }
         }

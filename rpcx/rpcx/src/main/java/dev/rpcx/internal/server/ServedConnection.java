@@ -5,7 +5,7 @@ public interface ServedConnection {
     /** Asks the connection to end. Calls that are under way are finished; then the connection closes. */
     void drain();
 
-    /** Gives back the places that the connection does not use at the moment, and keeps for later calls. */
+    /** Gives back the places that the connection keeps for later calls, and does not use at the moment. */
     void giveUpIdlePlaces();
 
     /**

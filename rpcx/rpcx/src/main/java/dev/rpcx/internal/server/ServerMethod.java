@@ -71,9 +71,9 @@ public record ServerMethod(
     }
 
     /**
-     * Prepares a stage that another stage, which an interceptor has returned, has brought as its result. Any thread may
-     * have brought it. If the stage may do its work when a dependent is attached, that work is done where the handlers
-     * run.
+     * Prepares a stage that is the result of another stage, which an interceptor has returned. Any thread may have
+     * brought this result. If the given stage may do its work when a dependent is attached, that work is done where the
+     * handlers run.
      *
      * @param call context of the call that is handled
      * @return stage to wait for; the given one if attaching a dependent does no work
@@ -156,7 +156,7 @@ public record ServerMethod(
      * Returns the text of the error for a call whose handler has returned null. Returns null if a null result can be
      * sent.
      */
-    @SuppressWarnings("NullAway") // the codec decides where null can be
+    @SuppressWarnings("NullAway") // the codec decides whether null can be written
     private static @Nullable String nullRefused(Codec<Object> codec) {
         try {
             codec.write(null, Unpooled.buffer());

@@ -6,8 +6,8 @@ import io.netty.util.concurrent.Ticker;
 import java.util.random.RandomGenerator;
 
 /**
- * Platform of a server. In addition to what clients and servers alike take from the machine on which they run, it
- * provides the threads for handlers.
+ * Platform of a server. It provides what clients and servers alike take from the machine on which they run, and also
+ * the threads for handlers.
  */
 public interface ServerPlatform extends Platform {
     /** Platform that takes everything from the machine on which the process runs. */

@@ -18,16 +18,17 @@ import org.jspecify.annotations.Nullable;
  *   <li>Decode, in {@link #decode}: the thread reads the arguments.
  *   <li>Run, in {@link #handle}: {@link ServerMethod#invoke} runs the interceptors and the handler. If the result comes
  *       later, the thread that brings it continues in {@link #onResult}.
- *   <li>Encode, in {@link #finish}: the handler leaves {@link Admission}, and {@link ReplyWriter} writes the reply.
+ *   <li>Encode, in {@link #finish}: {@link Admission} stops counting the handler, and {@link ReplyWriter} writes the
+ *       reply.
  *   <li>Reply: {@link SentReplies} sends the reply, unless {@link #finish} runs on the event loop: then the connection
  *       sends the reply immediately.
  * </ol>
  *
  * <p>There are no objects of this class. What differs between methods is in {@link ServerMethod}. What belongs to a
- * connection is in the objects that the list names. A call refers to both. Each method of this class is called by the
- * one thread that has the call at that time; that is the event loop if the handlers of the method run there.
- * {@link ServerCall} coordinates this thread with threads that end the call in another way. {@code ServerCall} also
- * catches what is thrown here.
+ * connection is in the other objects that the list names. A call refers to its method and to its connection. Each
+ * method of this class is called by the one thread that has the call at that time; that is the event loop if the
+ * handlers of the method run there. {@link ServerCall} coordinates this thread with threads that end the call in
+ * another way. {@code ServerCall} also catches what is thrown here.
  */
 final class ServerSteps {
     private ServerSteps() {}
@@ -113,8 +114,8 @@ final class ServerSteps {
     }
 
     private static void stream(ServerCall call, @Nullable Object result) {
-        // the handler no longer counts, and from now on only the stream uses the call's place. leaveNow does not check
-        // whether threads run for the call, as leave does: some may deliver incoming items already
+        // the handler no longer counts, and from now on only the stream uses the call's place; unlike leave, leaveNow
+        // does not check whether threads run for the call: some threads may deliver incoming items already
         Admission.leaveNow(call, true);
         if (result instanceof Flow.Publisher<?> publisher) {
             call.connection.stream(call, publisher);
@@ -132,8 +133,8 @@ final class ServerSteps {
     static void onResult(ServerCall call, @Nullable Object value, @Nullable Throwable thrown) {
         ServerMethod called = call.method();
         if (thrown == null && value instanceof CompletionStage<?> stage && called.chain() != null) {
-            // an interceptor has proceeded when a stage had ended, and has brought another stage, whose result is the
-            // result of the call
+            // an interceptor has waited for the end of a stage before it proceeded: so the value is another stage,
+            // whose result is the result of the call
             call.await(called.brought(stage, call.context()));
             return;
         }

@@ -15,7 +15,7 @@ import java.util.Map;
 
 /**
  * Reads the index of services that the annotation processor has written. Each jar or folder that contains services has
- * one such file. Each line of the file names one class.
+ * one file of this index. Each line of the file names one class.
  */
 public final class ServiceIndex {
     private static final String RESOURCE = "META-INF/rpcx/services";

@@ -76,7 +76,8 @@ public final class Sniffer extends ChannelInboundHandlerAdapter {
             isBegun = true;
         } finally {
             if (!isBegun) {
-                // For example, there is no memory. Then exceptionCaught closes the channel, or the timer does.
+                // The connection could not be created, for example for want of memory. Now exceptionCaught closes the
+                // channel, or the timer does.
                 isOver = true;
                 first.release();
             }

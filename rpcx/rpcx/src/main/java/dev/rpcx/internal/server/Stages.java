@@ -39,9 +39,9 @@ public final class Stages {
     private Stages() {}
 
     /**
-     * Returns whether the stage has ended, as far as this can be found out. A {@link CompletableFuture#completedStage}
-     * throws when it is asked whether it has ended, and classes of users may do so too. Stages of such classes are
-     * treated as if they had not ended.
+     * Returns whether the stage has ended, as far as this can be found out. A stage that
+     * {@link CompletableFuture#completedStage} has made throws when it is asked whether it has ended, and classes of
+     * users may do so too. Stages of such classes are treated as if they had not ended.
      */
     static boolean isDone(CompletionStage<?> stage) {
         return isPassive(stage) && ((CompletableFuture<?>) stage).isDone();

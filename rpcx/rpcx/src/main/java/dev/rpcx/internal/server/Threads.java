@@ -43,10 +43,10 @@ public class Threads {
 
     private final WorkerPool pool;
 
-    /** Divides the part of the pool that runs handlers among the connections. */
+    /** Divides among the connections the part of the pool that runs handlers. */
     private final PoolShares handlers;
 
-    /** Divides the part of the pool that runs signals to streams and calls among the connections. */
+    /** Divides among the connections the part of the pool that runs signals to streams and calls. */
     private final PoolShares signals;
 
     /** Virtual workers of each event loop. Only the event loop itself gives tasks to its workers. */
@@ -62,7 +62,7 @@ public class Threads {
      * @param poolSize maximum number of threads of the pool that run handlers at the same time
      * @param idleMillis time in milliseconds after which a thread of the pool ends if it has had no task
      */
-    @SuppressWarnings("this-escape") // the pool begins threads only when this has been made
+    @SuppressWarnings("this-escape") // the pool starts threads only after this object has been made
     public Threads(int poolSize, long idleMillis) {
         loader = Thread.currentThread().getContextClassLoader();
         pool = new WorkerPool("rpcx-handler-", loader, TimeUnit.MILLISECONDS.toNanos(idleMillis));
@@ -82,8 +82,8 @@ public class Threads {
     }
 
     /**
-     * Returns whether handlers of this place run on the pool. If the JDK has no virtual threads, all handlers run on
-     * the pool except those that run on event loops.
+     * Returns whether a handler runs on the pool if this place has been chosen for it. If the JDK has no virtual
+     * threads, all handlers run on the pool except those that run on event loops.
      */
     static boolean isPool(RunOn.Place place) {
         return place == RunOn.Place.POOL || place == RunOn.Place.VIRTUAL_THREAD && !ThreadFactories.hasVirtual();
@@ -187,7 +187,7 @@ public class Threads {
             if (thread.getContextClassLoader() != loader) {
                 thread.setContextClassLoader(loader);
             }
-            // Unless a task has set another name, both are the same object, so comparing them is quick.
+            // Unless a task has set another name, both names are the same object, so comparing them is quick.
             if (!thread.getName().equals(name)) {
                 thread.setName(name);
             }

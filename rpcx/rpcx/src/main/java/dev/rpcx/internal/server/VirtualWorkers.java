@@ -19,10 +19,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A worker runs one call after the other, so calls that came together cost one dispatch, and not one each.
  * Nevertheless, no call ever waits for another call's handler, because of this invariant: <em>while calls are queued,
- * there is a worker that has been woken and has not begun.</em> The thread that wakes a worker holds the
- * {@link #waking} mark, and hands the mark to that worker. The woken worker takes a call. If more calls are queued, it
- * hands the mark to the next worker before it runs its own call. If handlers are quick, the next worker finds no call
- * in the queue. If a handler blocks, the next worker goes on with the queue.
+ * there is a worker that has been woken and has not begun.</em> There is one mark, {@link #waking}. The thread that
+ * wakes a worker holds the mark, and hands it to that worker. The woken worker takes a call. If more calls are queued,
+ * it hands the mark to the next worker before it runs its own call. If handlers are quick, the next worker finds no
+ * call in the queue. If a handler blocks, the next worker goes on with the queue.
  *
  * <p>Idle workers form a stack. Any worker may push itself, and only the holder of the mark pops a worker. Since only
  * one thread at a time pops, the stack has no ABA problem and needs no version counters: between the read of the top

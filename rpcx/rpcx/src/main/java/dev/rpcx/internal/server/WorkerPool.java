@@ -13,10 +13,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pool of platform threads. At any time, it has at least as many threads as tasks that have been submitted and have not
- * ended. So no task waits for another. A task is submitted by an atomic change of {@code counts}. Then the task is put
- * into a queue, or given to a new thread. A thread that has had no task for some time ends, unless a task has been
- * submitted that needs this thread. Thread-safe.
+ * Pool of platform threads. At any time, it has at least as many threads as there are tasks that have been submitted
+ * and have not ended. So no task waits for another. A task is submitted by an atomic change of {@code counts}. Then the
+ * task is put into a queue, or given to a new thread. A thread that has had no task for some time ends, unless a task
+ * has been submitted that needs this thread. Thread-safe.
  *
  * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot guarantee this number of threads if it has a queue: an idle
  * thread that ends does not see a task that has been queued in the meantime, and changing how many threads the executor
@@ -129,7 +129,7 @@ final class WorkerPool {
     /**
      * Waits for the next task for the calling thread.
      *
-     * @return the task; null if the thread has to end: it then no longer counts in {@code counts}
+     * @return the task; null if the thread has to end: then {@code counts} does not count it any more
      */
     private @Nullable Runnable next() {
         while (true) {
