@@ -25,6 +25,9 @@ import org.junit.jupiter.api.Timeout;
 /** More calls than the server can finish, and clients that send what costs them nothing. */
 @Timeout(300)
 class OverloadTest {
+    /** Who is so late with one of 2,500 calls a second was held up, for a good part of the time of each call. */
+    private static final long HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
     @RPCXServer("busy")
     static final class Busy {
         final CountDownLatch release = new CountDownLatch(1);
@@ -94,9 +97,37 @@ class OverloadTest {
         }
     }
 
+    /** What became of the calls of the second half. */
+    private record Overload(int inTime, int refused, int late, long executed, int lowestLimit, long heldUpNanos) {}
+
     /** Five times what it can do, with 200 ms for each call. Without a limit nearly every call would be served too late. */
     @Test
     void inOverloadTheLimitSinksAndWhatIsTakenIsFinishedInTime() throws Exception {
+        int seconds = LongForm.of(4, 20);
+        Overload seen = overload(seconds);
+        // a machine that has stood still for a moment has most likely made calls late that were under way
+        for (int again = 0; again < 2 && seen.heldUpNanos > 0; again++) {
+            seen = overload(seconds);
+        }
+        LongForm.figure(
+                7,
+                "overload ×5, the second half of %d s: %d in time of some %d possible, %d refused, %d late; lowest limit %d",
+                seconds,
+                seen.inTime,
+                250 * seconds,
+                seen.refused,
+                seen.late,
+                seen.lowestLimit);
+        assertThat(seen.lowestLimit).isLessThan(500);
+        // loose, for a machine that does other things as well
+        assertThat(seen.inTime).isGreaterThan(125 * seconds);
+        // and most of what it does get done is for somebody: each time that the machine stands still, all that is
+        // under way is late, and how few others are is for the tests by a hand clock
+        assertThat(seen.inTime).isGreaterThan((int) (0.75 * seen.executed));
+        assertThat(seen.late).isLessThan(seen.inTime / 3);
+    }
+
+    private static Overload overload(int seconds) throws Exception {
         Busy busy = new Busy();
         Server server = serving(busy).build().start();
         AdmissionLimit limit = java.util.Objects.requireNonNull(
@@ -108,19 +139,26 @@ class OverloadTest {
             AtomicInteger refused = new AtomicInteger();
             AtomicInteger late = new AtomicInteger();
             AtomicInteger lowest = new AtomicInteger(Integer.MAX_VALUE);
-            long begin = System.nanoTime();
+            long due = System.nanoTime();
+            long heldUpNanos = 0;
             List<CompletableFuture<?>> all = new ArrayList<>();
-            int seconds = LongForm.of(4, 20);
             long executedBefore = 0;
             for (int i = 0; i < 2500 * seconds; i++) {
-                long at = begin + i * 400_000L;
-                for (long left = at - System.nanoTime(); left > 0; left = at - System.nanoTime()) {
+                due += 400_000;
+                for (long left = due - System.nanoTime(); left > 0; left = due - System.nanoTime()) {
                     java.util.concurrent.locks.LockSupport.parkNanos(left);
+                }
+                long behindNanos = System.nanoTime() - due;
+                if (behindNanos > HELD_UP_NANOS) {
+                    // who was held up goes on from here: all that he has missed, at once, would be another overload
+                    due += behindNanos;
+                    heldUpNanos += behindNanos;
                 }
                 boolean counts = i >= 1250 * seconds;
                 if (i == 1250 * seconds) {
                     // those of the first half that are still under way are not the second's
                     executedBefore = busy.executed.get() + server.core().running();
+                    heldUpNanos = 0;
                 }
                 lowest.accumulateAndGet(limit.limit(), Math::min);
                 try {
@@ -139,23 +177,8 @@ class OverloadTest {
             }
             CompletableFuture.allOf(all.toArray(new CompletableFuture<?>[0])).get(20, TimeUnit.SECONDS);
             long executed = busy.executed.get() - executedBefore;
-            LongForm.figure(
-                    7,
-                    "overload ×5, the second half of %d s: %d in time of some %d possible, %d refused, %d late; lowest limit %d",
-                    seconds,
-                    inTime.get(),
-                    250 * seconds,
-                    refused.get(),
-                    late.get(),
-                    lowest.get());
-            assertThat(lowest.get()).isLessThan(500);
-            // loose, for a machine that does other things as well
-            assertThat(inTime.get()).isGreaterThan(125 * seconds);
-            // and most of what it does get done is for somebody: each time that the machine stands still, all that is
-            // under way is late, and how few others are is for the tests by a hand clock
-            assertThat(inTime.get()).isGreaterThan((int) (0.75 * executed));
-            assertThat(late.get()).isLessThan(inTime.get() / 3);
             await().until(() -> server.core().running() == 0);
+            return new Overload(inTime.get(), refused.get(), late.get(), executed, lowest.get(), heldUpNanos);
         } finally {
             server.stop(Duration.ofMillis(200));
         }
@@ -193,11 +216,13 @@ class OverloadTest {
             BusyClient calls = client.create(BusyClient.class, "127.0.0.1", server.port());
             assertThat(calls.hello("before")).isEqualTo("before");
             ByteBuf none = Unpooled.EMPTY_BUFFER;
-            expectEnd(server, times(FloodGuard.PINGS_PER_SECOND + 1, RawPeer.frame(Wire.PING, 0, none)), "pings");
+            // three times what is too much in a second: the second that began with the connection may be over when they
+            // are read, and the next one too; FloodGuardTest has the exact numbers
+            expectEnd(server, times(3 * (FloodGuard.PINGS_PER_SECOND + 1), RawPeer.frame(Wire.PING, 0, none)), "pings");
             expectEnd(server, times(FloodGuard.SETTINGS + 1, RawPeer.frame(Wire.SETTINGS, 0, none)), "settings");
             expectEnd(
                     server,
-                    times(FloodGuard.CANCELS_PER_SECOND + 1, RawPeer.frame(Wire.CANCEL, 1 << 16, none)),
+                    times(3 * (FloodGuard.CANCELS_PER_SECOND + 1), RawPeer.frame(Wire.CANCEL, 1 << 16, none)),
                     "cancels");
             assertThat(calls.hello("after")).isEqualTo("after");
         } finally {

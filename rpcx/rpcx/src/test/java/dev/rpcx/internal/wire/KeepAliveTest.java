@@ -97,8 +97,9 @@ class KeepAliveTest {
             assertThat(lost.code()).isEqualTo(RPCXException.Code.UNAVAILABLE);
             assertThat(lost.executed()).isEqualTo(RPCXException.Executed.MAYBE);
             assertThat(lost).hasMessageContaining("has not answered a PING");
-            // the time itself, and what two busy processors add to it
-            assertThat(found).isLessThan(KEEP_ALIVE.toNanos() + TimeUnit.SECONDS.toNanos(1));
+            // the time itself, and what a busy machine adds to it; nothing else would end the call before 30 s, and
+            // KeepAliveLooksTest has the exact time
+            assertThat(found).isLessThan(KEEP_ALIVE.toNanos() + TimeUnit.SECONDS.toNanos(10));
             await().untilAsserted(() -> assertThat(waits.interrupted).hasValue(1));
             LongForm.figure(
                     5,
