@@ -16,9 +16,9 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Future whose dependents run in the {@link CallContext} that was current when they were attached, or in none if there
- * was none. This holds for any thread that completes the future, such as an event loop, or the thread of another call's
- * handler. The futures that the methods of this class return do the same.
+ * Future whose dependents run in the {@link CallContext} that was current when they were attached, or in no context if
+ * none was current. This is so whichever thread completes the future, such as an event loop, or the thread of another
+ * call's handler. The futures that the methods of this class return do the same.
  */
 public class BoundFuture<T> extends RPCXFuture<T> {
     @Override

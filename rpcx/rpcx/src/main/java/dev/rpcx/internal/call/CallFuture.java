@@ -54,8 +54,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
      * Called when a proxy hands this future out to a caller. The first time, no caller has had the future before, so
      * its dependents belong to the interceptors of the client. Such dependents do not count as somebody who waits for
      * the future. An interceptor may return the same future again. Dependents that were attached meanwhile may belong
-     * to the first caller, so they are not taken for those of interceptors. If the future is handed out outside of the
-     * handled call for which it was made, it belongs to no handled call from then on.
+     * to the first caller, so they do not count as dependents of interceptors. If the future is handed out outside of
+     * the handled call for which it was made, it belongs to no handled call from then on.
      */
     public void handedOut() {
         TimedContext made = parent;
@@ -108,7 +108,7 @@ public final class CallFuture<T> extends BoundFuture<T> {
     /**
      * Removes the references of this future to its call. Called when the call is over, or when its caller has ended
      * this future and no attempt of the call is under way or to come. The second write needs no fence: the caller gets
-     * the end after both writes, so a thread that sees the end also sees them.
+     * the end after both writes, so a thread that sees the end also sees both writes.
      */
     public void releaseReferences() {
         if (parent != null) {

@@ -6,7 +6,7 @@ import dev.rpcx.internal.Given;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
-/** Composes the interceptors of a client or a server, and what answers the call behind them, into a chain. */
+/** Composes the interceptors of a client or a server into a chain. At its end stands the code that answers the call. */
 public final class Chain {
     private Chain() {}
 

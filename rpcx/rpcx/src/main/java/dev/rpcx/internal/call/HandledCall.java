@@ -12,9 +12,10 @@ import org.jspecify.annotations.Nullable;
 public interface HandledCall {
     /**
      * Runs the next step in the chain of the call, and returns its result. While the step runs,
-     * {@link CallContext#current} is the context of this call: an interceptor may have gone on to a thread that has no
-     * context, or that of another call. If the calling thread is an event loop and the method's handlers do not run
-     * there, the step runs where they run, and this method returns a stage of the result.
+     * {@link CallContext#current} is the context of this call. This method sets it, since an interceptor may have gone
+     * on to a thread with no context, or with the context of another call. If the calling thread is an event loop and
+     * the method's handlers do not run on it, the step runs where the handlers run, and this method returns a stage of
+     * the result.
      *
      * @throws RPCXException if the call has ended, so that nothing of its chain begins any more
      */

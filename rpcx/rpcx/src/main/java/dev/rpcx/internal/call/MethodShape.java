@@ -9,11 +9,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Describes in 32 bits how the bytes of a method's parameters and of its result are framed. This is the shape of the
- * method, which both sides can compare. It has the kind of the result, and that of each parameter with a number from 1
- * to 6. A kind also says whether the value is a message that is the body itself, or a field of the body. The shape also
- * says which of the values are streams. Some changes are allowed from one version to the next, such as one more field
- * in a record or one more parameter at the end. They do not change the part of the shape that both sides have in
- * common. Source: rpcx/spec/wire.md, "Methods".
+ * method, which both sides can compare. The shape contains the kind of the result, and the kind of each parameter with
+ * a number from 1 to 6. A kind also says whether the value is a message that is the body itself, or a field of the
+ * body. The shape also says which of the values are streams. Some changes are allowed from one version to the next,
+ * such as one more field in a record or one more parameter at the end. They do not change the part of the shape that
+ * both sides have in common. Source: rpcx/spec/wire.md, "Methods".
  */
 public final class MethodShape {
     private static final int KNOWN = 1 << 31;

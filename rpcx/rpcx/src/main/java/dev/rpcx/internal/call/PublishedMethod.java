@@ -193,8 +193,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether both methods have parameters of the same types, numbers and names. The lock of the schema has the
-     * names of only one of two forms: two parameters that changed places in the other form alone would escape it.
+     * Says whether both methods have parameters of the same types, numbers and names. If a method has two forms, the
+     * lock of the schema has the names of only one of them. So the lock would not show that two parameters have changed
+     * places in the other form alone.
      */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
@@ -224,16 +225,17 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns an order of methods. The virtual machine lists methods in no order, and their numbers have to be the same
-     * in every process.
+     * Returns an order of methods. The virtual machine lists methods in no fixed order, and their numbers have to be
+     * the same in every process.
      */
     private static Comparator<Method> order() {
         return Comparator.comparing(Method::getName).thenComparing(Method::toString);
     }
 
     /**
-     * Says whether a bridge stands for another annotated method of its own class, which has other types. A public class
-     * also has bridges to methods that it inherits from a class that is not public.
+     * Says whether a bridge stands for an annotated method that its own class declares with other types. There is a
+     * second sort of bridge: a public class also has bridges to methods that it inherits from a class that is not
+     * public.
      */
     private static boolean isOfOwn(Method bridge, List<Method> marked) {
         return marked.stream()

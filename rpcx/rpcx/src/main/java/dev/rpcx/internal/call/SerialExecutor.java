@@ -10,10 +10,11 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the signals of one stream one after the other, in their order, where they have to run, such as where a method's
- * handlers run (Reactive Streams, rules 1.3 and 2.7). Thread-safe: any thread may hand signals over. If a signal
- * throws, the next one runs all the same. A stream that always has more signals does not keep a thread: after
- * {@code AT_ONCE} signals the remaining ones have to wait behind other work.
+ * Runs the signals of one stream one after the other and in their order (Reactive Streams, rules 1.3 and 2.7). They run
+ * on the executor that this object is given, for example that of a method's handlers; without an executor, each signal
+ * runs on the thread that hands it over. Thread-safe: any thread may hand signals over. If a signal throws, the next
+ * one runs all the same. A stream that always has more signals does not keep a thread: after {@code AT_ONCE} signals
+ * the remaining ones have to wait behind other work.
  */
 public final class SerialExecutor implements Executor, Runnable {
     private static final int IDLE = 0;
@@ -54,8 +55,8 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * Hands a signal over, which runs after the signals before it. If this method throws, the signal has not run. It
-     * may have been queued all the same, and then it runs before the next signal.
+     * Hands over a signal. It runs after all signals that were handed over before it. If this method throws, the signal
+     * has not run. It may have been queued all the same, and then it runs before the next signal.
      */
     @Override
     public void execute(Runnable signal) {
@@ -73,9 +74,9 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * Runs {@code last} once no signal runs or waits. If that is so now, {@code last} runs on the calling thread.
-     * Otherwise it is handed over like a signal. If this fails, it runs on the calling thread, and may run a second
-     * time before the next signal. {@code last} has to be quick.
+     * Runs {@code last} once no signal runs or waits. If no signal runs or waits now, {@code last} runs on the calling
+     * thread. Otherwise it is handed over like a signal. If the handing over fails, {@code last} runs on the calling
+     * thread, and may run a second time before the next signal. {@code last} has to be quick.
      */
     void atEnd(Runnable last) {
         if (state == IDLE && signals.isEmpty()) {
@@ -130,7 +131,7 @@ public final class SerialExecutor implements Executor, Runnable {
                 }
                 runs = false;
                 state = IDLE;
-                // The queue is looked at once more. A thread that added a signal meanwhile may have seen this object
+                // The queue is checked once more. A thread that added a signal meanwhile may have seen this object
                 // running, and then has not handed it to an executor.
             } while (!signals.isEmpty() && STATE.compareAndSet(this, IDLE, RUNNING));
         } finally {

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Publishes the incoming items of one call to one subscriber. The subscriber gets its signals one after the other, on
- * the connection's event loop or where the method's handlers run. What the subscriber requests is given to the peer as
- * credit, so no more items wait than the subscriber has requested.
+ * the connection's event loop or on the threads that run the method's handlers. What the subscriber requests is given
+ * to the peer as credit, so no more items wait than the subscriber has requested.
  */
 public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscription {
     /** Takes the credit that is sent to the peer. Thread-safe: any thread may call this. */
@@ -30,10 +30,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         void credit(long items);
     }
 
-    /**
-     * The way by which this stream reaches its peer. Thread-safe: any thread may call this, except where a method says
-     * otherwise.
-     */
+    /** Acts on the peer of this stream. Thread-safe: any thread may call this, except where a method says otherwise. */
     public interface Peer extends CreditSink {
         void cancel();
 
@@ -62,7 +59,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private final Codec<Object> codec;
     private final Peer peer;
 
-    /** Runs the subscriber's signals; null if they are given on the event loop, as soon as there is one to give. */
+    /** Runs the subscriber's signals; null if each signal is given on the event loop as soon as it is there. */
     private final @Nullable SerialExecutor signals;
 
     /**
@@ -80,9 +77,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private final @Nullable Charge stream;
 
     /**
-     * Context of the subscriber's call, in which signals are given. It is null if there is none, from the last signal
-     * on, and once a cancelled stream has ended. So code that keeps the subscription keeps nothing of that call in
-     * memory. Guarded by {@code this}.
+     * Context of the subscriber's call, in which signals are given. It is null if the call has no context. It also
+     * becomes null with the last signal, or when a cancelled stream has ended, so that code that keeps the subscription
+     * keeps nothing of the call in memory. Guarded by {@code this}.
      */
     private @Nullable TimedContext context;
 
@@ -96,8 +93,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private int peakItems;
 
     /**
-     * True while items wait and the task that gives them waits or runs. It gives one item, and then queues itself again
-     * if further items wait. Guarded by {@code this}.
+     * True while items wait and the task that gives them waits or runs. The task gives one item, and then queues itself
+     * again if further items wait. Guarded by {@code this}.
      */
     private boolean isGiving;
 
@@ -161,8 +158,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Creates the receiver of a server.
      *
-     * @param executor runs the subscriber's signals; null if they are given on the event loop, as soon as there is one
-     *     to give
+     * @param executor runs the subscriber's signals; null if each signal is given on the event loop as soon as it is
+     *     there
      * @param context context of the call that takes the stream
      */
     public StreamReceiver(
@@ -234,8 +231,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes all credit back, because the call has reached no server and is sent once more, to another connection: what
-     * the subscriber has requested is then requested there. Called before anything of the stream has arrived.
+     * Takes all credit back, because the call has not arrived at any server and is sent once more, on another
+     * connection: what the subscriber has requested is then requested on that connection. Called before anything of the
+     * stream has arrived.
      */
     public synchronized void takeBack() {
         creditSink = null;
@@ -262,8 +260,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Ends the stream of a subscriber that has broken a rule. Its last signal is an error that says so (Reactive
-     * Streams, rule 3.9), which is given where the subscriber's other signals are given.
+     * Ends the stream of a subscriber that has broken a rule. The subscriber's last signal is an error that says so
+     * (Reactive Streams, rule 3.9). It is given where the subscriber's other signals are given.
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
@@ -311,7 +309,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     /**
      * Takes an item, or its first part, as {@code onItem(payload, more, maxBytes)} does, but without a limit. A client
-     * needs none here, since no frame is larger than what it takes.
+     * needs no limit here, since no frame is larger than the items that it takes.
      */
     public void onItem(ByteBuf payload, boolean more) {
         onItem(payload, more, Integer.MAX_VALUE);
@@ -552,7 +550,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 // this thread also gives the next item, since nothing else would give it
             }
         }
-        // if the end was signalled while items waited, that did nothing, so it is signalled now
+        // if the end of the stream was signalled while items waited, the subscriber was not notified of it, so the end
+        // is signalled now
         tellEnd();
     }
 

@@ -21,14 +21,15 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends the items of the outgoing stream of one call. The publisher is asked for no more items than the peer has given
- * credit for, and at a time for no more than fill {@link #WINDOW_BYTES}. So a peer that gives credit and reads nothing
- * stops the publisher. Items that have been made are charged until they have been sent.
+ * Sends the items of the outgoing stream of one call. The publisher is never asked for more items than the peer has
+ * given credit for, nor at one time for more items than fill {@link #WINDOW_BYTES}. So a peer that gives credit and
+ * reads nothing stops the publisher. Items that have been made are charged until they have been sent.
  *
  * <p>The messages of the call are sent one after the other, since large ones go in parts, and parts of different
- * messages must not mix. So a single object, this one, is in the outbox for all of them. Requests to the publisher's
- * subscription and its cancel run in {@link #signals}. At a server this is where the method's handlers run. At a client
- * it is the thread that finds out that a request or a cancel is due, or the event loop.
+ * messages must not mix. So a single object, this one, is in the outbox for all of them. {@link #signals} runs the
+ * requests to the publisher's subscription, and the cancel of the subscription. At a server it runs them where the
+ * method's handlers run. At a client it runs them on the thread that finds out that a request or a cancel is due, or on
+ * the event loop.
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
@@ -200,8 +201,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
         if (publisher instanceof WatchedStream watched) {
-            // this is done in signals: the publisher may write to a log and so block, and this thread may be the event
-            // loop
+            // the call runs in signals, since the publisher may write to a log and so block, and this thread may be the
+            // event loop
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
         if (refused != null) {
@@ -556,10 +557,10 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             ByteBuf last = message;
             long cost = ITEM_BYTES + HeapArray.heapBytes(last);
             // the last message is never refused, since nothing else would end the stream; if it cannot be charged, it
-            // is small
+            // is queued in a small form
             if (!bytes.add(cost)) {
-                // an end without an error says that all items have been sent, so only an error may take the place of
-                // waiting items
+                // an end without an error says that all items have been sent, so waiting items may be dropped only if
+                // the last message is an error
                 if (messageHead == Wire.ERROR) {
                     dropWaiting();
                 }

@@ -20,8 +20,8 @@ public class TimedContext implements CallContext {
     private final long deadlineNanos;
 
     /**
-     * Whether {@link CallContext#within} has set the time. Such a time replaces the time of each method, even if it is
-     * longer.
+     * Whether {@link CallContext#within} has set the time. Such a time replaces the time of each method, even if the
+     * method's time is shorter.
      */
     private final boolean asked;
 
@@ -96,7 +96,9 @@ public class TimedContext implements CallContext {
 
     /**
      * Returns the deadline of a call that was prepared in the context {@code maker} and is made now on the calling
-     * thread. The contexts of both bound it.
+     * thread. Both {@code maker} and the context of the calling thread bound the deadline. If the calling thread has no
+     * context and {@link CallContext#within} has set the time of {@code maker}, that time replaces the one of the
+     * method.
      *
      * @param maker context in which the call was prepared; null if there was none
      */

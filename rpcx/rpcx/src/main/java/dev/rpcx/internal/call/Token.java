@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * @param nonce {@value #NONCE_BYTES} random bytes
  * @param signer principal whose secret signs the token
  * @param caller principal for whom the signer speaks; null if the signer calls for itself
- * @param via services between the caller and the signer, in the order in which the call came through them; empty
- *     without a caller
+ * @param via services between the caller and the signer, in the order in which the call came through them; empty if
+ *     {@code caller} is null
  */
 public record Token(
         long expiresMillis,

@@ -39,7 +39,8 @@ public final class UsedTokens {
     public static final UsedTokens OF_PROCESS = new UsedTokens(MAX_REMEMBERED, InstantSource.system());
 
     /**
-     * Divisor of the room: one signer may take half of it, so that a busy or hostile signer leaves room for the others.
+     * Divisor of the room for tokens: one signer may take half of the room, so that a busy or hostile signer leaves
+     * room for the others.
      */
     private static final int SIGNER_DIVISOR = 2;
 
@@ -76,9 +77,9 @@ public final class UsedTokens {
 
     /**
      * Latest second whose tokens have been forgotten, counted from 1970. It never decreases: if the clock goes back,
-     * tokens that expire up to this second may have been used and forgotten. It is the second in which these tokens
-     * expired, and not the time at which they were forgotten, at which the clock may have been wrong. A token that
-     * expires later than all forgotten tokens cannot have been forgotten.
+     * tokens that expire up to this second may have been used and forgotten. The value is the second in which these
+     * tokens expired. It is not the time at which they were forgotten, since the clock may have been wrong at that
+     * time. A token that expires later than all forgotten tokens cannot have been forgotten.
      */
     private long forgottenTo = Long.MIN_VALUE;
 
@@ -91,8 +92,9 @@ public final class UsedTokens {
 
     /**
      * Returns an empty map that already has its first table. A {@code HashMap} may find no memory for that table when
-     * its first entry is added. From then on it has tables of 12, 24 and so on places, in which entries are not found
-     * again. So the first table must not be made when the first lasting entry is added.
+     * its first entry is added. Its later tables then have lengths of 12, 24 and so on, which are no powers of two, and
+     * entries in such a table are not found again. So the first table must not be made when the first lasting entry is
+     * added.
      */
     private static <K, V> Map<K, V> withTable(K anyKey, V anyValue) {
         Map<K, V> map = new HashMap<>();
@@ -160,8 +162,8 @@ public final class UsedTokens {
     }
 
     /**
-     * Returns the room that a signer's name and entry take. The unit is the room of one token; a part of it counts as
-     * one.
+     * Returns the room that a signer's name and entry take. The unit is the room of one token; a part of a unit counts
+     * as a whole unit.
      */
     private static int signerRoom(String signer) {
         return (SIGNER_BYTES + 2 * signer.length() + TOKEN_BYTES - 1) / TOKEN_BYTES;

@@ -12,8 +12,8 @@ public interface WatchedStream {
     void ended(@Nullable Throwable why);
 
     /**
-     * Calls {@code ended} of a stream that is never subscribed to, or of a subscription before it is cancelled. Does
-     * nothing for any other object.
+     * Calls {@code ended} if the object is a {@code WatchedStream}, and otherwise does nothing. Used for a stream that
+     * is never subscribed to, and for a subscription that is about to be cancelled.
      */
     static void ended(Object streamOrSubscription, @Nullable Throwable why) {
         if (streamOrSubscription instanceof WatchedStream watched) {

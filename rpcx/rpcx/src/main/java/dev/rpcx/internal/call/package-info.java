@@ -2,25 +2,25 @@
  * What a call is on either side: the form of its method, its context, its interceptors, its future, its streams, and
  * the token that it carries.
  *
- * <p>It uses the rooms up to {@code wire}, and {@code dev.rpcx.schema} and {@code codec} for what a method looks like.
- * It must not know how a client finds a connection or how a server runs a handler: what they do differently stands
- * behind interfaces here, such as {@code HandledCall} and {@code StreamReceiver.Peer}.
+ * <p>This package uses the rooms up to {@code wire}, and {@code dev.rpcx.schema} and {@code codec} for the form of a
+ * method. It must not know how a client finds a connection or how a server runs a handler: what they do differently
+ * stands behind interfaces here, such as {@code HandledCall} and {@code StreamReceiver.Peer}.
  *
  * <ul>
  *   <li>The form of a method, found once at start: {@link PublishedMethod} finds the methods that are called from
- *       another process, and their names; {@link Names} checks names; {@link Streams} says which methods take or bring
+ *       another process, and their names; {@link Names} checks names; {@link Streams} says which methods take or return
  *       a stream, and adds and reads credit; {@link MethodShape} is the form of a method in 32 bits, which both sides
  *       compare; {@link ClassicParameter} is a parameter as the classic wire carries it.
  *   <li>Time and caller: {@link CurrentCall} says which context a thread has; {@link TimedContext} has the deadline,
- *       the metadata and the caller, and says which deadline a call gets that is made in it.
- *   <li>Interceptors: {@link CallInvocation} is a call on its way through them; {@link Chain} composes them, and takes
- *       each step; {@link HandledCall} is what a server's call does at such a step.
+ *       the metadata and the caller, and computes the deadline of a call that is made in this context.
+ *   <li>Interceptors: {@link CallInvocation} is a call on its way through them; {@link Chain} composes them, and runs
+ *       each step; {@link HandledCall} is a call at a server, as {@code Chain} needs it for a step.
  *   <li>Streams: {@link StreamSender} sends the items of a publisher, no more than the peer has given credit for;
- *       {@link StreamReceiver} hands incoming items to a subscriber, and gives the peer credit for what that requests;
- *       {@link SerialExecutor} runs the signals of one stream in order; {@link WatchedStream} is a stream that is told
- *       its end by its server.
+ *       {@link StreamReceiver} hands incoming items to a subscriber, and gives the peer credit for what the subscriber
+ *       requests; {@link SerialExecutor} runs the signals of one stream in order; {@link WatchedStream} is a stream
+ *       that is notified when its server ends it.
  *   <li>Results that come later: {@link BoundFuture} runs its dependents in the context in which they were attached;
- *       {@link CallFuture} is what a proxy returns, and its cancel reaches the call.
+ *       {@link CallFuture} is what a proxy returns, and a cancel of it also cancels the call.
  *   <li>Tokens, for the interceptors of {@code Tokens}: {@link Token} is a signed token's content and its bytes;
  *       {@link UsedTokens} remembers which ones have been used.
  * </ul>
@@ -29,8 +29,9 @@
  * without credit, and {@code StreamSender} asks its publisher for no more items than it has credit. A credit frame is
  * read by {@code Streams.credit}.
  *
- * <p>This room has no threads of its own. Signals of a stream run on the connection's event loop, or where the handlers
- * of the method run; the dependents of a future run on the thread that completes it, mostly an event loop.
+ * <p>This room has no threads of its own. Signals of a stream run on the connection's event loop, or on the threads
+ * that run the handlers of the method; the dependents of a future run on the thread that completes it, mostly an event
+ * loop.
  */
 @NullMarked
 package dev.rpcx.internal.call;

@@ -69,7 +69,10 @@ public sealed interface DnsQuestion {
         callback.accept(found, why);
     }
 
-    /** Question for the addresses of a host, all at one port and of one family. Hosts file and search list apply. */
+    /**
+     * Question for the addresses of a host. All of them are of one family, and have the same port. The hosts file and
+     * the search list are used for this question.
+     */
     record Addresses(String host, int port) implements DnsQuestion {
         public Addresses {
             host = new Endpoint(host, port).host().toLowerCase(Locale.ROOT);
@@ -96,7 +99,7 @@ public sealed interface DnsQuestion {
     /**
      * Question for the targets of the SRV records of a name. Of the targets that can be called, only the preferred ones
      * count: those with the lowest priority number. Their weights are scaled together if one is above
-     * {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another is not. A weight of 0 then becomes 1, the smallest share
+     * {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another is not. A weight of 0 becomes 1, the smallest weight
      * there is. Source: RFC 2782.
      */
     record Services(String name) implements DnsQuestion {

@@ -12,7 +12,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks one question to DNS again and again, on one of the event loops that clients share, and calls its listener there.
+ * Asks one question to DNS again and again, on one of the event loops that clients share, and calls its listener on
+ * that loop.
  *
  * <p>One task repeats as long as the watch is open, and asks again even if the question before never ends. So whatever
  * fails in one question, for example for want of memory, costs that question and no other.
@@ -26,7 +27,7 @@ final class DnsWatch implements Endpoints.Watch {
      */
     private static final long LOST_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    /** Longest wait until the next question after one that failed, and while nothing has been found yet. */
+    /** Longest wait until the next question if the last question has failed, or if nothing has been found yet. */
     private static final long SOON_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final EndpointsDns asked;
@@ -43,13 +44,10 @@ final class DnsWatch implements Endpoints.Watch {
     private boolean isAsking;
     private long askedNanos;
 
-    /**
-     * Number of looks from one question to the next if the first one is answered. A look is one run of the repeated
-     * task.
-     */
+    /** Number of runs of the repeated task from one question to the next, if the first of the two is answered. */
     private final long looksApart;
 
-    /** Number of looks since the last question. */
+    /** Number of runs of the repeated task since the last question. */
     private long looksSince;
 
     /** True if nothing has been found yet, or if the last question has failed. */
@@ -64,8 +62,8 @@ final class DnsWatch implements Endpoints.Watch {
     /**
      * Creates a watch, which asks nothing before {@code start}.
      *
-     * @param loop event loop of {@link SharedLoops#SOCKETS}. These loops have been borrowed for this watch. They are
-     *     given back here if the resolver cannot be made
+     * @param loop one of the event loops of {@link SharedLoops#SOCKETS}, which have been borrowed for this watch. This
+     *     constructor gives them back if the resolver cannot be made
      */
     DnsWatch(EndpointsDns asked, Endpoints.Listener listener, EventLoop loop) {
         this.asked = asked;
@@ -92,7 +90,7 @@ final class DnsWatch implements Endpoints.Watch {
     }
 
     /**
-     * Asks the question if it is time to, or ends the task if the watch is closed. Throws nothing, since the task would
+     * Asks the question if that is due, or ends the task if the watch is closed. Throws nothing, since the task would
      * then not run again.
      */
     private void look() {
@@ -126,7 +124,7 @@ final class DnsWatch implements Endpoints.Watch {
         if (question != number || !isAsking) {
             return;
         }
-        // set before the listener is called, which may throw
+        // the fields are set before the listener is called, since the listener may throw
         isAsking = false;
         hasFound |= found != null && !found.isEmpty();
         isSearching = found == null || !hasFound;

@@ -51,9 +51,9 @@ public final class SharedWatch implements Endpoints.Listener {
      * The latest news from the registry.
      *
      * @param number number of this news, counted from 1; 0 if there is none yet
-     * @param foundAs number of the news that brought the list
+     * @param foundAs number of the news in which the list came
      * @param found latest list; null if there is none yet
-     * @param failure failure that this news brought; null if the registry has answered since the last failure
+     * @param failure failure that this news reports; null if the registry has answered since the last failure
      */
     private record News(
             long number,
@@ -151,7 +151,8 @@ public final class SharedWatch implements Endpoints.Listener {
                     equal.users++;
                     return equal;
                 }
-                // otherwise watches have come or gone meanwhile, and the search begins again
+                // a new watch is added if none is equal and the list has not changed since the search; otherwise the
+                // search begins again
                 if (equal == null && inUse == seen) {
                     SharedWatch made = new SharedWatch(endpoints, hash);
                     List<SharedWatch> more = new ArrayList<>(seen);

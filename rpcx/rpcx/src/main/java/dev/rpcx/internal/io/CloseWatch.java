@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Epoll handler of one event loop, which notices every socket that is about to be closed. Whether the peer, an error or
- * the end of the loop closes a socket, the socket is first removed from the event loop. If a {@link WriteTurn} or a
- * {@link ReadTurn} has a thread at the socket then, the close waits for that thread: the number of a closed descriptor
- * soon belongs to another connection.
+ * the end of the loop closes a socket, the socket is first removed from the event loop. If a thread that has the
+ * {@link WriteTurn} or the {@link ReadTurn} uses the socket at that time, the close waits for this thread: the number
+ * of a closed descriptor soon belongs to another connection.
  *
  * <p>This class and the turns rely on how Netty works inside, which its next version may change:
  * {@code NettyVersionsTest} names the versions for which this holds.
@@ -64,7 +64,8 @@ final class CloseWatch implements IoHandler {
      *
      * @param connection the channel's handler that reads and writes the bytes of the socket
      * @return null if other threads may not use the socket: TLS, or any other handler between connection and socket,
-     *     would not see their bytes. Also null if the event loop does not use epoll, or if the socket is not registered
+     *     would not see their bytes. It is also null if the event loop does not use epoll, or if the socket is not
+     *     registered
      */
     static @Nullable Registration ofPlainSocket(Channel channel, ChannelHandler connection) {
         CloseWatch watch = Thread.currentThread() instanceof LoopThread loop ? loop.watch : null;
@@ -95,7 +96,7 @@ final class CloseWatch implements IoHandler {
 
     @Override
     public void destroy() {
-        // called once more, since an event loop that is ended while it runs a task skips prepareToDestroy, and its
+        // prepareToDestroy is called here too: an event loop that is ended while it runs a task has skipped it, and its
         // sockets would stay open
         epoll.prepareToDestroy();
         epoll.destroy();

@@ -77,7 +77,8 @@ public final class DnsAddresses extends AddressResolverGroup<InetSocketAddress> 
                 if (found == null || found.isEmpty()) {
                     promise.tryFailure(failure == null ? new UnknownHostException(address.getHostString()) : failure);
                 } else {
-                    // a random address: if one refuses the connection, the next attempt to connect may get another one
+                    // a random address is taken: if one address refuses the connection, the next attempt to connect may
+                    // get another one
                     InetAddress any = found.get(ThreadLocalRandom.current().nextInt(found.size()));
                     promise.trySuccess(new InetSocketAddress(any, address.getPort()));
                 }

@@ -66,7 +66,7 @@ public final class DnsNames {
      */
     private static final int MAX_LONG_ANSWER_BYTES = 24 * 1024;
 
-    /** Largest number of addresses of a host that are cached if any one is wanted. */
+    /** Largest number of addresses of a host that are cached for callers that want any one of them. */
     private static final int MAX_KEPT = 16;
 
     /** Address families in the order in which they are asked for. */
@@ -168,7 +168,7 @@ public final class DnsNames {
                 return DnsResponseCode.NXDOMAIN.equals(error.getCode());
             }
             if (cause instanceof DnsNameResolverException) {
-                // no answer has come in time, or an answer that could not be read
+                // no answer has come in time, or the answer could not be read
                 return false;
             }
         }
@@ -181,7 +181,7 @@ public final class DnsNames {
 
     /**
      * Returns the families in the order in which they are asked for. IPv4 is first, unless the JDK prefers IPv6 or this
-     * host has addresses of IPv6 only. If the JDK is set to use IPv4 alone, it is the only one.
+     * host has addresses of IPv6 only. If the JDK is set to use IPv4 alone, IPv4 is the only family.
      */
     private static List<ResolvedAddressTypes> families() {
         if (NetUtil.isIpV4StackPreferred()) {
@@ -237,8 +237,8 @@ public final class DnsNames {
     }
 
     /**
-     * Ends the TCP connection of one question if the answer is too long: Netty compares each address with all before
-     * it, on the event loop. Then the truncated answer counts that came in the datagram before.
+     * Ends the TCP connection of one question if the answer is too long, since Netty compares each address with all
+     * before it, on the event loop. What counts then is the truncated answer, which came in a datagram before.
      */
     private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
         private final int maxBytes;

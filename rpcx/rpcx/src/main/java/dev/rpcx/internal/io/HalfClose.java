@@ -38,14 +38,15 @@ public final class HalfClose {
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     /**
-     * Number of looks, 2 s in all, within which a peer has to take some of the bytes written last. A peer that takes
-     * nothing must not hold the connection. Source: nginx, lingering_time, shortened. Looks are counted, and not time,
-     * since a loop that was kept from a look was kept from its sockets too.
+     * Number of checks, one every 500 ms and so 2 s in all, within which a peer has to take some of the bytes written
+     * last. A peer that takes nothing must not hold the connection. Source: nginx, lingering_time, shortened. Checks
+     * are counted instead of time: an event loop that was held up and so missed a check could not serve its sockets
+     * either.
      */
     private static final int FIRST_LOOKS = 4;
 
     /**
-     * Number of looks, 10 s in all, within which a peer that has taken some bytes has to take more. A kernel takes up
+     * Number of checks, 10 s in all, within which a peer that has taken some bytes has to take more. A kernel takes up
      * to 64 KiB of these bytes in one step, and a peer that reads 16 KiB a second needs 4 s for them. Source: the
      * longest silence that the classic wire allows within a frame.
      */
@@ -71,19 +72,19 @@ public final class HalfClose {
     private final long beganNanos;
     private @Nullable Future<?> timer;
 
-    /** Number of bytes in the queue at the last look. */
+    /** Number of bytes in the queue at the last check. */
     private long queued;
 
-    /** Number of bytes of the first message in the queue at the last look. A message may be sent piece by piece. */
+    /** Number of bytes of the first message in the queue at the last check. A message may be sent piece by piece. */
     private long restOfFirst;
 
-    /** Number of further looks in a row that may find no progress. */
+    /** Number of further checks in a row that may find no progress. */
     private int looksLeft = FIRST_LOOKS;
 
     /** True once the local kernel has the end of the stream, and the queue is empty. */
     private boolean isWritten;
 
-    /** Number of TCP segments that the peer's kernel had not acknowledged at the last look. */
+    /** Number of TCP segments that the peer's kernel had not acknowledged at the last check. */
     private long onTheWay;
 
     private HalfClose(Channel channel, Account account) {
@@ -93,8 +94,8 @@ public final class HalfClose {
     }
 
     /**
-     * Sets how long it may take to send the bytes written last while the peer takes some of them. It may take 2 s in
-     * any case, and no more if this method is not called. Thread-safe: any thread may call this.
+     * Sets how long it may take to send the bytes written last while the peer takes some of them. At least 2 s are
+     * always allowed. If this method is not called, only these 2 s are allowed. Thread-safe: any thread may call this.
      *
      * @param nanos supplies this time in nanoseconds, counted from the beginning of the half-close. It is called twice
      *     a second, on the event loop
@@ -124,7 +125,7 @@ public final class HalfClose {
     }
 
     private void begin() {
-        // set first: what follows may fail, and then the channel is closed
+        // the listener is added first: what follows may fail, and then the channel is closed
         channel.closeFuture().addListener(over -> {
             if (timer != null) {
                 timer.cancel(false);
@@ -218,7 +219,7 @@ public final class HalfClose {
     }
 
     /**
-     * Says whether the peer has taken something since the last look. Nothing is written any more, so whatever has
+     * Says whether the peer has taken something since the last check. Nothing is written any more, so whatever has
      * changed in the queue has been sent.
      */
     private boolean hasTaken() {
@@ -241,7 +242,7 @@ public final class HalfClose {
     }
 
     /**
-     * Says whether bytes are moving: since the last look, the local kernel has sent some, or the peer's kernel has
+     * Says whether bytes are moving: since the last check, the local kernel has sent some, or the peer's kernel has
      * acknowledged some. If the peer does not read, the local kernel sends it only window probes, which do not count.
      */
     private boolean isOnItsWay() {

@@ -24,8 +24,8 @@ public final class KeyPairs {
     private KeyPairs() {}
 
     /**
-     * Says whether a private key belongs to a certificate. It signs with the key, and verifies with the first
-     * certificate.
+     * Says whether a private key belongs to a certificate. This method signs with the key, and verifies the signature
+     * with the first certificate.
      *
      * @param chain certificates in PEM, of which the first is that of the server or client itself
      * @param key private key in PEM, unencrypted PKCS#8

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Task queue of one event loop. A task that is given to a loop near the loop's end is either run or refused; if it is
  * refused, whoever gave it gets an exception. Netty's own queue silently loses a task that comes between the loop's
- * last poll and its end. With it, a handler that ended while its server stopped would be counted as running forever.
+ * last poll and its end. With Netty's queue, a handler that ended while its server stopped would be counted as running
+ * forever.
  *
  * <p>Netty calls {@link #remove} to take back a task that it has given to a loop which takes no more tasks.
  * Thread-safe, but only one thread polls.
@@ -56,8 +57,9 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     }
 
     /**
-     * Adds a task. The thread that adds the first task starts the loop's thread. If its stack overflows meanwhile,
-     * Netty takes the loop for started although it never runs. So a thread with too little stack fails before that.
+     * Adds a task. The thread that adds the first task starts the loop's thread. If the stack of the adding thread
+     * overflows meanwhile, Netty takes the loop for started although the loop never runs. So a thread with too little
+     * stack fails before it adds the task.
      */
     @Override
     public boolean offer(Runnable task) {

@@ -91,8 +91,9 @@ public final class LoopThread extends FastThreadLocalThread {
     }
 
     /**
-     * Refuses the call of a method that blocks, if the calling thread is an event loop. There the method would hold up
-     * every call of the loop. It would never return if it waits for something that this loop has to do.
+     * Throws an exception if the calling thread is an event loop. A method calls this before it blocks: if it blocked
+     * an event loop, it would hold up all calls that this loop serves, and would never return if it waited for
+     * something that the loop has to do.
      *
      * @throws IllegalStateException the calling thread is an event loop
      */

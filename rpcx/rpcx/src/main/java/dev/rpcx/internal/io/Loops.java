@@ -47,8 +47,8 @@ public class Loops {
     /**
      * Allocator of the buffers for bytes that sockets send and receive. Netty's own choice, the adaptive allocator,
      * frees a chunk of direct memory while a loop runs. On newer JVMs that stops the loop until all threads have
-     * answered: with results of 200 kB for ten connections of one address, the PINGs of others took 0.9 to 7.3 s, and
-     * the heap ran out. The pooled allocator keeps its chunks; with it the PINGs took 13 to 466 ms.
+     * answered: while ten connections of one address got results of 200 kB, the PINGs of other connections took 0.9 to
+     * 7.3 s, and the heap ran out. The pooled allocator keeps its chunks; with it the PINGs took 13 to 466 ms.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 
@@ -114,9 +114,9 @@ public class Loops {
     }
 
     /**
-     * Event loop that loses no task at its end, and that looks at its sockets again after at most one millisecond of
-     * tasks. Without this limit Netty looks after a second. The tasks may go on without end, since each task of a
-     * stream's publisher gives the loop the next one.
+     * Event loop that loses no task at its end, and that polls its sockets again after it has run tasks for at most one
+     * millisecond. Without this limit, Netty polls them only after a second. The tasks may go on without end, since
+     * each task of a stream's publisher gives the loop the next one.
      */
     private static final class Loop extends SingleThreadIoEventLoop {
         private static final long TASKS_MILLIS = 1;
@@ -135,7 +135,7 @@ public class Loops {
         protected void run() {
             while (!runToEnd()) {
                 try {
-                    // the next run finds the remaining sockets and tasks
+                    // the loop runs again after a pause, and then finds the remaining sockets and tasks
                     LockSupport.parkNanos(PAUSE_NANOS);
                 } catch (Throwable stillNoMemory) {
                     // for example, there may be no memory to load a class that is used here
@@ -158,8 +158,8 @@ public class Loops {
         }
 
         /**
-         * Tells the callers that could not be told for want of memory, after a pause. Netty calls this method after
-         * each look at sockets and tasks, even if there are no tasks.
+         * Tells the callers that could not be told for want of memory, after a pause. Netty calls this method each time
+         * that it has gone through sockets and tasks, even if there are no tasks.
          */
         @Override
         protected void afterRunningAllTasks() {
@@ -186,8 +186,8 @@ public class Loops {
     /**
      * Bound on the unsent bytes of a socket: Linux takes more bytes for the socket only while fewer than these are
      * unsent. Without the bound, Linux takes some megabytes, and takes more only after a third of those have been sent.
-     * With it, one sees that a peer reads even if it reads slowly, and a PING or PONG waits behind few bytes. Source:
-     * tcp(7), TCP_NOTSENT_LOWAT.
+     * With the bound, this side notices that a peer reads even if it reads slowly, and a PING or PONG waits behind few
+     * bytes. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
     private static final long UNSENT_BYTES = 1 << 17;
 

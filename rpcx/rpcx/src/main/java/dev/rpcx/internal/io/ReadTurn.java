@@ -29,11 +29,11 @@ import org.jspecify.annotations.Nullable;
  * caller. If a caller reads, the socket wakes the caller directly, and the event loop sleeps.
  *
  * <p>The event loop lends the socket after {@code LONE_REPLIES} consecutive replies to lone callers. It takes the
- * socket back for whatever a lone caller does not do: a second call, a deadline, the end of the connection. A caller
- * takes nothing but its own reply, if that is complete. Everything else that the caller reads goes to the event loop,
- * together with the turn. So one thread at a time still decides how calls end: the thread that has the turn. While the
- * socket is lent and no call is in flight, nobody reads. So the event loop checks every {@link #TICK_MILLIS}, 5 ms,
- * whether a caller has had the turn, and takes the socket back if none has.
+ * socket back for whatever a lone caller does not handle: a second call, a deadline, the end of the connection. A
+ * caller takes nothing but its own reply, if that is complete. Everything else that the caller reads goes to the event
+ * loop, together with the turn. So one thread at a time still decides how calls end: the thread that has the turn.
+ * While the socket is lent and no call is in flight, nobody reads. So the event loop checks every {@link #TICK_MILLIS},
+ * 5 ms, whether a caller has had the turn, and takes the socket back if none has.
  */
 public final class ReadTurn implements CloseWatch.SocketUser {
     /** The connection whose socket is lent. It is the first handler of its channel. */
@@ -66,8 +66,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         boolean isCompleted();
 
         /**
-         * Completes the call if {@code arrived} begins with the complete reply to it. Then it reads that reply to its
-         * end and no further. Called by the caller's thread, which has the turn.
+         * Completes the call if {@code arrived} begins with the complete reply to it. In this case the method reads the
+         * reply to its end and no further. Called by the caller's thread, which has the turn.
          *
          * @param arrived buffer that begins at the beginning of a message of the peer
          * @return false if all bytes are for the event loop; then the indices of {@code arrived} mean nothing
@@ -92,7 +92,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
 
     private static final int LOOP = 0;
 
-    /** The socket is lent: the event loop does not look at it, and a caller may take it. */
+    /** The socket is lent: the event loop does not read from it, and a caller may take the turn. */
     private static final int FREE = 1;
 
     private static final int CALLER = 2;
@@ -272,19 +272,19 @@ public final class ReadTurn implements CloseWatch.SocketUser {
         try {
             Loan lent = Objects.requireNonNull(loan);
             try {
-                // the call is looked at only after the turn has been taken: before that, the event loop may have read
-                // the reply, and then lent the socket
+                // the call is checked only after the turn has been taken: before that, the event loop may have read the
+                // reply, and then lent the socket
                 isOver = call.isCompleted() || lent.await() && take(lent, call);
             } catch (IOException broken) {
                 // the event loop gets the same error when it reads, and ends the connection
             }
             after = rest != null ? LEFT_TO_LOOP : FREE;
         } finally {
-            // only stores: if the stack is exhausted, no method can be called
+            // these are only stores, since no method can be called if the stack is exhausted
             callerTurns++;
             owner = after;
         }
-        // the load is looked at only after the turn has been given up: so either this thread sees another call, or the
+        // the load is checked only after the turn has been given up: so either this thread sees another call, or the
         // sender of that call finds the turn free
         if (after != FREE || !isOver || wanted || connection.load() > 0) {
             connection.inLoopOrHere(this::takeOver);
@@ -368,14 +368,15 @@ public final class ReadTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // not immediately, since the code that calls this method is using the connection
+            // the connection is not ended immediately, since the code that calls this method is using it
             connection.inLoopOrHere(this::breakOff);
             return false;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
             Objects.requireNonNull(loan).wake();
-            // tried once more: the caller may have given the socket back before it could see that it is wanted
+            // the exchange is tried once more: the caller may have given the socket back before it could see that the
+            // loop wants it
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -399,8 +400,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Takes the socket over from a caller that does not go on, or that failed before it could say so. Passes on what
-     * the caller has read that is not for it, to the handlers of the channel.
+     * Takes the socket over from a caller that does not go on, or that failed before it could say so. Bytes that the
+     * caller has read, but that are not for it, go to the handlers of the channel.
      */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {

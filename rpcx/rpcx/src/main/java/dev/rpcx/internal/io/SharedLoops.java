@@ -27,7 +27,9 @@ public final class SharedLoops {
     private int users;
     private long unusedSinceNanos;
 
-    /** True while a task is scheduled, on one of the loops, which ends {@link #held} if nobody uses the loops then. */
+    /**
+     * True while a task is scheduled on one of the loops. The task ends {@link #held} if nobody uses the loops then.
+     */
     private boolean watched;
 
     public SharedLoops(boolean inProcess) {
@@ -64,8 +66,8 @@ public final class SharedLoops {
     private void endLater(Loops loops, long nanos) {
         watched = false;
         loops.group.schedule(() -> endUnused(loops), nanos, TimeUnit.NANOSECONDS);
-        // set only after schedule has returned: if it throws, a later giveBack tries again, and the loops do not stay
-        // forever
+        // "watched" is set only after schedule has returned: if schedule throws, a later giveBack tries again, and the
+        // loops do not stay forever
         watched = true;
     }
 

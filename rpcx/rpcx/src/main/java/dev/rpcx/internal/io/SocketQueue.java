@@ -41,12 +41,12 @@ public final class SocketQueue {
     private final Runnable changed;
     private final Runnable unread;
 
-    /** True once the connection has been pushed out: from then on its queue does not grow. */
+    /** True once the connection has been ended for want of room: from then on its queue does not grow. */
     private boolean isEvicted;
 
     /**
-     * True once a task is due that pushes the connection out. From then on the queue asks for no more room, since to
-     * ask costs a walk over all claims each time.
+     * True once a task is due that ends the connection for want of room. From then on the queue asks for no more room,
+     * since each time that it asks costs a walk over all claims.
      */
     private boolean isEvictionDue;
 
@@ -76,7 +76,7 @@ public final class SocketQueue {
      * @param replyBytes supplies the number of bytes charged for replies that have been made for the peer and have not
      *     been sent
      * @param gatheredBytes supplies the number of bytes that wait to join the queue
-     * @param changed runs when everything that was in the queue at one time has been sent
+     * @param changed runs each time that everything has been sent that was in the queue at some earlier time
      * @param unread ends the connection because its peer does not read; what the connection still writes may be lost
      */
     public SocketQueue(
@@ -175,7 +175,7 @@ public final class SocketQueue {
     }
 
     /**
-     * Called when a mark has been sent. The queue is looked at in a separate task: it counts a message until the
+     * Called when a mark has been sent. A separate task checks the queue, since the queue counts a message until the
      * listeners of that message have been called.
      */
     private void markSent() {
@@ -194,8 +194,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Pushes the connection out in a separate task, since the caller of {@code updateClaims} is in the midst of
-     * writing.
+     * Ends the connection for want of room. A separate task does this, since the caller of {@code updateClaims} is in
+     * the midst of writing.
      */
     private void evictSoon() {
         isEvictionDue = true;
@@ -230,8 +230,8 @@ public final class SocketQueue {
 
     /**
      * Says whether there are bytes in the queue and not one byte has been sent since this method was called last. Bytes
-     * that were added to the queue meanwhile make no difference. Only one user may call this method, since it keeps
-     * what it has seen.
+     * that were added to the queue meanwhile make no difference. Only one user may call this method, since the method
+     * compares with what it found at its last call.
      */
     public boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();

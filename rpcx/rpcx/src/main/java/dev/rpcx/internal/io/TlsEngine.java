@@ -10,7 +10,10 @@ import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
-/** Sets up TLS on each new connection of a server or a client, and names the peer by its certificate. Thread-safe. */
+/**
+ * Sets up TLS on each new connection of a server or a client, and finds the name of the peer in its certificate.
+ * Thread-safe.
+ */
 public final class TlsEngine {
     /**
      * Longest time for the handshake in seconds. Until the handshake is done, a connection takes up one of the

@@ -61,8 +61,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     public static final int MIN_HANDSHAKE_RECORDS = 64;
 
     /**
-     * Smallest maximum size of a record, in bytes, that a side may ask its peer to keep to. Source: RFC 6066, section
-     * 4.
+     * Smallest limit, in bytes, that a side may ask its peer to keep to for the size of records. Source: RFC 6066,
+     * section 4.
      */
     public static final int HANDSHAKE_RECORD_BYTES = 512;
 
@@ -78,7 +78,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private static final long SILENT_NANOS = TimeUnit.HOURS.toNanos(1);
     private static final int HEADER_BYTES = 5;
 
-    /** Number of bytes of a record beside its content: header, type and tag. */
+    /** Number of bytes that a record has in addition to its content: header, type and tag. */
     private static final int SEALED_BYTES = HEADER_BYTES + 1 + 16;
 
     /** Largest length in bytes that the header of a record may give. Source: RFC 8446, section 5.2. */
@@ -338,7 +338,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sets the claim to this record, and to what the engine may have kept.
+     * Sets the claim to the bytes of this record, and to those that the engine may have kept.
      *
      * @return false if there is no room; then the connection has been closed
      */

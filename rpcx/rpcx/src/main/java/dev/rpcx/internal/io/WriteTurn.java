@@ -31,8 +31,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     /** A message that a thread may write itself. */
     public interface Message {
         /**
-         * Copies the message, in the form in which it goes to the socket, to {@code frame}. That is an empty buffer of
-         * {@link #MAX_BYTES}, for which the message is not too large. If this throws, the message is unchanged.
+         * Copies the message, in the form in which it goes to the socket, to {@code frame}, an empty buffer of
+         * {@link #MAX_BYTES} bytes. The message is not too large for this buffer. If this throws, the message is
+         * unchanged.
          */
         void copyTo(ByteBuffer frame);
 
@@ -50,8 +51,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     public static final int MAX_BYTES = 2 * 1024;
 
     /**
-     * Largest number of bytes from the heap that the event loop writes without the channel. Each event loop has a
-     * direct buffer of this size for them.
+     * Largest number of bytes from the heap that the event loop writes directly to the socket, and not through the
+     * channel. Each event loop has a direct buffer of this size for them.
      */
     private static final int MAX_BATCH_BYTES = 32 * 1024;
 
@@ -69,8 +70,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private static final int BROKEN = 5;
 
     /**
-     * Number of looks of the event loop after which a thread that still writes has probably lost its processor. From
-     * then on the event loop parks between looks, so that its own processor serves others.
+     * Number of times that the event loop yields while another thread still writes. After so many times, that thread
+     * has probably lost its processor. From then on the event loop parks between two checks, so that its own processor
+     * serves other threads.
      */
     private static final int YIELDS = 1_000;
 
@@ -93,8 +95,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     private volatile int owner = LOOP;
 
     /**
-     * True if the event loop has found the turn taken and has something to write: then no thread goes before it.
-     * Cleared when the loop has the turn.
+     * True if the event loop has found the turn taken and has something to write: then no thread takes the turn before
+     * the loop does. Cleared when the loop has the turn.
      */
     private volatile boolean wanted;
 
@@ -116,7 +118,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     /**
      * Creates a turn, which the event loop has at first.
      *
-     * @param connection the channel's handler, whose event loop takes turns with other threads
+     * @param connection the channel's handler; its event loop and other threads take turns to write
      */
     public WriteTurn(Channel channel, ChannelHandler connection) {
         this.channel = channel;
@@ -138,8 +140,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         ByteBuffer own = buffer;
         if (own == null) {
             try {
-                // allocated before the turn is taken: this can take long when direct memory is short, and the event
-                // loop might have to wait
+                // the buffer is allocated before the turn is taken: the allocation can take long when direct memory is
+                // short, and the event loop might have to wait for the turn
                 own = ByteBuffer.allocateDirect(MAX_BYTES);
             } catch (OutOfMemoryError none) {
                 return false;
@@ -221,7 +223,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             return true;
         }
         if (now == BROKEN) {
-            // closed before the turn is taken over: if the close fails, the turn stays broken and nobody writes
+            // the channel is closed before the turn is taken over: if the close fails, the turn stays broken and nobody
+            // writes
             channel.unsafe().close(channel.voidPromise());
             // the event loop has the turn as at other times, but what it writes from here on is thrown away
             takeOver();
@@ -229,8 +232,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
-            // tried once more: the thread that had the turn may have given it back before it could see that it is
-            // wanted
+            // the exchange is tried once more: the thread that had the turn may have given it back before it could see
+            // that the loop wants it
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -250,7 +253,7 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Gives the turn to the event loop. Called when it has taken the {@link #rest}, or has found the turn
+     * Gives the turn to the event loop. Called when the loop has taken the {@link #rest}, or has found the turn
      * {@link #BROKEN}.
      */
     public void takeOver() {

@@ -15,8 +15,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds what a change of a schema breaks, and whether the old or the new version can no longer read the other. The two
- * versions of the schema are compared by their locks.
+ * Finds what a change of a schema breaks, and which version, the old or the new one, can no longer read what the other
+ * sends. The two versions of the schema are compared by their locks.
  */
 public final class Compatibility {
     /** Direction of a break: which version can no longer read what the other version sends. */
@@ -65,14 +65,14 @@ public final class Compatibility {
     private final Lock newer;
 
     /**
-     * Types whose values the side with the older lock compares: those of a map's keys and of a set's elements, and all
-     * that these types consist of. Values that this side finds equal count as one.
+     * Types whose values the side with the older lock compares: the types of map keys and of set elements, and all
+     * types that these consist of. Values that this side finds equal count as one.
      */
     private final Set<String> comparedBefore;
 
     /**
-     * Types whose values the side with the newer lock compares: those of a map's keys and of a set's elements, and all
-     * that these types consist of.
+     * Types whose values the side with the newer lock compares: the types of map keys and of set elements, and all
+     * types that these consist of.
      */
     private final Set<String> comparedNow;
 

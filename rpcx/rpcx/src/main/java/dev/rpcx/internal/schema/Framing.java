@@ -24,7 +24,7 @@ public final class Framing {
      */
     public static final int WHOLE = 15;
 
-    /** Kind for a number that no field has. */
+    /** Kind that is given for a field number if the message has no field with this number. */
     private static final int NO_FIELD = 0;
 
     /** Kind of a field that holds a message, such as a message that can be null or an {@link java.util.Optional}. */

@@ -217,7 +217,7 @@ public final class ProtoFile {
             switch (field.holder()) {
                 case LIST, SET, MAP -> descriptor.setLabel(Label.LABEL_REPEATED);
                 case NULLABLE, OPTIONAL -> {
-                    // the field of a message can always be absent, and has no `optional`
+                    // a field that holds a message can always be absent, and so is not marked as `optional`
                     if (!(field.shape() instanceof MessageType) && !(field.shape() instanceof WellKnown)) {
                         descriptor.setProto3Optional(true);
                     }
@@ -280,7 +280,7 @@ public final class ProtoFile {
         if (real) {
             entry.setOptions(MessageOptions.newBuilder().setMapEntry(true));
         } else {
-            // `optional`, so that key and value are always written, as they are in a `map<>`
+            // key and value are made `optional`, so that they are always written, as in a `map<>`
             optionalScalar(entry);
         }
         message.addNestedType(entry);

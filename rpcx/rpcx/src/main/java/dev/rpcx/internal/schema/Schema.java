@@ -115,8 +115,8 @@ public final class Schema {
     private final List<Use> unfinished = new ArrayList<>();
 
     /**
-     * Creates a schema that takes numbers from this lock. If the lock has a type, but not one of the type's components,
-     * that component is refused.
+     * Creates a schema that takes numbers from this lock. If the lock has a type, but lacks one of the type's
+     * components, that component is refused.
      */
     public Schema(Lock lock) {
         this(lock, false);
@@ -201,8 +201,8 @@ public final class Schema {
     }
 
     /**
-     * Returns the message that a call of this method brings back. For a {@link CompletionStage} it is the message of
-     * the value with which the stage completes; for a stream, it is the message of each item.
+     * Returns the message that a call of this method returns. For a {@link CompletionStage} it is the message of the
+     * value with which the stage completes; for a stream, it is the message of each item.
      *
      * @throws SchemaException if the type cannot be mapped; if it is a future that is not a stage, since nobody would
      *     be notified of the future's end; or if it is a stage of any class but {@code CompletionStage},
@@ -242,7 +242,8 @@ public final class Schema {
      * Returns the message that carries a single value of a method. It is the value of one parameter, or an item of the
      * stream that the method takes.
      *
-     * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
+     * @throws SchemaException if the type cannot be mapped; the text of the exception names the method, or the
+     *     component that is wrong
      */
     public synchronized MessageType value(Type type, Method of) {
         return value(type, where(of));
@@ -256,7 +257,8 @@ public final class Schema {
      * native wire it has the same bytes whether or not it can be null, so no lock would report a change between the
      * two.
      *
-     * @throws SchemaException if the type cannot be mapped; its text names the method, or the component that is wrong
+     * @throws SchemaException if the type cannot be mapped; the text of the exception names the method, or the
+     *     component that is wrong
      */
     public synchronized MessageType value(Parameter parameter) {
         String where = where((Method) parameter.getDeclaringExecutable());
@@ -657,8 +659,8 @@ public final class Schema {
             }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             int number = numbers.of(each, name, position);
-            // a lock has the case that stands for the unknown under the name of its class: if this case was such a case
-            // before, it is refused
+            // a lock has the case that stands for the unknown under the name of its class: so a case that stood for the
+            // unknown before, and has a number now, is refused
             numbers.refuseOtherNumber(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }

@@ -2,9 +2,9 @@
  * Maps Java types to Protobuf messages: which component has which number, which types cannot be mapped, what a lock
  * file keeps, and which changes break a peer. Starting points: {@code Schema} and {@code Lock}.
  *
- * <p>It uses the annotations of {@code dev.rpcx.schema} and, for the export alone, protobuf-java, which RPCX does not
- * bring along. It must know neither the codec nor any other room: {@code Schema} has {@code RPCXFuture} only by its
- * name.
+ * <p>This package uses the annotations of {@code dev.rpcx.schema} and, for the export alone, protobuf-java, which RPCX
+ * does not bring along. It must know neither the codec nor any other room: {@code Schema} knows {@code RPCXFuture} only
+ * by its name.
  *
  * <ul>
  *   <li>From a Java type to a message: {@link Schema} looks at each type once, and decides what it becomes or why it
@@ -30,14 +30,14 @@
  * </ul>
  *
  * <p><b>Why was this type refused?</b> The rules stand at {@code Schema}, and the text of the {@code SchemaException}
- * names the component. {@code Schema} refuses most of it; {@code Use} refuses a type parameter of which nothing says
- * what it stands for; {@code BeanProperty} a field with one accessor, or with accessors of another type;
- * {@code Numbers} a number that is taken or missing; {@code FieldType} one that Protobuf does not allow; {@code Lock}
- * files that cannot be read or that contradict each other.
+ * names the component. Most types are refused by {@code Schema}. {@code Use} refuses a type parameter if nothing says
+ * what it stands for; {@code BeanProperty} refuses a field with one accessor, or with accessors of another type;
+ * {@code Numbers} refuses a number that is taken or missing; {@code FieldType} refuses a number that Protobuf does not
+ * allow; {@code Lock} refuses files that cannot be read or that contradict each other.
  *
- * <p>Threads: all of it runs at start or at build time, and never during a call; codecs read the messages and enums
- * during calls, which then do not change any more. {@code Schema} is thread-safe, and a {@code Lock} never changes;
- * {@code ProtoFile} is for one thread.
+ * <p>Threads: all of these classes run at start or at build time, and never during a call. During calls, codecs only
+ * read the messages and enums, which do not change any more then. {@code Schema} is thread-safe, and a {@code Lock}
+ * never changes; {@code ProtoFile} is for one thread.
  */
 @NullMarked
 package dev.rpcx.internal.schema;

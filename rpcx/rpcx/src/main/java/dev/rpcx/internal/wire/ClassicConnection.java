@@ -119,7 +119,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     private boolean reading;
 
-    /** True while more frames follow that are to be sent with the same flush. */
+    /** True while further frames are about to be written. One flush then sends all of them. */
     private boolean gathering;
 
     /** Counter that goes up each time that bytes have arrived. */
@@ -251,7 +251,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isAdded = true;
         } finally {
             if (!isAdded) {
-                // this method throws: Netty then removes the handler, and no code would watch or close the channel
+                // this method is about to throw: Netty then removes the handler, and no code would watch or close the
+                // channel
                 SocketQueue.closeNow(channel);
             }
         }
@@ -272,8 +273,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         lastWriteNanos = now;
         busyNanos = now;
         checkedNanos = now;
-        // while a server pauses reading, its kernel acknowledges nothing new and the client's kernel has to wait: a
-        // client allows as much time for that as the longest pause takes
+        // while a server pauses reading, its kernel acknowledges nothing new, and the client's kernel has to wait: so a
+        // client gives the server's kernel as much time as the longest pause takes
         TcpKeepAlive.on(channel, keepAliveNanos, isClient ? CHUNKS_IN_PAUSE * keepAliveNanos : keepAliveNanos);
         timers.add(1);
         timer = loop.scheduleWithFixedDelay(check, checkNanos, checkNanos, TimeUnit.NANOSECONDS);
@@ -293,7 +294,7 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         } catch (WireFault fault) {
             fail(brokenOff(RPCXException.Code.PROTOCOL, String.valueOf(fault.getMessage())));
         } catch (Throwable t) {
-            // there is no memory for the frame, or this side has a fault: that ends only this connection
+            // there is no memory for the frame, or the code of this side has a fault: only this connection ends
             noteMemory(t);
             fail(brokenOff(RPCXException.Code.UNAVAILABLE, "a frame could not be read"));
         } finally {
@@ -407,8 +408,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         begin(frame);
         boolean isWhole = false;
         try {
-            // the buffer never grows beyond a chunk: in the socket's queue it is charged for its bytes, and not for its
-            // free room
+            // the buffer never grows beyond a chunk, which bounds its free room: in the socket's queue only its bytes
+            // are charged
             if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
                 writeGathered();
             }
@@ -609,9 +610,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate =
                 !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads its replies slowly makes this side pause reading. With all pauses, a frame may take at most
-        // twice its time. But this side reads something after each pause, so a frame always has the longest time of one
-        // pause.
+        // A peer that reads its replies slowly makes this side pause reading. If all pauses are counted, a frame may
+        // take at most twice the time that it has without them. But this side reads something after each pause, so a
+        // frame always has at least the time that one pause may last.
         long maxNanos = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= maxNanos;
     }

@@ -49,7 +49,7 @@ public final class ClassicFrames {
          *
          * @param begin array with the first bytes of the frame, which may end in the middle of a field
          * @param bytes number of these bytes
-         * @param length length of the entire frame in bytes, without its length field
+         * @param length length of the entire frame in bytes, not counting its length field
          */
         void onSkipped(byte[] begin, int bytes, int length);
     }
@@ -108,7 +108,8 @@ public final class ClassicFrames {
     /**
      * Reads all bytes of {@code in}, and hands each frame to the reader when the last of its bytes has arrived.
      *
-     * @throws WireFault if a frame announces a length that is out of range; an exception of the reader is thrown too
+     * @throws WireFault if a frame announces a length that is out of range; an exception that the reader throws is
+     *     passed on
      */
     void read(ByteBuf in, long nowNanos) {
         while (in.isReadable()) {

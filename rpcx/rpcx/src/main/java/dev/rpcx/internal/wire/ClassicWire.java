@@ -34,8 +34,8 @@ public final class ClassicWire {
     public record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 
     /**
-     * A reply that has been read: the bytes of its result, empty if there is none, and its error, null if there is
-     * none.
+     * A reply that has been read. {@code result} has the bytes of its result, and is empty if there is no result;
+     * {@code error} is null if there is no error.
      */
     public record Reply(long id, byte[] result, @Nullable RPCXException error) {}
 
@@ -69,7 +69,7 @@ public final class ClassicWire {
 
     /**
      * Whether a reply has only a result behind its id. Such a reply has no error, so its call was executed: only an
-     * error may say that a call was not.
+     * error may say that a call was not executed.
      *
      * @param begin beginning of the reply, from which the id has been read already
      * @param length length of the reply in bytes; its first byte stands at index 0 of {@code begin}
@@ -112,8 +112,8 @@ public final class ClassicWire {
     }
 
     /**
-     * Decodes the name of a service or a method. A name that is longer than any published one becomes the empty text,
-     * and nothing is published under that.
+     * Decodes the name of a service or a method. A name that is longer than any published one becomes the empty text, a
+     * name under which nothing is published.
      */
     private static String name(ByteBuf bytes) {
         return bytes.readableBytes() > Wire.MAX_NAME_BYTES ? "" : bytes.toString(StandardCharsets.UTF_8);

@@ -11,10 +11,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Simulates a bad network for one direction of one connection of the native wire. This class cuts the incoming bytes
- * into frames, and applies to each frame of a call the faults that {@link Faults} draws for it. It then says which
- * frames are to be passed on, in which order, and each from what time on. {@code dev.rpcx.testing.FaultyLink} passes
- * these frames on between sockets, and {@code FaultyPipe} within the pipeline of a client, so a fault means the same in
- * both. This class is public only because {@code FaultyLink} is in another package.
+ * into frames, and applies to each frame of a call the faults that {@link Faults} chooses at random for that frame. It
+ * then says which frames are to be passed on, in which order, and from what time on each of them may be passed on.
+ * {@code dev.rpcx.testing.FaultyLink} passes these frames on between sockets, and {@code FaultyPipe} within the
+ * pipeline of a client, so a fault means the same in both. This class is public only because {@code FaultyLink} is in
+ * another package.
  *
  * <p>Bytes that are not a frame of the native wire end the connection. Not thread-safe: only one thread at a time may
  * use an object. No method blocks.
@@ -43,15 +44,15 @@ public final class FaultyFrames {
      * A frame that is to be passed on, or the end of the connection.
      *
      * @param frame the preface, or a frame with its length and head. It is on the heap, so that nothing leaks if it is
-     *     never passed on. Null for the end of the connection, in both directions and after everything that was passed
-     *     on in this direction before
+     *     never passed on. Null stands for the end of the connection in both directions, which comes after all frames
+     *     that have been passed on in this direction before
      * @param atNanos time of {@link System#nanoTime} before which the frame must not be passed on
      */
     public record Due(@Nullable ByteBuf frame, long atNanos) {}
 
     /**
-     * Creates the simulation of one direction of a connection. Its faults are drawn from the seed of
-     * {@code badNetwork}, with random numbers that no other connection or direction uses.
+     * Creates the simulation of one direction of a connection. Its faults are chosen by random numbers, which are made
+     * from the seed of {@code badNetwork} for this connection and direction only.
      *
      * @param connection number of the connection, counted from 0 in the order in which the connections were opened
      * @param up whether the direction is from the client to the server
@@ -62,10 +63,10 @@ public final class FaultyFrames {
     }
 
     /**
-     * Reads all of {@code bytes}, and draws the faults of each frame that they complete. Bytes of an incomplete frame
-     * are kept until the next call.
+     * Reads all of {@code bytes}, and chooses at random the faults of each frame that they complete. Bytes of an
+     * incomplete frame are kept until the next call.
      *
-     * @return number of faults that have been drawn for the completed frames
+     * @return number of faults that have been chosen for the completed frames
      */
     public int add(ByteBuf bytes) {
         Given.notNull(bytes, "bytes", "what has arrived");
@@ -130,11 +131,11 @@ public final class FaultyFrames {
     }
 
     /**
-     * Draws the faults of a frame that belongs to a call, and applies them. Other frames meet no faults. The number of
-     * PING frames, for example, depends on the clock and not on the seed: with faults for them, the same seed would not
-     * always give the same faults.
+     * Chooses at random the faults of a frame that belongs to a call, and applies them. Frames that belong to no call
+     * get no faults. The number of PING frames, for example, depends on the clock and not on the seed: with faults for
+     * them, the same seed would not always give the same faults.
      *
-     * @return number of faults that have been drawn for the frame
+     * @return number of faults that have been chosen for the frame
      */
     private int applyFaults(ByteBuf frame) {
         Faults.Fate fate = faults.fate(random);

@@ -29,7 +29,8 @@ public final class FaultyPipe extends ChannelDuplexHandler {
         if (bytes.isReadable()) {
             up.add(ctx, bytes);
         } else {
-            // an empty buffer, such as the last write before the output ends: delayed frames must not come after it
+            // an empty buffer may be the last write before the output ends: the delayed frames must not come after it,
+            // so they are passed on first
             up.passOn(ctx, true);
             ctx.write(message, promise);
         }

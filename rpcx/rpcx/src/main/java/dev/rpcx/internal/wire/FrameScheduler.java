@@ -12,15 +12,15 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A message in parts, which has several frames, takes memory at its receiver as soon as it has begun, and the
  * receiver refuses a message that goes on too slowly. If many such messages began at the same time over a slow network,
- * each of them would be too slow. So only one message of each size class has begun at a time, and the others wait in
- * the order in which they came. The largest size of a class is four times its smallest size. So a message waits only
- * for messages that do not take much longer than itself, and of all messages of up to 4 MiB at most four have begun at
- * a time. A message of one frame waits only if it has to follow a message that may not begin yet.
+ * each of them would be too slow. So at any time only one message of each size class has begun, and the others of the
+ * class wait in the order in which they came. The largest size of a class is four times its smallest size. So a message
+ * waits only for messages that do not take much longer than itself. Of all messages of up to 4 MiB, at most four have
+ * begun at any time. A message of one frame waits only if it has to follow a message that may not begin yet.
  */
 final class FrameScheduler {
     /**
-     * Binary logarithm of the largest size, in bytes, of the first size class of messages in parts: 64 KiB. The largest
-     * size of each further class is four times that of the class before.
+     * Binary logarithm of the largest size, in bytes, of a message in parts of the first size class. This size is 64
+     * KiB. The largest size of each further class is four times that of the class before.
      */
     private static final int FIRST_SIZE_BITS = 16;
 
@@ -28,8 +28,8 @@ final class FrameScheduler {
     private static final byte WHOLE = 0;
 
     /**
-     * Number of messages above which queues are too large to be kept. If they have held more, {@code shrink} replaces
-     * them when they hold few messages or none.
+     * Largest number of messages that the two queues may have held together if they are to be kept. Queues that have
+     * held more are too large: {@code shrink} replaces them when they hold few messages or none.
      */
     private static final int MAX_KEPT = 64;
 
@@ -47,8 +47,8 @@ final class FrameScheduler {
     private Set<Outbound> waiting = new LinkedHashSet<>();
 
     /**
-     * Bits of the size classes of which a message in parts is in rotation, or has been returned by {@link #next} and
-     * has not ended.
+     * One bit for each size class. The bit is set while a message in parts of this class is in rotation, or has been
+     * returned by {@link #next} and has not ended.
      */
     private int taken;
 
@@ -84,7 +84,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Returns the number of bytes that wait to be sent, without those of the message that {@link #next} has returned.
+     * Returns the number of bytes that wait to be sent. Those of the message that {@link #next} has returned are not
+     * counted.
      */
     long bytes() {
         return bytes;
@@ -203,7 +204,7 @@ final class FrameScheduler {
     /** Moves the messages of one frame that wait for the message with this id into the rotation. */
     private void letFollow(int id) {
         if (following == 0) {
-            // avoids a walk over all waiting messages for each message that is removed
+            // this check avoids a walk over all waiting messages for each message that is removed
             return;
         }
         for (Iterator<Outbound> all = waiting.iterator(); all.hasNext(); ) {
@@ -252,7 +253,7 @@ final class FrameScheduler {
     void clear() {
         rotation.clear();
         waiting.clear();
-        // a handler may hold the connection for a long time after its end, and with it these queues
+        // a handler may hold the connection, and with it these queues, for a long time after the end of the connection
         shrink();
         taken = 0;
         wholes = 0;

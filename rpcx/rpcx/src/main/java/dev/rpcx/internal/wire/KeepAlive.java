@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * PING would have to wait behind that output. Nor does it get a PING while this side has paused reading, since the
  * answer could not arrive.
  *
- * <p>A check that finds something against the peer does not end the connection. Instead, a second check runs after the
- * event loop has looked at its sockets, and only the second check can end the connection. The reason is that an event
- * loop that was held up runs its timers before it reads the signs of life that have arrived meanwhile.
+ * <p>A check that finds a reason to end the connection does not end it. Instead, a second check runs after the event
+ * loop has polled its sockets, and only the second check can end the connection. The reason is that an event loop that
+ * was held up runs its timers before it reads the signs of life that have arrived meanwhile.
  *
  * <p>All of a frame has to arrive within about the keep-alive time, or within about 1 s if that is longer. Otherwise a
  * peer that sends a byte now and then would be alive forever.
@@ -28,8 +28,8 @@ public final class KeepAlive implements Runnable {
     private static final int CHECKS = 3;
 
     /**
-     * Time that a frame always has to arrive, even if the keep-alive time is shorter. It is the time that the largest
-     * frame, 16 KiB, takes at 16 KiB a second.
+     * Time that each frame is given to arrive in full, even if the keep-alive time is shorter. The largest frame, which
+     * has 16 KiB, takes this time at 16 KiB a second.
      */
     private static final long MIN_FRAME_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -100,7 +100,7 @@ public final class KeepAlive implements Runnable {
         if (connection.isFrameOverdue(frameChecks)) {
             askBehindSockets(this::endIfFrameIsOverdue);
         } else if (!connection.channel.isWritable()) {
-            // no PING while output waits: isStalled has checked above whether the peer takes that output
+            // no PING is sent while output waits: isStalled has checked above whether the peer takes that output
             pinged = false;
         } else if (connection.hadActivity()) {
             pinged = false;
@@ -115,8 +115,8 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Runs {@code end} after the event loop has looked at its sockets, by a timer without a delay: the loop looks at
-     * its sockets before it runs such a timer, while it would run a task before that look.
+     * Runs {@code end} after the event loop has polled its sockets. A timer without a delay does this: the loop polls
+     * its sockets before it runs the timer, whereas it would run a task before it polls them.
      */
     private void askBehindSockets(Runnable end) {
         connection

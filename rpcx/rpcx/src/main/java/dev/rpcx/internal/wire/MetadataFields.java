@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.function.BiConsumer;
 
 /**
- * Writes and reads {@link Metadata} in a request. It is encoded as the length of all entries in bytes, and then the
- * entries. Each of them is an entry of a Protobuf map with field number 1.
+ * Writes and reads {@link Metadata} in a request. The encoded form is the length of all entries in bytes, followed by
+ * the entries. Each entry is encoded as an entry of a Protobuf map with field number 1.
  */
 public final class MetadataFields {
     /** Memory in bytes that an entry takes in addition to its characters: its node in the map, and two strings. */
@@ -117,8 +117,8 @@ public final class MetadataFields {
     }
 
     /**
-     * Reads metadata that {@link #write} has written. The length is checked first: against the number of bytes that are
-     * there, and against the limit.
+     * Reads metadata that {@link #write} has written. Before anything else, the length is checked against the number of
+     * bytes that can be read, and against the limit.
      *
      * @throws WireFault if the bytes are not metadata, or if the metadata exceeds a limit
      */
@@ -153,8 +153,8 @@ public final class MetadataFields {
     }
 
     /**
-     * Returns the bytes of memory that metadata takes which was read from {@code encodedBytes} bytes. Each of these
-     * bytes may be a character, and a character may take two bytes of memory.
+     * Returns how many bytes of memory the metadata takes if it was read from {@code encodedBytes} bytes. Each of the
+     * encoded bytes may be a character, and a character may take two bytes of memory.
      */
     public static int cost(Metadata metadata, int encodedBytes) {
         return 2 * encodedBytes + ENTRY_BYTES * metadata.entries().size();

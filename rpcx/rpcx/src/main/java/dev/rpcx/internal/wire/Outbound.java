@@ -20,7 +20,7 @@ public abstract class Outbound implements WriteTurn.Message {
 
     /**
      * Largest capacity in bytes of a body that is kept for the next call. A larger one is given up, so that a burst of
-     * large messages does not stay in memory. 100 000 characters fit.
+     * large messages does not stay in memory. A text of 100 000 ASCII characters fits.
      */
     public static final int KEPT_BYTES = 128 * 1024;
 

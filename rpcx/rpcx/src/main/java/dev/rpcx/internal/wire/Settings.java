@@ -10,7 +10,7 @@ import io.netty.buffer.ByteBuf;
  *
  * @param maxMessageBytes size in bytes of the largest message that this side takes, with all its parts; default 4 MiB
  * @param maxCalls maximum number of calls under way at a time on the connection, up to 4096, which is also the default
- * @param defaultMicros time in microseconds of a request that carries no time; default 10 s
+ * @param defaultMicros time in microseconds that a request has if it carries no time; default 10 s
  */
 public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     public static final int MAX_MESSAGE = 1;

@@ -45,25 +45,27 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
-     * Size of a full batch in bytes, which a busy connection sends in one write. Source: measured by rpcx-bench, with
-     * messages of 100 kB. For a client that does not read, one batch is held in memory.
+     * Size of a full batch in bytes. A busy connection sends so many bytes in one write. Source: measured by
+     * rpcx-bench, with messages of 100 kB. If a client does not read, one batch for it is held in memory.
      */
     private static final int BATCH_BYTES = 256 * 1024;
 
     /**
-     * Number of small frames after which the clock is read again, and the output so far is sent. By estimate, such a
-     * number of frames takes about 0.1 ms. No call's time has to be known more precisely than that, and the peer does
-     * not wait longer than that for the results of these frames.
+     * Number of small frames after which the clock is read again, and the output so far is sent. By estimate, reading
+     * so many frames takes about 0.1 ms. No call's time has to be known more precisely than that, and the peer does not
+     * wait longer than that for the results of these frames.
      */
     private static final int FRAMES_AT_ONE_TIME = 64;
 
     /**
-     * A frame counts as one against {@code FRAMES_AT_ONE_TIME}, and as one more for each {@code FRAME_BYTES} bytes of
-     * its length.
+     * A frame counts once against {@code FRAMES_AT_ONE_TIME}, and once more for each {@code FRAME_BYTES} bytes of its
+     * length.
      */
     private static final int FRAME_BYTES = 512;
 
-    /** Initial capacity of {@code INBOX} in bytes. What one read of the event loop brings usually fits into it. */
+    /**
+     * Initial capacity of {@code INBOX} in bytes. The bytes that one read of the event loop yields usually fit into it.
+     */
     private static final int INBOX_BYTES = 64 * 1024;
 
     private static final int FIRST_BATCH_BYTES = 512;
@@ -86,7 +88,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * If the gathered bytes and those sent during the current read are together more than this, {@link #isBacklogged}
-     * holds.
+     * returns true.
      */
     private static final int SHORT_BYTES = 16 * 1024;
 
@@ -181,8 +183,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean reading;
 
     /**
-     * True while more messages follow that are to be sent with the same flush, for example while the queue is being
-     * emptied.
+     * True while further messages are about to be gathered, for example while the queue is being emptied. One flush
+     * then sends all of them.
      */
     private boolean gathering;
 
@@ -191,8 +193,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
      * If the connection ends because this side lacks memory, the reason in words; otherwise null. Such an end says
      * nothing about the peer. The reason names what had no room, or is the text of an {@link OutOfMemoryError}. After
-     * such an error it is not a literal: the JVM makes the string of a literal at its first use, and would need memory
-     * for it.
+     * such an error the reason is not a string literal: the JVM makes the string of a literal when the literal is first
+     * used, and would need memory for that.
      */
     private volatile @Nullable String memoryWanted;
 
@@ -202,7 +204,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private boolean isReadTimed;
 
     /**
-     * Number of frames that the current read has brought since their output was last sent. A large frame counts as
+     * Number of frames of the current read that have been read since output was last sent. A large frame counts as
      * several.
      */
     private int frames;
@@ -322,8 +324,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             } catch (RejectedExecutionException ended) {
                 dropAfterEnd();
             } catch (Throwable e) {
-                // for example if the stack is exhausted, so that no method can be called: the next thread that sends
-                // wakes the loop
+                // for example, the stack is exhausted and no method can be called. So "scheduled" is cleared, and the
+                // next thread that sends a message wakes the loop
                 scheduled = false;
                 throw e;
             }
@@ -348,27 +350,28 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // this limit is needed: a nested flush may have taken the message to stop at, and a stream is queued
-                // again for as long as its peer reads
+                // the number of bytes is limited, since the loop might not end otherwise: a nested flush may have taken
+                // the message at which it stops, and a stream is queued again and again as long as its peer reads
                 wakeAgain();
                 isAll = false;
                 break;
             }
         }
         if (left > 0 && !outbox.isEmpty()) {
-            // the queue may hold only messages that were queued meanwhile: then false is returned needlessly, which
-            // does no harm
+            // the queue may hold only messages that were queued after the call of this method: then false is returned
+            // needlessly, which does no harm
             isAll = false;
         }
-        // a message that was queued again meanwhile has already woken the loop
+        // the loop need not be woken for a message that was queued again meanwhile: whoever queued the message has done
+        // that
         flushGathered();
         return isAll;
     }
 
     /**
-     * Writes a small message on the calling thread, which must not be the event loop. Does so only if nobody else is
-     * writing and nothing is queued, so the messages of one thread stay in order. The answer may have arrived, and the
-     * message may be in use again, before this method returns.
+     * Writes a small message on the calling thread, which must not be the event loop. This method writes only if nobody
+     * else is writing and nothing is queued, so the messages of one thread stay in order. The answer may have arrived,
+     * and the message may be in use again, before this method returns.
      *
      * @return false if the message has to be queued
      */
@@ -401,14 +404,14 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         try {
             wake();
         } catch (Throwable again) {
-            // stack or memory is exhausted: the loop looks at the turn at its next event
+            // stack or memory is exhausted: the loop will notice the state of the turn at its next event
         }
     }
 
     /**
      * Takes over the rest of a frame of which another thread could write only a part. The rest is put in front of
      * everything that has been gathered meanwhile, into one buffer with it, so that nothing can be sent without the
-     * rest. If this method throws, nothing has changed. Nobody writes to the socket until it has succeeded.
+     * rest. If this method throws, nothing has changed. Nobody writes to the socket until this method has succeeded.
      *
      * @return false if there is no rest
      */
@@ -489,8 +492,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         gatherSafely(message);
-        // a message that is taken from the queue may send another one, such as its own refusal: one flush follows after
-        // all messages that are taken
+        // while messages are taken from the queue, one of them may send another message, such as its own refusal: a
+        // single flush follows after all of them
         if (!gathering) {
             flushGathered();
         }
@@ -601,8 +604,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     private void beginFlush() {
-        // The turn is taken before the flag is cleared. So a thread that finds the flag cleared and the turn free may
-        // rely on this: the messages that it queued before have been sent.
+        // The turn is taken before "scheduled" is cleared. So a thread that finds "scheduled" cleared and the turn free
+        // may rely on this: the messages that it queued before have been sent.
         try {
             takeTurn();
         } catch (Throwable t) {
@@ -638,8 +641,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Takes messages from the queue and gathers them, until the queue is empty or {@code room} is used up. Without that
-     * limit this might not end: a stream is queued again as long as it has more items, and its peer may read as fast as
-     * the queue is filled.
+     * limit this method might never end: a stream is queued again as long as it has more items, and its peer may read
+     * as fast as the queue is filled.
      *
      * @param room number of bytes that may be sent
      * @return how many of these bytes may still be sent; if it is 0 or less, more messages may be queued, unless the
@@ -681,8 +684,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Ends the connection immediately after an unexpected throwable, or when the heap is full, since the state of the
-     * connection is unknown then. The event loop and its other connections go on.
+     * Ends the connection immediately. Called after an unexpected throwable, or when the heap is full, since the state
+     * of the connection is unknown then. The event loop and its other connections go on.
      */
     public final void failInternally(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -737,8 +740,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      */
     private void writeFrame(int head, int id, ByteBuf body, int bytes) {
         boolean alone = bytes > GATHERED_BYTES;
-        // as long as the loop has the turn, no thread writes a frame itself, so the gathered frames are sent first: no
-        // reply may overtake the preface
+        // as long as the loop has the turn, no other thread can write a frame before the gathered frames are sent:
+        // otherwise a reply could overtake the preface
         turn.takeForLoop();
         reserve(Wire.MAX_HEADER_BYTES + (alone ? 0 : bytes));
         byte[] out = gathered.bytes;
@@ -898,7 +901,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         if (flushPending) {
-            // flushes what was written to the channel's queue during a read
+            // this flushes what was written to the channel's queue during a read
             channel.flush();
         }
         int room = AT_ONCE_BYTES;
@@ -1001,7 +1004,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         if (!isCharged || bytes <= Outbound.SMALL_BYTES) {
             kept.release();
         }
-        // 0 makes the next flush look again at buffers that are in use and could not be charged
+        // 0 makes the next flush try again to charge the buffers that are in use and could not be charged
         keptBytes = isCharged || bytes <= Outbound.SMALL_BYTES ? bytes : 0;
     }
 
@@ -1082,9 +1085,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time at which the current input was there. During a read, the clock is read once for several frames:
-     * to read it for each frame would cost a noticeable part of a small call. Code that has kept the loop busy for
-     * longer calls {@link #readAnew}.
+     * Returns the time at which the input that is being read is taken to have arrived; outside of a read, the present
+     * time. During a read, the clock is read only once for several frames: reading it for each frame would take a
+     * noticeable part of the time of a small call. Code that has kept the loop busy for longer calls {@link #readAnew}.
      */
     public final long readNanos() {
         if (!reading) {
@@ -1136,7 +1139,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
      * Keeps bytes of a frame whose end has not arrived. If more than {@code Outbound.SMALL_BYTES} of the frame have
      * arrived with them, the frame is charged before they are kept. If there is no room for that, the connection ends,
-     * since nothing smaller than a connection can be refused here.
+     * since nothing smaller than the entire connection can be refused at this point.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = partialFrame.writerIndex();
@@ -1211,8 +1214,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers the preface, the eight bytes with which each side of a connection begins. No feature is defined yet, so
-     * none is announced.
+     * Gathers the preface, the eight bytes with which each side of a connection begins. A preface can also announce
+     * features, but none is defined yet.
      */
     public final void sendPreface() {
         turn.takeForLoop();
@@ -1390,8 +1393,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Drops the gathered bytes. A handler may hold the connection for a long time after its end, and must not keep
-     * memory with it that is no longer charged.
+     * Drops the gathered bytes. A handler may hold the connection for a long time after the end of the connection, and
+     * must not thereby keep memory that is no longer charged.
      */
     private void dropGathered() {
         gathered.bytes = NOTHING;

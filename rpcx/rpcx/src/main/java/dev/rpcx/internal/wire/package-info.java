@@ -2,9 +2,10 @@
  * Frames and messages of both wires, and the connections that read and write them, for the client's and the server's
  * connections to extend.
  *
- * <p>It uses {@code io}, {@code ledger}, {@code dev.rpcx.internal}, of {@code dev.rpcx} the metadata and errors that it
- * encodes, and {@code dev.rpcx.testing.Faults}. It must not know what a call is and what becomes of it: a frame that
- * has come, and the end of a connection, go to the subclasses in {@code client} and {@code server}.
+ * <p>This package uses {@code io}, {@code ledger}, {@code dev.rpcx.internal}, {@code dev.rpcx.testing.Faults}, and the
+ * metadata and errors of {@code dev.rpcx}, which it encodes. It must not know what a call is and what becomes of it:
+ * the subclasses in {@code client} and {@code server} are notified of each frame that has arrived, and of the end of a
+ * connection.
  *
  * <ul>
  *   <li>Bytes of the native wire: {@link Wire} has its numbers; {@link Settings} is the SETTINGS frame,
@@ -21,20 +22,21 @@
  * </ul>
  *
  * <p><b>Out:</b> {@code WireConnection.sendHere} writes a small message on the thread that sends it, by the
- * {@code WriteTurn} of {@code io}. Where the turn is taken or something is queued, {@code send} puts the message into
- * {@code Outbox} and wakes the event loop, which asks {@code Outbound.beforeSend}, gathers, and flushes once.
- * <b>In:</b> {@code channelRead} on the event loop, {@code beforeRead}, then {@code onFrame} for each frame. <b>The
- * end:</b> whatever ends a connection comes to {@code close} or {@code abort}. Both end the writing, call
- * {@code onClosed}, in which the subclass ends its calls, and {@code onDropped} of each message in the outbox.
+ * {@code WriteTurn} of {@code io}. If somebody else has the turn or a message is queued, {@code send} puts the message
+ * into {@code Outbox} and wakes the event loop, which asks {@code Outbound.beforeSend}, gathers, and flushes once.
+ * <b>In:</b> the event loop calls {@code channelRead}, which calls {@code beforeRead}, and then {@code onFrame} for
+ * each frame. <b>The end:</b> whatever ends a connection comes to {@code close} or {@code abort}. Both end the writing,
+ * call {@code onClosed}, in which the subclass ends its calls, and {@code onDropped} of each message in the outbox.
  *
- * <p><b>A third wire</b> would have its messages and its connection here, as {@code ClassicWire} and
- * {@code ClassicConnection} are. At a server {@code Sniffer} would tell it by its first byte, and it would need what
- * {@code ClassicServerConnection} and {@code ClassicServerCall} are. At a client it would need what
- * {@code ClassicMethod} is, made by {@code ClientProxy}, and what {@code ClassicClientConnection} is, made by
- * {@code ClientAddress} and waited for in {@code Route}. Each side would have a setting beside {@code classic}.
+ * <p><b>A third wire</b> would need here a class for its messages, like {@code ClassicWire}, and one for its
+ * connections, like {@code ClassicConnection}. At a server, {@code Sniffer} would recognize the wire by its first byte,
+ * and there would be counterparts of {@code ClassicServerConnection} and {@code ClassicServerCall}. At a client, there
+ * would be a counterpart of {@code ClassicMethod}, made by {@code ClientProxy}, and one of
+ * {@code ClassicClientConnection}, made by {@code ClientAddress} and waited for in {@code Route}. Each side would have
+ * a setting for the wire, like the setting {@code classic}.
  *
- * <p>Threads: any thread may send on a native connection. Whatever is not marked as callable from anywhere runs on the
- * connection's event loop.
+ * <p>Threads: any thread may send on a native connection. A method runs on the connection's event loop unless its
+ * comment says that any thread may call it.
  */
 @NullMarked
 package dev.rpcx.internal.wire;
