@@ -142,7 +142,7 @@ public final class Rpcx {
             Throwable why = e instanceof ExecutionException && e.getCause() != null ? e.getCause() : e;
             if (isTraced) {
                 StringWriter trace = new StringWriter();
-                why.printStackTrace(new PrintWriter(trace));
+                traced(why).printStackTrace(new PrintWriter(trace));
                 err.println(Printable.lines(trace.toString().replace("\t", "    ")));
             }
             return printError(why);
@@ -182,6 +182,16 @@ public final class Rpcx {
                 }
             }
         }
+    }
+
+    /** Returns what {@code --debug} prints. The message of picocli's own error may hold a secret, so it is replaced. */
+    private static Throwable traced(Throwable e) {
+        if (!(e instanceof ParameterException mistake)) {
+            return e;
+        }
+        Mistake inOurWords = new Mistake(words(mistake));
+        inOurWords.setStackTrace(mistake.getStackTrace());
+        return inOurWords;
     }
 
     /** Prints what has gone wrong. Returns the exit code. */

@@ -437,6 +437,14 @@ class CommandLineTest {
     }
 
     @Test
+    void noTraceHoldsTheValueOfAnOptionThatIsMistyped() {
+        assertThat(run("list", address, "--tokn=kept-secret", "--debug")).isEqualTo(1);
+        assertThat(complained())
+                .contains("    at picocli.CommandLine", "--tokn: no such option")
+                .doesNotContain("kept-secret");
+    }
+
+    @Test
     void whetherAServerSpeaksTlsIsAskedOnlyWhereOneHasListened(@TempDir Path folder) throws Exception {
         Path[] its = certificate(folder, "server");
         Server closed = Server.builder(RegistryServer.registry(new People()))

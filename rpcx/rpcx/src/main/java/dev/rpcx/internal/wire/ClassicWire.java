@@ -13,9 +13,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads the messages of the classic wire, which are those of the paper on which RPCX is based. In front of
- * each message stands its length in four bytes, high byte first. Source: zhang, figure 5; the numbers of the fields are
- * RPCX's own.
+ * Writes and reads the messages of the classic wire. They are those of figure 5 of the paper whose design RPCX follows,
+ * which {@link dev.rpcx.RPCXClient} names; only the numbers of the fields are RPCX's own. Before each message, its
+ * length is sent in four bytes, high byte first.
  *
  * <pre>{@code
  * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }
