@@ -17,8 +17,8 @@
  *       a thread at the end of its stack or memory will need.
  * </ul>
  *
- * <p><b>The rooms.</b> Each package below this one is a room. It may use the rooms that stand before it in this list,
- * and knows none behind it; {@code RoomsTest} checks that, and names the exceptions.
+ * <p><b>The rooms.</b> Each entry of this list is a room. It may use the rooms that stand before it in the list, and
+ * knows none behind it; {@code RoomsTest} checks that, and names the exceptions.
  * {@code docs/decisions/0023-rooms-of-rpcx.md} says why, and {@code ARCHITECTURE.md} explains the words.
  *
  * <ol>

@@ -35,7 +35,8 @@
  *       {@link OverdueCallers} wakes callers whose event loop is held up; {@link ClassicClientConnection} does all of
  *       this on the classic wire.
  *   <li>What the end of an attempt says: {@link LocalFailure} is an error that this side has made, and says why;
- *       {@link AnswerTimes} knows whether the call had enough time; {@link Health} judges the instance, and says when
+ *       {@link AnswerTimes} knows whether the call had enough time; {@code Health.Outcome.of} decides what counts as a
+ *       failure, for {@link Health} and for {@code CircuitBreaker}; {@code Health} judges the instance, and says when
  *       it is ejected and on trial; {@link CircuitBreaker} judges the whole service; {@link RefusalBudget} pays for
  *       retries of refused calls, and {@link RetryBudget} for all other retries and for hedges.
  * </ul>

@@ -22,11 +22,12 @@
  * <p>If there is no room for a charge, {@code add} or {@code tryCharge} returns false, and the class that wanted the
  * charge refuses what it was for, as OVERLOADED. At a server, these classes are {@code ServerConnection},
  * {@code ServerCall} and {@code ClassicServerConnection}; at a client, they are {@code ClientCall},
- * {@code ClassicClientConnection} and {@code Route}. The limits are in {@code Ledger}. The limit of a pool of bytes is
- * a part of the heap. One connection may hold as many bytes as are still free in the pool, and no more than a fixed
- * limit for each connection, which {@code Ledger.ofConnection} sets; all connections of an address together may hold
- * twice as many. A connection that is one too many gets no account: {@code Ledger.open} returns null, and
- * {@code ServerCore} closes the connection.
+ * {@code ClassicClientConnection} and {@code Route}. The limits are in {@code Ledger}: {@code ofHeap} sets those of the
+ * pools of bytes, as parts of the heap. One connection may hold as many bytes as are still free in the pool, and no
+ * more than a fixed limit for each connection, which {@code Ledger.ofConnection} sets; all connections of an address
+ * together may hold twice as many as are free. What is claimed is the exception: one connection may fill the pool of a
+ * claim, until others need room. A connection that is one too many gets no account: {@code Ledger.open} returns null,
+ * and {@code ServerCore} closes the connection.
  *
  * <p>This package starts no thread. A charge belongs to the thread that owns the charge's owner: mostly the
  * connection's event loop. A claim belongs to the event loop of its connection. The other classes are thread-safe.

@@ -9,6 +9,9 @@ import dev.rpcx.internal.ThrowableText;
  * whether the error says that the handler has run. Thread-safe.
  */
 final class CallErrors {
+    /** Text of the error NOT_FOUND, with which a connection refuses a call of a method that is not published. */
+    static final String NOT_PUBLISHED = "no such service or method";
+
     private CallErrors() {}
 
     /** Returns the error for a call whose time was already over when a thread began to work on the call. */

@@ -267,7 +267,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         refuseDuplicate(id);
         ServerMethod method = server.method(MethodDictionary.key(request.service(), request.method()));
         if (method == null) {
-            refuse(id, RPCXException.Code.NOT_FOUND, "no such service or method");
+            refuse(id, RPCXException.Code.NOT_FOUND, CallErrors.NOT_PUBLISHED);
             return false;
         }
         if (method.returnsStream() || method.items() != null) {

@@ -16,9 +16,9 @@
  *       of the native wire, and ends calls; {@link FloodGuard} counts frames that cost their sender nothing;
  *       {@link RequestReader} reads what stands before the arguments of a request; {@link ServerCall} is one request
  *       and then its reply; {@link LoopState} is the part of a call's state that only the event loop uses,
- *       {@link UnfinishedMessage} is the progress of a message in parts, {@link CallCharges} is what a call is charged
- *       for; {@link CallList} is a list of calls; {@link ClassicServerConnection} and {@link ClassicServerCall} are the
- *       connection and the call of the classic wire.
+ *       {@link UnfinishedMessage} is when a message in parts began and how fast it arrives, {@link CallCharges} is what
+ *       a call is charged for; {@link CallList} is a list of calls; {@link ClassicServerConnection} and
+ *       {@link ClassicServerCall} are the connection and the call of the classic wire.
  *   <li>Admission: {@link Admission} decides which calls of a connection may begin, by their places, by what their
  *       requests take and by the limits of their methods; {@link RunningHandlers} knows how many handlers of a
  *       connection run; {@link AdmissionLimit} says whether one more handler of a method may run, and learns how many
@@ -35,9 +35,11 @@
  *       has returned, and takes its result; {@link Stages} attaches one consumer, the hook, to each stage, however many
  *       calls wait for the stage; {@link DetachableStage} is the stage that interceptors see instead of the one that
  *       the handler has returned.
- *   <li>The reply: {@link ReplyWriter} writes a result or an error, and charges for it; {@link CallErrors} has the
- *       errors that callers of both wires are told; {@link SentReplies} decides whether a handler's thread sends the
- *       reply, and later notifies the event loop of that.
+ *   <li>The reply: {@link ReplyWriter} writes a result or an error, and charges for it; {@link CallErrors} makes the
+ *       errors of calls that have been given to a handler, for both wires (a refusal before that has its text where it
+ *       is made, in {@code RequestReader}, {@code ServerConnection} and {@code ClassicServerConnection});
+ *       {@link SentReplies} decides whether a handler's thread sends the reply, and later notifies the event loop of
+ *       that.
  *   <li>Calls that end otherwise: {@link DueSoon} has the calls whose time is over soon; {@link LostCalls} notes that a
  *       thread had no memory or stack left to end its call, and the event loop then ends that call.
  * </ul>
@@ -90,6 +92,16 @@
  * A call that has waited too long for its thread is refused by {@code ServerSteps.decode}, and {@code RequestReader}
  * cuts a call's time to the server's longest. When a connection is lost, {@code onClosed} cancels all its calls except
  * notices ({@code abandonAll}). A call whose handler goes on running stays charged until the handler ends.
+ *
+ * <p><b>A server stops</b> by {@code ServerCore.startDrain}, which has {@code drainConnections} call
+ * {@code ServedConnection.drain} of each connection. The native wire then sends GOAWAY at once, and still takes
+ * requests until it gets the client's own GOAWAY. The classic wire sends a reply with id 0 when its last call has
+ * ended. {@code ServerCore} waits for the calls, and cuts off what is still there when the time is over ({@code
+ * cutOff}).
+ *
+ * <p><b>The size of a message</b> is bounded while it arrives: a request by {@code ServerConnection.onPart}, an item of
+ * a stream by {@code StreamReceiver.onPart} of {@code call}, a reply at the client by {@code ClientCall.onReplyPart},
+ * and a message of the classic wire by {@code ClassicFrames} of {@code wire}.
  *
  * <p><b>Threads.</b> A connection and its calls belong to one event loop; a handler's thread has its {@code ServerCall}
  * from {@code ServerSteps.run} to {@code finish}. {@code ThreadFactories} of {@code io} makes the virtual threads and

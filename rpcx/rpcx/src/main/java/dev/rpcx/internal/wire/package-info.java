@@ -22,11 +22,13 @@
  * </ul>
  *
  * <p><b>Out:</b> {@code WireConnection.sendHere} writes a small message on the thread that sends it, by the
- * {@code WriteTurn} of {@code io}. If somebody else has the turn or a message is queued, {@code send} puts the message
- * into {@code Outbox} and wakes the event loop, which asks {@code Outbound.beforeSend}, gathers, and flushes once.
- * <b>In:</b> the event loop calls {@code channelRead}, which calls {@code beforeRead}, and then {@code onFrame} for
- * each frame. <b>The end:</b> whatever ends a connection comes to {@code close} or {@code abort}. Both end the writing,
- * call {@code onClosed}, in which the subclass ends its calls, and {@code onDropped} of each message in the outbox.
+ * {@code WriteTurn} of {@code io}. If somebody else has the turn or a message is queued, {@code sendHere} returns
+ * false, and its caller calls {@code send}: it puts the message into {@code Outbox} and wakes the event loop, which
+ * asks {@code Outbound.beforeSend}, gathers the messages, and flushes once ({@code flushQueued},
+ * {@code flushGathered}). <b>In:</b> the event loop calls {@code channelRead}, which calls {@code beforeRead}, and then
+ * {@code onFrame} for each frame. <b>The end:</b> whatever ends a connection comes to {@code close} or {@code abort}.
+ * Both end the writing, call {@code onClosed}, in which the subclass ends its calls, and {@code onDropped} of each
+ * message in the outbox.
  *
  * <p><b>A third wire</b> would need here a class for its messages, like {@code ClassicWire}, and one for its
  * connections, like {@code ClassicConnection}. At a server, {@code Sniffer} would recognize the wire by its first byte,
