@@ -11,17 +11,18 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which calls of one connection may begin. A call needs a place, and room for the bytes of its request. Unless
- * its handler runs on the event loop, the limit of its method must also have room for one more handler. A call that
- * {@link #enter enters} the limit has to {@link #leave leave} it exactly once. A postponed call leaves the limit while
- * it waits, and enters again before it is started.
+ * its handler runs on the event loop, the limit of its method must also have room for one more handler. {@link #enter}
+ * counts the handler against that limit, and {@link #leave} has to stop counting it exactly once. While a postponed
+ * call waits, its handler is not counted. It is counted again before the call is started.
  *
  * <p>A handler is counted twice: by the limit of its method, and by its connection. The limit learns from how long
- * handlers take, so the handler leaves it when it ends, on whatever thread that is. The connection counts the handler
- * until the event loop has noticed that it has ended.
+ * handlers take, so the limit stops counting a handler when the handler ends, on whatever thread that is. The
+ * connection counts the handler until the event loop has noticed that it has ended.
  *
- * <p>Event loop only, unless a method says otherwise. The threads of handlers take handlers off the limit by static
- * methods, which read no field of this object. The event loop writes to this object with each call; if other threads
- * read it, they would have to fetch its cache line from the event loop's processor each time.
+ * <p>Event loop only, unless a method says otherwise. The threads of handlers stop counting handlers against the limit
+ * by static methods, which read no field of this object. The reason is that the event loop writes to this object with
+ * each call. A thread that read the object would have to fetch its cache line from the event loop's processor each
+ * time.
  */
 final class Admission {
     /**
@@ -48,8 +49,8 @@ final class Admission {
     private int freePlaces;
 
     /**
-     * Number of places of calls for which threads still run, although the client has already received their final
-     * frames.
+     * Number of places that {@code lendPlace} has stopped counting: nothing remains to be sent for their calls, but
+     * threads of the server still run for these calls.
      */
     private int lentPlaces;
 
@@ -78,8 +79,8 @@ final class Admission {
         ServerCall call = free;
         if (call != null) {
             free = (ServerCall) call.next;
-            // the link is cleared: while this place is in use, it must not keep the garbage collector from freeing the
-            // places behind it, which may be given back in the meantime
+            // clears the link to the next free place: while this place is in use, the places behind it may be given
+            // back, and this place must not keep the garbage collector from freeing them
             Outbound.NEXT.set(call, (Outbound) null);
             freePlaces--;
             return call;
@@ -155,7 +156,7 @@ final class Admission {
 
     /**
      * Gives back the place of a call that could not begin because there was no memory. If its handler has been
-     * admitted, also takes the handler off the limit of its method.
+     * admitted, also stops counting the handler, both for this connection and against the limit of its method.
      *
      * @param hasEntered whether {@link #enter} has returned true for this call
      */
@@ -169,9 +170,10 @@ final class Admission {
     }
 
     /**
-     * Stops counting the place of a call against the client's maximum number of calls. Called when the client has
-     * received the end of the call, and only threads of the server still run for the call. So the client may have as
-     * many other calls under way as the server has announced.
+     * Stops counting the place of a call against the client's maximum number of calls. Called when nothing remains to
+     * be sent for the call, and only threads of the server still run for it. So the client may have as many other calls
+     * under way as the server has announced. At most as many places as that maximum are left uncounted at a time, and
+     * the place of a cancelled call stays counted.
      */
     void lendPlace(ServerCall call) {
         if (!call.isCancelled()
@@ -183,8 +185,8 @@ final class Admission {
     }
 
     /**
-     * Counts a place again that {@code lendPlace} has stopped counting, since the threads of its call have ended. Does
-     * nothing if the place is counted.
+     * Counts the place of a call again, if {@code lendPlace} had stopped counting it; otherwise does nothing. Called
+     * when no thread runs for the call any more.
      */
     void endLoan(ServerCall call) {
         if (call.loopState.isPlaceLent) {
@@ -297,10 +299,10 @@ final class Admission {
     }
 
     /**
-     * Takes a handler off the limit of its method, because it has ended, or has not started and will not start. Further
-     * calls of this method for the same handler do nothing. If other threads run for the call, one of them may still
-     * run the handler. In that case this method leaves the handler in the limit, and the last of these threads takes it
-     * off by {@link #leaveNow}. Thread-safe: any thread may call this.
+     * Stops counting a handler against the limit of its method, because the handler has ended, or has not started and
+     * will not start. Further calls of {@code leave} for the same handler do nothing. If other threads run for the
+     * handler's call, one of them may still run the handler. The handler then stays counted until the last of these
+     * threads stops counting it by {@link #leaveNow}. Thread-safe: any thread may call this.
      *
      * @param isDone whether the call has brought a result
      */
@@ -313,7 +315,7 @@ final class Admission {
     }
 
     /**
-     * Takes a handler that has started off the limit of its method, even if other threads run for its call. Further
+     * Stops counting a started handler against the limit of its method, even if other threads run for its call. Further
      * calls of this method for the same handler do nothing. Any thread may call this, but only one at a time.
      *
      * @param isDone whether the call has brought a result
@@ -328,9 +330,9 @@ final class Admission {
     }
 
     /**
-     * Takes a handler off the limit of its method, because nobody waits for its result any more. The limit learns
-     * nothing from how long this handler took. If other threads run for the call, the last of them takes the handler
-     * off the limit instead, as after {@link #leave}.
+     * Stops counting a handler against the limit of its method, because nobody waits for its result any more. The limit
+     * learns nothing from how long this handler took. If other threads run for the call, the last of them stops
+     * counting the handler instead, as after {@link #leave}.
      */
     static void leaveUnlearnt(ServerCall call) {
         AdmissionLimit.Group counted = call.admitted;
@@ -341,12 +343,13 @@ final class Admission {
     }
 
     /**
-     * Takes a handler that has not started, and will not start, off the limit of its method. The thread that cancels
-     * the call and the thread that was to run it may both call this; the second call does nothing.
+     * Stops counting, against the limit of its method, a handler that has not started and will not start. The thread
+     * that cancels the handler's call and the thread that was to run the handler may both use this method; it does
+     * nothing the second time.
      */
     private static void leaveUnbegun(ServerCall call) {
         // the clock is read before the group is taken from the call: if reading the clock fails, the call still has the
-        // group, and the code that ends the call takes the handler off the limit
+        // group, and the code that ends the call stops counting the handler
         long now = call.connection.nanoTime();
         AdmissionLimit.Group counted = call.takeAdmitted();
         if (counted == null) {

@@ -21,16 +21,16 @@ import org.jspecify.annotations.Nullable;
  * has to be late, because the limit is computed; a limit that is found by trial would make calls late with each trial.
  *
  * <p>The time that a handler itself needs is estimated as a share of its callers' time: the share that it took when it
- * did not have to wait. While calls are refused, a handler always has to wait. So the estimate is then made only when
- * the limit has sunk to half. If the limit does not sink so far, it is halved for a moment now and then to make the
- * estimate: see {@code PROBE_STEPS}. If calls then end at the same rate as before, they had been waiting for each
- * other. If calls end at a lower rate, the time that they took is the time that the handlers themselves need, and the
- * limit is restored.
+ * did not have to wait. While calls are refused, a handler always has to wait. So while calls are refused, the estimate
+ * is made only when the limit has sunk to half of its earlier value. If the limit does not sink so far, it is halved
+ * for a moment now and then to make the estimate: see {@code PROBE_STEPS}. If calls then end at the same rate as
+ * before, they had been waiting for each other. If calls end at a lower rate, the time that they took is the time that
+ * the handlers themselves need, and the limit is restored.
  *
  * <p>If most calls wait in vain for a thread for nearly all of their time, or end too late, the limit is halved. Other
- * algorithms do so when a request is dropped. The effect of this is checked as well: if far fewer calls bring a result
- * while the limit is halved, the late calls had not waited for other calls, and the limit is restored. While hardly any
- * call ends, this check is made when a call is refused.
+ * algorithms do so when a request is dropped. The effect of the halving is checked as well: if far fewer calls bring a
+ * result while the limit is halved, the late calls had not waited for other calls, and the limit is restored. While
+ * hardly any call ends, this check is made when a call is refused.
  *
  * <p>Callers decide how much time they give, so the time that one caller gives must not determine the limit for the
  * others. The limit learns nothing from calls that failed or were cancelled early, whether or not their handlers had
@@ -40,9 +40,9 @@ import org.jspecify.annotations.Nullable;
  * late do not lower the limit, however many they are.
  *
  * <p>The limit learns how long calls take, how much time they are given, and which of them are late, from what most
- * groups of peers report. Each group counts for at most twice as many calls as the median group has. A group of peers
- * that runs fewer handlers than its part of the limit is not refused because of what other groups run. So one address
- * does not decide for the others. See {@link Group}.
+ * groups of peers report. Each group counts for at most twice as many calls as the median group has. While a group of
+ * peers runs fewer handlers than its part of the limit, none of its calls is refused because of what other groups run.
+ * So one address does not decide for the others. See {@link Group}.
  *
  * <p>Each method has its own limit, because methods wait for different things: an overloaded method takes nothing from
  * the others. Handlers on the event loop need no limit, since each event loop runs one handler at a time.
@@ -58,8 +58,9 @@ public final class AdmissionLimit {
     private static final double MAX_OF_MIDDLE = 2;
 
     /**
-     * In each step, the first calls of a group are all evaluated, up to this number. Of the group's later calls in the
-     * step, only one in {@link #SAMPLED} is evaluated, which is enough.
+     * The limit is computed anew in steps. Of the calls of a group that end between two steps, the first ones, up to
+     * this number, are all evaluated: how late they were, and how much time they were given. Of the later ones, only
+     * one in {@link #SAMPLED} is evaluated, which is enough.
      */
     private static final int ALL_COUNT = 256;
 
@@ -68,7 +69,7 @@ public final class AdmissionLimit {
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long LOOK_NANOS = STEP_NANOS / 8;
 
-    /** A step learns nothing if it has fewer calls than this. */
+    /** Minimum number of calls from which a step learns anything. */
     private static final int MIN_COUNT = 8;
 
     /**
@@ -96,9 +97,10 @@ public final class AdmissionLimit {
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * When a call is refused, the limit concludes that calls have stopped ending only if, at the earlier rate, at least
-     * this number of calls would have ended by now. As a rule fewer than {@link #MIN_COUNT} calls have ended by then,
-     * since otherwise there would have been a step. So the difference is certain.
+     * Used when a call is refused. The limit then concludes that calls have stopped ending only if at least this number
+     * of calls would have ended since the last step, at the rate at which calls ended before the limit sank. As a rule,
+     * fewer than {@link #MIN_COUNT} calls have really ended, since otherwise there would have been another step. So the
+     * difference between the two numbers is certain.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
@@ -108,19 +110,22 @@ public final class AdmissionLimit {
      */
     private static final long OVERDUE_NANOS = 2 * STEP_NANOS;
 
-    /** If fewer than one in this number of calls is late, no limit is needed, however much of their time calls take. */
+    /**
+     * If less than one call in {@code SOME_LATE} is late, no limit is needed, even if calls take nearly all of their
+     * time.
+     */
     private static final int SOME_LATE = 64;
 
     /**
      * Minimum time after which a limit that only keeps calls out, and helps nobody, is raised. Such a limit is
-     * recognised by how few calls end: fewer than half the number of the running ones during this time, and also during
-     * {@code ROOMY} times the duration of a call if that is longer.
+     * recognised by how few calls end: within this time, or within {@code ROOMY} times the duration of a call if that
+     * is longer, fewer calls end than half the number of running calls.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum for the longer time that {@code PATIENCE_NANOS} mentions, {@code ROOMY} times the duration of a call. The
-     * maximum is needed because callers choose how long calls take.
+     * Upper bound of the longer time that may take the place of {@code PATIENCE_NANOS}, such as {@code ROOMY} times the
+     * duration of a call. The bound is needed because callers choose how long calls take.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -170,10 +175,10 @@ public final class AdmissionLimit {
 
     /**
      * The usual time is at least this multiple of the duration of calls that do not wait: of their mean, or of
-     * {@code ownMiddleNanos} if that is longer. But this lower bound is never greater than the middle of the given
-     * times. Half of all the time that is given goes to calls that are given at least the middle. A limit for callers
-     * who give hardly more time than the handler needs would leave the handler idle while other callers have time. The
-     * factor is 4 because the durations of single calls of one method differ by about this much.
+     * {@code ownMiddleNanos} if that is longer. But this lower bound is never greater than the middle given time: half
+     * of all the time that is given goes to calls that are given at least this middle. A limit for callers who give
+     * hardly more time than the handler needs would leave the handler idle while other callers have time. The factor is
+     * 4 because the durations of single calls of one method differ by about this much.
      */
     private static final double ROOMY = 4;
 
@@ -184,14 +189,14 @@ public final class AdmissionLimit {
     private static final double MAX_RISE = 1.25;
 
     /**
-     * A call without a result counts as late if it took this part of its time. The part is less than 1 since the clocks
-     * of caller and server differ a little.
+     * A call without a result counts as late if it took at least this part of its time. The part is less than 1 since
+     * the clocks of caller and server differ a little.
      */
     private static final double NEARLY_ALL = 0.9;
 
     /**
-     * If this many calls end in one step, their mean replaces the smoothed mean duration. Fewer calls move it in
-     * proportion to their number.
+     * If this many calls end in one step, their mean duration replaces the smoothed mean duration. If fewer calls end,
+     * they move the smoothed mean in proportion to their number.
      */
     private static final double SMOOTHED = 64;
 
@@ -204,15 +209,16 @@ public final class AdmissionLimit {
     private static final double UNHINDERED = 1.25;
 
     /**
-     * A call that is given at least this part of the usual time, and at least {@code MIN_GIVEN_NANOS}, is evaluated,
-     * however long calls take.
+     * A call that is given at least this part of the usual time, and at least {@code MIN_GIVEN_NANOS}, is always given
+     * enough time for the limit to learn from it. A call that is given a smaller part has enough time only if it is
+     * given at least {@code UNHINDERED} times the duration of calls that do not wait.
      */
     private static final double NEARLY_USUAL = 0.75;
 
     /**
      * When a connection finds the limit used up while other connections run handlers of the method, each connection has
-     * only its share of the limit for this number of steps. The number is counted from the beginning again whenever a
-     * connection asks for a handler during these steps while other connections run handlers.
+     * only its share of the limit for this number of steps. During these steps, the count of steps begins again
+     * whenever a connection asks for a handler while other connections run handlers of the method.
      */
     private static final int SHARED_STEPS = 10;
 
@@ -257,7 +263,7 @@ public final class AdmissionLimit {
     /**
      * Whether, since the last step, a call has found the limit used up, or has been refused because of its connection's
      * share of a limit below the maximum. A call that found the limit used up may have been admitted all the same,
-     * because of its group's part.
+     * because its group ran fewer handlers than its part of the limit.
      */
     private volatile boolean wasLimitReached;
 
@@ -274,7 +280,7 @@ public final class AdmissionLimit {
 
     /**
      * Earliest time at which a step that is due is tried again. At the last try, too few of the groups that run
-     * handlers had ended a call.
+     * handlers had calls that had ended.
      */
     private volatile long nextLookNanos;
 
@@ -352,14 +358,14 @@ public final class AdmissionLimit {
     private double sinkingFrom;
 
     /**
-     * Rate at which calls ended when the decline began, in calls per nanosecond. If the decline began with a cut, only
-     * calls that brought a result in time are counted.
+     * Rate at which calls ended when the decline began, in calls per nanosecond. If the decline began with a cut, that
+     * is, the limit was halved because most calls were late, only calls that brought a result in time are counted.
      */
     private double sinkingRate;
 
     /**
-     * Rate at which calls ended when the last cut was made, in calls per nanosecond. Calls that brought no result in
-     * time are included.
+     * Rate at which calls ended when the limit was last halved because most calls were late, in calls per nanosecond.
+     * Calls that brought no result in time are included.
      */
     private double sinkingEnds;
 
@@ -473,14 +479,14 @@ public final class AdmissionLimit {
          * share a limit that has sunk, and a connection does not get a greater share by more requests. But while a
          * connection is the only one to use the method, it may use all of the limit. That ends when another connection
          * finds the limit used up. See {@link Ledger} for the source of the rule. If the limit is below the maximum, a
-         * call that is refused because of its connection's share counts as refused because of the limit: connections
-         * that share a limit always leave a part of it free.
+         * call that is refused because of its connection's share counts as refused because of the limit. Otherwise the
+         * limit might never seem used up, since connections that share a limit always leave a part of it free.
          *
          * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
          * A group that runs fewer handlers than its part is not refused because of the limit, even if other groups use
          * all of the limit. So peers that run few handlers lose nothing if other peers run handlers for long, or if the
          * limit sinks because of such handlers. If 16 groups begin one after the other, and each group keeps all
-         * handlers of its part running, up to 3.4 times the limit may run: 1/1 + 1/2 + ... + 1/16.
+         * handlers of its part running, up to 3.4 times as many handlers as the limit may run: 1/1 + 1/2 + ... + 1/16.
          *
          * @param own number of handlers that the caller's connection already runs
          * @param ownHere number of those handlers that are of this method
@@ -635,8 +641,8 @@ public final class AdmissionLimit {
         boolean isOver = free <= 0 || ownHere > free && (left > 0 || others > 0);
         if (isOver && !isWithinShare(limitNow, ofGroup, ownHere)) {
             if (!wasLimitReached && limitNow < this.maxRunning) {
-                // A refusal because of a share counts as a refusal because of the limit: connections that share a limit
-                // always leave a part of it free.
+                // A refusal because of a share counts as a refusal because of the limit. Otherwise the limit might
+                // never seem used up, since connections that share a limit always leave a part of it free.
                 wasLimitReached = true;
             }
             running.decrementAndGet();
@@ -699,7 +705,8 @@ public final class AdmissionLimit {
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
-                // Calls that use up the limit for this long show nothing about how many others could be executed.
+                // Calls that use up the limit for this long show nothing about how many other calls could be executed.
+                // So the limit rises to twice its value, or to twice the number of running calls if that is greater.
                 limit = Math.min(maxRunning, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
@@ -752,8 +759,8 @@ public final class AdmissionLimit {
         }
         all.decrementAndGet();
         if (running.getAndDecrement() == 1) {
-            // No other call was running at the end of this one, so the limit does not learn how long it took. From now
-            // until the next call there is an idle time.
+            // When this call ended, no other call was running, so the limit does not learn from this call's duration.
+            // The time from now until the next call is idle time.
             if (!wasIdle) {
                 wasIdle = true;
             }
@@ -765,7 +772,8 @@ public final class AdmissionLimit {
         long givenNanos = deadlineNanos - beganNanos;
         long took = Math.max(0, nowNanos - beganNanos);
         if (givenNanos <= 0 || !isDone && took < NEARLY_ALL * givenNanos) {
-            // A call that began when its time was already over was given no time, so the limit learns nothing from it.
+            // The limit learns nothing from a call that failed or was cancelled early. Nor does it learn from a call
+            // that was given no time, because the call began when its time was already over.
             return;
         }
         recordCall(stats, ended, took, givenNanos, nowNanos, isDone);
@@ -831,9 +839,9 @@ public final class AdmissionLimit {
 
     /**
      * Raises the limit when all admitted calls have ended, if the last one took less than {@code NEARLY_ALL} of the
-     * usual time. The limit then does not admit too many calls. Nothing else can be learnt from calls that come in
-     * bursts with idle time between the bursts. Without this method, the limit would stay as low as one bad moment has
-     * made it.
+     * usual time. Such a short duration shows that the limit does not admit too many calls. Nothing else can be learnt
+     * from calls that come in bursts with idle time between the bursts. Without this method, the limit would stay as
+     * low as one bad moment has made it.
      */
     private void raiseWhenIdle(long beganNanos, long nowNanos) {
         long took = nowNanos - beganNanos;
@@ -911,10 +919,11 @@ public final class AdmissionLimit {
         boolean areSomeLate = SOME_LATE * late >= counted;
         maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
         double current = count / elapsed;
-        // Little's law includes the calls that have not ended. The calls that end first are the quickest, so their mean
-        // would be too small.
+        // Little's law includes the calls that have not ended. The calls that end first are the quickest, so the mean
+        // duration of the ended calls alone would be too small.
         double needed = Math.max(tookByMost, running.get() / current);
-        // The length of a trial or a check of a lower limit is bounded, since callers choose how long their calls take.
+        // Bounds how long a trial lasts, and how long a cut limit is checked, since callers choose how long their calls
+        // take.
         long trialNanos = (long) Math.min(tookByMost, Math.max(PATIENCE_NANOS, usualNanos));
         // A lower limit refuses mainly calls of the group that makes the most calls. If fewer of its calls end, that
         // shows nothing about the other groups, so the rates are weighted by group.
@@ -993,15 +1002,18 @@ public final class AdmissionLimit {
 
     private final double[] counts = new double[AddressGroups.COUNT];
 
-    /** Weight of each group by its calls whose given times were counted, in calls. Element i belongs to group i. */
+    /**
+     * Weight of each group, in calls: see {@code weigh}. It comes from the calls whose given times were counted.
+     * Element i belongs to group i.
+     */
     private final double[] weights = new double[AddressGroups.COUNT];
 
-    /** Weight of each group by its calls that have ended, in calls. Element i belongs to group i. */
+    /** Weight of each group, in calls. It comes from the calls that have ended. Element i belongs to group i. */
     private final double[] endedWeights = new double[AddressGroups.COUNT];
 
     /**
-     * Weight of each group by its calls that have ended in time and with a result, in calls. Element i belongs to group
-     * i.
+     * Weight of each group, in calls. It comes from the calls that have ended in time and with a result. Element i
+     * belongs to group i.
      */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
@@ -1060,8 +1072,8 @@ public final class AdmissionLimit {
 
     /**
      * Returns whether enough calls have ended for a step. Groups that run handlers and have not reported anything yet
-     * count in the medians with 0 calls; otherwise a group that calls often would report alone, in one step after the
-     * other. The step waits for groups that have not reported anything yet, but for no longer than
+     * count in the medians with 0 calls. Otherwise one step after the other would learn only from a group that calls
+     * often. The step waits for groups that have not reported anything yet, but for no longer than
      * {@code PATIENCE_NANOS}, since their calls may take long.
      */
     private boolean haveMostGroupsReported(long now) {
@@ -1121,7 +1133,8 @@ public final class AdmissionLimit {
 
     /**
      * Returns the maximum weight that an entry in a range may have. Entries that are 0 do not count. If at most two
-     * entries are not 0, there is no maximum: the smaller one, which may belong to anybody, would determine it.
+     * entries are not 0, there is no maximum, since the smaller entry, which may belong to anybody, would determine the
+     * maximum.
      */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
@@ -1156,9 +1169,10 @@ public final class AdmissionLimit {
 
     /**
      * Returns the weighted median of the groups' middle given times, in nanoseconds. As long as hardly any call is
-     * late, groups are weighted by the time that they give in total, as calls are within a group: even many callers who
-     * give little time each give only a small part of all the time. In an overload, groups are weighted by their calls;
-     * otherwise the limit would serve only callers who give much time.
+     * late, groups are weighted by the time that they give in total, just as calls are weighted within a group. Callers
+     * who each give little time, even if they are many, then have little weight, since together they give only a small
+     * part of all the time. In an overload, groups are weighted by their calls; otherwise the limit would serve only
+     * callers who give much time.
      */
     private double middleGivenNanos() {
         boolean areSomeLate = SOME_LATE * late >= counted;
@@ -1280,9 +1294,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Evaluates a limit that has declined to half. If calls end at about the same rate as before, the calls that do not
-     * run any more had only waited, and the limit stays low unless it was halved for a trial. If calls end at a lower
-     * rate, the limit is restored.
+     * Evaluates a limit that has declined to half. If calls end at about the same rate as before, the calls that the
+     * lower limit keeps out had only waited. Then the limit stays low; but if it was halved for a trial, it rises to
+     * its earlier value. If calls end at a lower rate, the limit is restored.
      *
      * @param current rate at which calls end now, in calls per nanosecond
      * @param used share of their callers' time that calls took
@@ -1378,8 +1392,8 @@ public final class AdmissionLimit {
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // If the limit has been at the maximum until now, it starts from the goal and not from the maximum, since
-            // more than enough calls have been admitted by now.
+            // A limit that has been at the maximum until now starts from the goal and not from the maximum, unless
+            // isCalm is true: more than enough calls have been admitted by now.
             double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));

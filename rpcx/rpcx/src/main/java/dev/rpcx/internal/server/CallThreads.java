@@ -335,7 +335,8 @@ public final class CallThreads {
         private final boolean bringsStream;
 
         /**
-         * Steps that have not started. Null if the call has never had a step, as most calls. Guarded by {@code this}.
+         * Steps that have not started. Null if no step of the call has ever been run later, on another thread; that is
+         * so for most calls. Guarded by {@code this}.
          */
         private @Nullable Set<LaterStep> unbegun;
 
@@ -523,8 +524,8 @@ public final class CallThreads {
             try {
                 Object value = proceed();
                 if (!of.bringsStream && value instanceof CompletionStage<?> stage) {
-                    // other calls may share the stage, and the stage may never end, so the result waits for a stage
-                    // that belongs to this call alone
+                    // other calls may share the stage, and the stage may never end, so the result of this step comes
+                    // from a stage that belongs to this call alone
                     context.asOwn(stage).whenComplete(this::end);
                 } else {
                     result.complete(value);

@@ -28,7 +28,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private static final int ENTERED = 1;
 
     /**
-     * Bit of {@code handler}: the end of the call is certain and is told to the caller, so the handler must not start
+     * Bit of {@code handler}: how the call ends is decided, and the caller is being told, so the handler must not start
      * any more.
      */
     private static final int BARRED = 2;
@@ -37,8 +37,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     private static final int OVER = 4;
 
     /**
-     * Bit of {@code handler}: when the last of the call's threads ends, it has to stop counting the handler in the
-     * limit of its method.
+     * Bit of {@code handler}: the last of the call's threads, when it ends, has to stop counting the handler against
+     * the limit of its method.
      */
     private static final int LEAVES = 8;
 
@@ -86,12 +86,15 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     /**
      * State of the handler and of its call, as bits. {@code ENTERED}, {@code BARRED}, {@code LEAVES} and {@code DONE}
-     * matter only if the call has interceptors. {@code OVER} is used for any call, and so are the bits from
-     * {@code THREAD} on, which count the threads that run for the call in addition to the thread of its handler.
+     * matter only if the call has interceptors. {@code OVER} is used for any call. The bits from {@code THREAD} on are
+     * used for any call too. They count the threads that run for the call in addition to the thread of its handler.
      */
     private volatile int handler;
 
-    /** Continues the call's chain where the handlers of its method run; null if the call has no interceptors. */
+    /**
+     * Continues the call's chain of interceptors where the handlers of its method run; null if the call has no
+     * interceptors.
+     */
     private CallThreads.@Nullable Steps steps;
 
     /**
@@ -202,8 +205,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Takes back the steps of the call's chain that wait for a thread. Does nothing if no thread is counted: a step
-     * that waits for a thread is counted as one.
+     * Takes back the steps of the call's chain that wait for a thread. Does nothing if no thread is counted, since a
+     * step that waits for its thread is counted as a thread.
      *
      * @param before value of {@code handler} when the call ended
      */
@@ -418,9 +421,9 @@ public final class HandledContext extends TimedContext implements HandledCall {
     /**
      * Records that the call has been cancelled.
      *
-     * @return tasks that the caller has to run now, in this order. The first ones end the call's threads and the calls
-     *     that were made for it. The tasks that users gave to {@link #onCancel} follow, since such a task may take
-     *     long, or may wait for the call's threads and the calls that were made for it
+     * @return tasks that the caller has to run now, in this order. The first ones interrupt the call's threads, and
+     *     cancel the calls that were made for it. The tasks that users gave to {@link #onCancel} follow, since such a
+     *     task may take long, or may wait for those threads and calls
      */
     public synchronized List<Runnable> cancel() {
         cancelled = true;
@@ -450,19 +453,19 @@ public final class HandledContext extends TimedContext implements HandledCall {
     }
 
     /**
-     * Returns the stage that interceptors see instead of the given one. The given stage is the handler's, or one that
-     * may do its work only when a dependent is attached. The returned stage belongs to this call alone, and ends when
-     * the call is given up. If the given stage has ended already, it is returned itself.
+     * Returns the stage that interceptors see instead of {@code returned}, which is the handler's stage, or a stage
+     * that may do its work only when a dependent is attached. The result belongs to this call alone, and ends when the
+     * call is given up. If {@code returned} has ended already, the result is {@code returned} itself.
      */
     CompletionStage<?> own(CompletionStage<?> returned) {
         return own(returned, null);
     }
 
     /**
-     * Returns the stage that interceptors see instead of the given one, as {@code own} with one parameter does.
+     * Returns the stage that interceptors see instead of {@code returned}, as {@code own} with one parameter does.
      *
-     * @param nullRefused text of the exception with which the stage fails if the given stage brings null; null if the
-     *     result may be null
+     * @param nullRefused text of the exception with which the stage of the interceptors fails if {@code returned} ends
+     *     with the result null; null if that result is allowed
      */
     CompletionStage<?> own(CompletionStage<?> returned, @Nullable String nullRefused) {
         if (Stages.isDone(returned)) {
@@ -506,7 +509,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
 
     /**
      * Returns whether a thread other than the call's own runs a part of the call's chain, because an interceptor has
-     * proceeded to that part there.
+     * proceeded to that part on that thread.
      */
     boolean isHandlerBehind() {
         CallThreads.Steps its = steps;
@@ -525,7 +528,7 @@ public final class HandledContext extends TimedContext implements HandledCall {
         if (all == null) {
             return List.of();
         }
-        // the lists are made first: if there is no memory for them, no stage has been given up
+        // the lists are made before any stage is given up: if there is no memory for them, no stage has been given up
         List<DetachableStage> stages = new ArrayList<>(all.size());
         // a handler that runs on may still be cancelled, so its tasks are kept
         List<Runnable> others = isHandlerBehind() ? new ArrayList<>(all.size()) : null;

@@ -29,8 +29,8 @@ public final class PendingResult extends Stages.Waiter {
 
     /**
      * Number of stack frames that a thread which completes a future may need to end the call. Most of these frames are
-     * larger than those by which {@code ThreadTools.reserveStack} counts. The thread first checks that its stack has
-     * this much room. If there is less room, the thread fails before it has taken the call.
+     * larger than those by which {@code ThreadTools.reserveStack} counts. Before the thread takes the call, it checks
+     * that its stack has this much room. If there is less room, the thread fails, and has not taken the call.
      */
     private static final int RESERVED_FRAMES = 100;
 
@@ -125,8 +125,8 @@ public final class PendingResult extends Stages.Waiter {
     /**
      * Cancels a call that the handler has made, because the handler's own call is cancelled. This is done only if the
      * stage is the future of such a call, and nobody else waits for it. A stage of another kind is not cancelled, for
-     * two reasons. Code that its maker has attached to it, for example to give a resource back, would be skipped. And
-     * other calls may wait for the same stage.
+     * two reasons. Code that the stage's maker has attached to the stage, for example to give a resource back, would be
+     * skipped. And other calls may wait for the same stage.
      *
      * @param given context of the handler's own call
      */
@@ -218,9 +218,9 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Returns the first hook that one of the given stages has attached to its source for this call. It is at the
-     * handler's own stage, and not at a stage that interceptors have made. Returns null if none of the given stages has
-     * attached a hook.
+     * Returns the first hook that one of the given stages has attached to its source for this call. This first hook is
+     * at the handler's own stage, and not at a stage that interceptors have made. Returns null if none of the given
+     * stages has attached a hook.
      */
     private static Stages.@Nullable Hook hook(List<DetachableStage> own) {
         for (DetachableStage seen : own) {

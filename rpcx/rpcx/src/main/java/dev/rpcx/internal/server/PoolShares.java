@@ -54,8 +54,8 @@ public final class PoolShares {
     @FunctionalInterface
     public interface Pool {
         /**
-         * Has a thread execute {@code run} now, or throws. Not more runs are under way at the same time than there are
-         * threads to share.
+         * Has a thread execute {@code run} now, or throws. The number of runs that are under way is never greater than
+         * the number of threads to share.
          */
         void run(EventLoop loop, Runnable run);
     }
@@ -73,8 +73,8 @@ public final class PoolShares {
     }
 
     /**
-     * A set of waiting tasks that has held more tasks than this is replaced by a smaller one when at most a quarter of
-     * this number of tasks still wait. Otherwise the set would keep the memory of its largest size.
+     * Once a set of waiting tasks has held more tasks than this, a smaller set replaces it as soon as a quarter of this
+     * number of tasks, or fewer, still wait. Otherwise the set would keep the memory of its largest size.
      */
     private static final int MAX_KEPT = 64;
 
@@ -96,7 +96,7 @@ public final class PoolShares {
 
     /**
      * Queues of waiting connections. The index is the number of threads that each connection of the queue holds, plus
-     * the running tasks that it has found.
+     * the number of running tasks that it has found: those that were left behind at its address before it came.
      */
     private final List<IndexedHeap<QueueEntry>> byHeld = new ArrayList<>();
 
@@ -228,7 +228,7 @@ public final class PoolShares {
      * Begins all waiting tasks that may begin, each on its own thread. This method throws nothing, since those tasks do
      * not belong to its caller.
      *
-     * @param first the first run to begin; null if this method has to find it
+     * @param first the first {@code ThreadRun} to begin; null if this method has to find it
      */
     private void beginWaiting(@Nullable ThreadRun first) {
         ThreadRun run = first;
@@ -363,8 +363,8 @@ public final class PoolShares {
         private int standsAt = NOWHERE;
 
         /**
-         * Returns the number of threads that each connection of this entry holds, plus the running tasks that it has
-         * found.
+         * Returns the number of threads that each connection of this entry holds, plus the number of running tasks that
+         * it has found, left behind at its address.
          */
         abstract int held();
 
@@ -387,8 +387,8 @@ public final class PoolShares {
         }
 
         /**
-         * Makes room in the queue that the entry will join, so that joining it needs no memory. The room is valid until
-         * something changes on which the entry's position in the queues depends.
+         * Makes room in the queue that the entry will join, so that joining it needs no memory. The room suffices only
+         * until something changes on which the entry's position in the queues depends.
          */
         final void makeRoomInQueue() {
             queue(held()).makeRoom();
@@ -407,11 +407,15 @@ public final class PoolShares {
         }
     }
 
-    /** Connections of one address that have waiting tasks. */
+    /**
+     * Connections that come from one peer address and have waiting tasks. A connection without an address has a
+     * {@code Neighbours} object for itself alone.
+     */
     private final class Neighbours {
         /**
-         * The waiting connections of the address, by their marks. The mark says how many tasks had been left behind
-         * there when a connection came. It is {@code OrphanedWork.ALL} for a connection that has gone.
+         * The waiting connections of the address, by their marks. The mark of a connection says how many tasks had ever
+         * been left behind there when the connection came. The mark is {@code OrphanedWork.ALL} for a connection that
+         * has gone.
          */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
@@ -693,10 +697,13 @@ public final class PoolShares {
 
         private boolean isGone;
 
-        /** Mark that says which tasks of {@link #orphanedWork} are in the share of this connection. */
+        /** Mark of this connection. It says which tasks of {@link #orphanedWork} count in the connection's share. */
         private long mark;
 
-        /** Level that contains the share while a task waits; null otherwise. */
+        /**
+         * Level in which this share waits for its turn, while tasks of this share wait for a thread; null while none
+         * waits.
+         */
         private @Nullable Level among;
 
         private Share(EventLoop loop, @Nullable OrphanedWork orphanedWork) {
@@ -761,8 +768,8 @@ public final class PoolShares {
                 shrink();
                 dropped(1);
                 if (!isWaiting()) {
-                    // The share must not stay in the queue: if its connection has gone, only the queue would still
-                    // refer to it.
+                    // The share must not stay in the queue: if the share's connection has gone, nothing but the queue
+                    // would still refer to the share.
                     leaveTurn();
                 }
                 isOfOthers = isGone && orphanedWork != null;
@@ -1000,8 +1007,8 @@ public final class PoolShares {
         private transient @Nullable Task task;
 
         /**
-         * Saved state of the thread. It is created together with this {@code ThreadRun}, since nothing may fail between
-         * the start of a thread and its first task.
+         * State of the thread that is restored after each task. The object for it is created together with this
+         * {@code ThreadRun}, since nothing may fail between the start of a thread and its first task.
          */
         private final transient Threads.SavedThreadState savedState = new Threads.SavedThreadState();
 

@@ -56,8 +56,8 @@ public final class Stages {
     }
 
     /**
-     * Returns whether attaching a dependent to the stage does no work, apart from running the dependent if the stage
-     * has ended. This depends on the class of the stage.
+     * Returns whether attaching a dependent to the stage starts no work of the stage itself. If the stage has ended,
+     * attaching a dependent runs that dependent. The class of the stage decides.
      */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
@@ -126,8 +126,8 @@ public final class Stages {
         /**
          * Returns the hook that was attached to the stage for this waiter; null if the stage's hook was attached for
          * another waiter. If this waiter was never added at a hook, this method makes sure that the stage has one. It
-         * does so only if attaching something to the stage does no work. Otherwise only {@link #await} attaches a hook,
-         * on the thread that runs the handler.
+         * does so only if attaching a dependent starts no work of the stage: see {@code isPassive}. Otherwise only
+         * {@link #await} attaches a hook, on the thread that runs the handler.
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
@@ -163,7 +163,7 @@ public final class Stages {
     /**
      * Makes sure that the stage has a hook, and adds the waiter there, unless it is null or has stopped waiting.
      *
-     * @return the hook, if this call has attached it; otherwise null
+     * @return the hook, if this method has attached it; otherwise null
      */
     private static @Nullable Hook hang(CompletionStage<?> stage, @Nullable Waiter waiter) {
         forgetGone();
@@ -188,7 +188,7 @@ public final class Stages {
      * Attaches a hook to the stage, if there is none. Two threads that both find no hook both attach one. Neither
      * relies on the other, since a thread that was about to attach the hook may have failed.
      *
-     * @return the hook, if this call has attached it; otherwise null
+     * @return the hook, if this method has attached it; otherwise null
      */
     private static @Nullable Hook hook(CompletionStage<?> stage, Entry entry, @Nullable Waiter waiter) {
         if (entry.isHung) {
