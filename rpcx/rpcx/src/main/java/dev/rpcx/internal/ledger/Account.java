@@ -5,9 +5,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts what one connection holds. What it counts is also part of what the peer's address holds, and of what the
- * server or client holds in all. What has been charged stays charged after the connection has ended, until the
- * {@link Charge} is released: a handler that still runs still holds its request. Thread-safe.
+ * Counts what one connection holds. All of this is also counted for the peer's address, and for the server or client as
+ * a whole. What has been charged stays charged after the connection has ended, until the {@link Charge} is released: a
+ * handler that still runs still holds its request. Thread-safe.
  */
 public final class Account {
     private static final LongSupplier NOTHING = () -> 0;
@@ -39,7 +39,7 @@ public final class Account {
     }
 
     /**
-     * Returns the number of the group of peers to which a call belongs if it arrives on this connection now: see
+     * Returns the id of the group of peers to which a call belongs if it arrives on this connection now: see
      * {@link AddressGroups}.
      */
     public int group() {
@@ -79,8 +79,8 @@ public final class Account {
 
     /**
      * Says whether this connection holds more of {@code kind} than an eighth of what one connection can hold at most.
-     * If it does, a client's request gives up its buffer as soon as it has been sent, unless it is a notice, so that
-     * other requests find room.
+     * If so, a request of a client gives up its buffer as soon as the request has been sent, so that other requests
+     * find room; a notice keeps its buffer.
      */
     public boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.maxOfConnection(kind) / 8;

@@ -7,11 +7,11 @@ import java.util.BitSet;
  * from what these groups report: see {@code AdmissionLimit.Group}. Thread-safe.
  *
  * <p>Each address gets the lowest index that is free, and each index has a range of groups. All ranges have the same
- * size, a power of two: the largest one with which each index up to the highest taken one has a range of its own.
- * Beyond {@link #COUNT} indexes, ranges are used more than once. Successive connections of an address get successive
- * groups of its range, and after the last group the first one again. So a single address has all groups, and each of
- * two addresses has half of them. If the number of addresses is more than half of {@link #COUNT}, each address has one
- * group.
+ * size: the largest power of two with which every index, up to the highest index that is taken, has a range of its own.
+ * If there are more than {@link #COUNT} indexes, several indexes share a range. Successive connections of an address
+ * get successive groups of its range, and after the last group the first one again. So a single address has all groups,
+ * and each of two addresses has half of them. If the number of addresses is more than half of {@link #COUNT}, each
+ * address has one group.
  *
  * <p>Two ranges are either the same or have no group in common, whatever addresses come and go. An address that goes
  * and returns gets the lowest free index, like any other address.
@@ -24,7 +24,10 @@ public final class AddressGroups {
     private final BitSet taken = new BitSet();
     private volatile int groupsPerAddress = COUNT;
 
-    /** Takes the lowest index that is free, and returns it. It belongs to the address until {@code give} is called. */
+    /**
+     * Takes the lowest index that is free, and returns it. The index belongs to an address until {@code give} is
+     * called.
+     */
     synchronized int take() {
         int index = taken.nextClearBit(0);
         taken.set(index);
@@ -48,10 +51,10 @@ public final class AddressGroups {
     }
 
     /**
-     * Returns the number of the group to which a connection belongs now, from 0 to below {@link #COUNT}. The number may
-     * be another one when {@link #groupsPerAddress} has changed.
+     * Returns the id of the group to which a connection belongs now: 0 or more, and less than {@link #COUNT}. After
+     * {@link #groupsPerAddress} has changed, the connection may belong to another group.
      *
-     * @param index index of the connection's address; if the connection has no address, its number
+     * @param index index of the connection's address; the number of the connection if it has no address
      * @param connection number of the connection
      */
     int groupOf(int index, int connection) {

@@ -8,20 +8,20 @@ import dev.rpcx.internal.ThreadTools;
  * completely or in parts. So nothing can be released twice, and nothing stays charged by mistake as long as the owner
  * releases the charge when the owner ends.
  *
- * <p>Not thread-safe. A charge belongs to the thread that owns its owner at the time. For a call or a connection that
- * is the event loop, and after the end of the loop the thread that holds the connection's lock. An owner that several
+ * <p>Not thread-safe. At any time, a charge belongs to the same thread as its owner. A call or a connection belongs to
+ * the event loop and, after the end of the loop, to the thread that holds the connection's lock. An owner that several
  * threads use guards its charge with its own lock.
  *
  * <p>For bytes of messages, of their objects, of stream items and of queues, the account is charged in steps of
  * {@link #STEP_BYTES}. Until the next {@link #release()}, what is charged may exceed what is held, by less than two
- * steps. So to add a small amount mostly costs no more than an addition.
+ * steps. So in most cases, charging a small amount costs no more than an addition.
  */
 public final class Charge implements Memory {
     public static final long STEP_BYTES = 4 * 1024;
 
     /**
      * While a message is read, the reading pauses each time that the message's objects have grown by this number of
-     * bytes: about a millisecond's work.
+     * bytes. To read that many takes about a millisecond.
      */
     private static final long PAUSE_BYTES = 512 * 1024;
 
@@ -84,9 +84,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that a message may take before it asks for memory. It is the number that a call may
-     * hold without a charge while the call is not counted as running, since the code that reads the items of streams,
-     * or the arguments of classic calls, is not counted as running either.
+     * Returns the number of bytes that a message may take without a charge. A call that is not counted as running may
+     * hold the same number without a charge. This number is used because the code that reads the items of streams, or
+     * the arguments of classic calls, is not counted as running either.
      */
     @Override
     public int freeBytes() {
@@ -126,8 +126,8 @@ public final class Charge implements Memory {
     public void release() {
         long all = taken;
         if (all == 0) {
-            // nothing is held either, and storing the same values again would take the cache line away from other
-            // processors
+            // if nothing is charged, nothing is held either, and to store the same values again would take the cache
+            // line away from other processors
             return;
         }
         held = 0;

@@ -26,7 +26,10 @@ public final class Claim {
     private boolean isOver;
     private volatile @Nullable Hold hold;
 
-    /** What is held from the time at which the peer begins to delay the connection until the peer has done its part. */
+    /**
+     * What the connection holds from the time at which the peer begins to delay it until the peer has sent the missing
+     * bytes, or has read the waiting ones.
+     */
     static final class Hold {
         final Claim claim;
         final long sinceNanos;
@@ -83,7 +86,8 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // another thread may take the room that was made before this thread does; then more room has to be made
+            // room that was made may be taken by another thread before this thread takes it; then more room has to be
+            // made
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }
@@ -101,7 +105,10 @@ public final class Claim {
         return true;
     }
 
-    /** Called when the peer has done its part. What is still held becomes a new hold, whose waiting time begins now. */
+    /**
+     * Called when the peer has sent, or has read, the bytes for which the current hold has waited. What is still held
+     * becomes a new hold, whose waiting time begins now.
+     */
     public void renew(long nowNanos) {
         Hold held = hold;
         if (held != null) {

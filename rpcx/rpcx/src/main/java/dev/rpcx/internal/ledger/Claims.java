@@ -25,9 +25,9 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
  * of one loop never hold more than the pool: however many frames begin in one round of the loop, each frame that is one
- * too many pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until then
- * the pool may hold more than its size, by what these connections hold. This excess is never more than the size of the
- * pool: if it would be more, only connections of the event loop that asks are chosen.
+ * too many pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until
+ * then, the bytes that these connections hold may be in excess of the pool's size. This excess is never more than the
+ * size of the pool: where it would be more, only connections of the event loop that asks for room are chosen.
  */
 final class Claims {
     /**
@@ -91,7 +91,7 @@ final class Claims {
             // no connection is ended for an amount that never fits
             return false;
         }
-        // these holds are on the same event loop, were chosen earlier, and have not ended yet
+        // holds of the same event loop that were chosen earlier, and have not ended yet, are ended now
         for (Claim.Hold due : chosenOfLoop(asks)) {
             due.claim.endNow(due);
         }
@@ -149,8 +149,8 @@ final class Claims {
             } else if (chosenBytes - endsNow + greedy.bytes() > maxBytes) {
                 continue;
             }
-            // these two additions may fail for want of memory, so they precede the two lines after them: a hold with
-            // promised bytes is in both collections
+            // these two additions may fail for want of memory, so they come before the next two lines: a hold that has
+            // promised bytes must be in both collections
             greediest.add(hold);
             chosen.add(hold);
             hold.promisedBytes = greedy.bytes();
@@ -192,7 +192,7 @@ final class Claims {
     }
 
     /**
-     * What one hold held at the moment of the choice.
+     * One hold, with its bytes and its cost at the moment at which holds are compared.
      *
      * @param cost bytes times the nanoseconds for which they have waited
      */

@@ -34,10 +34,11 @@ import org.jspecify.annotations.Nullable;
  * of one address together may hold twice as much. So a single connection can hold half of a pool, and a single address
  * two thirds. Each further greedy connection or address can hold a part of what remains. So something always remains: a
  * peer that holds little gets it, while a peer that holds much is refused. A peer that fills a pool and makes no
- * progress loses what it holds: the classes of its connection do that. What cannot be refused without ending a
- * connection is shared in another way: see {@link Claims}. Source: Choudhury and Hahne, <i>Dynamic Queue Length
- * Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection and α = 2 for an address. The
- * number of connections has fixed limits, since an administrator sets them by number.
+ * progress loses what it holds; the classes of its connection take care of that, and not the ledger. What cannot be
+ * refused without ending a connection is shared in another way: see {@link Claims}. Source: Choudhury and Hahne,
+ * <i>Dynamic Queue Length Thresholds for Shared-Memory Packet Switches</i>, 1998, with α = 1 for a connection and α = 2
+ * for an address. The number of connections has fixed limits instead, since an administrator sets these limits as
+ * numbers.
  *
  * <p>All IPv6 addresses of one /64 count as one address, since a single host can use any of them (RFC 6177).
  */
@@ -51,10 +52,10 @@ public final class Ledger {
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * The largest number of places for calls, and that of streams, is the heap divided by this number of bytes. A place
-     * takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at its first size, and what
-     * {@link UnchargedAllowance} lets a call hold while the call is not counted as running. 2 KiB are a 32nd of this
-     * number, so all places together take a 32nd of the heap.
+     * The largest number of places for calls is the heap divided by this number of bytes, and so is the largest number
+     * of streams. A place takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at its first
+     * size, and what {@link UnchargedAllowance} lets a call hold while the call is not counted as running. 2 KiB are a
+     * 32nd of this number, so all places together take a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
@@ -83,14 +84,14 @@ public final class Ledger {
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /**
-     * Each time a call leaves a charge behind, at most this many other charges are released whose futures nobody can
-     * reach any more.
+     * Each time a call leaves a charge behind, at most this many other charges are released: charges whose futures
+     * nobody can reach any more.
      */
     private static final int COLLECTED_AT_ONCE = 2;
 
     /**
-     * Before a charge is refused, at most this many other charges are released whose futures nobody can reach any more.
-     * To release that many takes an event loop some 100 µs.
+     * Before a charge is refused, at most this many other charges are released: charges whose futures nobody can reach
+     * any more. To release that many takes an event loop some 100 µs.
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
@@ -232,8 +233,8 @@ public final class Ledger {
     }
 
     /**
-     * From now on, has this class hold each ledger that is made, until {@link #letGo} drops it. For tests: at the end
-     * of a test, nobody else holds the test's servers any more.
+     * Makes this class, from now on, hold each ledger that is made, until {@link #letGo} drops it. For tests: at the
+     * end of a test, nobody else holds the test's servers any more.
      */
     public static synchronized void keepAll() {
         if (made == null) {
@@ -434,8 +435,8 @@ public final class Ledger {
      * nobody can reach {@code holder} any more.
      */
     LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
-        // more charges for unreachable futures may be released here than are added here, so such charges do not pile up
-        // until another charge is refused
+        // up to two charges for unreachable futures are released here for each one that is added, so such charges do
+        // not pile up until another charge is refused
         endCollected(COLLECTED_AT_ONCE);
         LingeringCharge lingering = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(lingering);
@@ -504,8 +505,7 @@ public final class Ledger {
 
     /**
      * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. For
-     * the kinds that {@link Claims} share out, the result is not right: one connection may fill the pool of such a
-     * kind.
+     * the kinds that {@link Claims} divides, the result is too small: one connection may fill the pool of such a kind.
      */
     public long maxOfConnection(Resource kind) {
         int i = kind.ordinal();
@@ -515,7 +515,7 @@ public final class Ledger {
 
     /**
      * From now on, adds the value of a counter, which another class keeps, to what this ledger reports as held. The
-     * counter may be read without synchronization, since its value matters only while nothing is going on.
+     * counter need not be synchronized, since its value matters only while no call is under way.
      */
     public void watch(Resource kind, LongSupplier count) {
         watched(kind).add(count);
@@ -586,8 +586,8 @@ public final class Ledger {
     }
 
     /**
-     * Has {@link #auditAll} leave out, from now on, the ledgers that hold something now. For tests, so that a fault is
-     * reported only once.
+     * Makes {@link #auditAll} leave out, from now on, the ledgers that hold something now. For tests, so that a fault
+     * is reported only once.
      */
     public static void forgetHeld() {
         synchronized (LIVE) {
@@ -595,7 +595,10 @@ public final class Ledger {
         }
     }
 
-    /** Has {@link #auditAll} leave out this ledger from now on. For a simulation whose server has lost its power. */
+    /**
+     * Makes {@link #auditAll} leave out this ledger from now on. For tests, and for a simulation that kills this
+     * server.
+     */
     public void forget() {
         LIVE.remove(this);
     }
@@ -623,7 +626,7 @@ public final class Ledger {
         public final OrphanedWork handlerThreads = new OrphanedWork();
 
         /**
-         * Threads that bring signals to streams and calls of connections that are gone, and the signals that wait for
+         * Threads that run signals for streams and calls of connections that are gone, and the signals that wait for
          * such a thread.
          */
         public final OrphanedWork signalThreads = new OrphanedWork();

@@ -49,7 +49,7 @@ public final class LingeringCharge extends PhantomReference<Object> {
             }
             isOver = true;
         }
-        // each step runs even if the step before it fails, since a second call of this method would not run it
+        // each step runs even if the step before it fails, since a second call of this method does nothing
         try {
             ledger.over(this);
         } finally {

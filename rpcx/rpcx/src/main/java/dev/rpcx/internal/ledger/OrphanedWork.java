@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * handlers, or tasks that have a thread or wait for one. When a new connection comes, the work that is left behind by
  * then counts in the share of the new connection until the work has ended: the work may be of the same caller, who
  * would otherwise have a new share with each new connection. Work that is left behind later does not count in the
- * shares of connections that exist already. They keep the shares that they would have if the connection that is gone
- * had stayed, since a peer that leaves must not be able to harm them more than one that stays.
+ * shares of connections that exist already. The existing connections keep the shares that they would have if the
+ * connection that is gone had stayed: by leaving, a peer must not be able to harm them more than by staying.
  *
  * <p>This class assumes that the tasks which were left behind first also end first. So one number, the mark of a
  * connection, says which of the tasks count in the connection's share: the mark is the number of tasks that had ever
@@ -60,8 +60,8 @@ public final class OrphanedWork {
     }
 
     /**
-     * Returns the largest mark with which no task that was left behind counts in a connection's share: all tasks that
-     * the connection had found have ended, or do not wait any more.
+     * Returns the largest mark with which no task counts in a connection's share: all tasks that had been left behind
+     * when a connection with this mark came have ended, or do not wait any more.
      */
     public long ended() {
         return ended.get();

@@ -4,7 +4,7 @@ package dev.rpcx.internal.ledger;
 public enum Resource {
     /**
      * Bytes of requests that have not arrived completely, or whose handlers have not ended. At a client, bytes of large
-     * requests that wait for a connection or to be sent, or whose buffers their calls still hold.
+     * requests that wait for a connection, that wait to be sent, or whose calls still hold the requests' buffers.
      */
     REQUEST_BYTES,
 
@@ -22,8 +22,8 @@ public enum Resource {
 
     /**
      * Part of {@link #REPLY_BYTES} that belongs to connections whose peers do not read. It is no additional memory, but
-     * it has a separate pool, which is full before the pool of all replies is full. So peers that do not read push each
-     * other out, and leave room for peers that read.
+     * it has a separate pool, which is full before the pool of all replies is full. So if peers that do not read fill
+     * this pool, their own connections are ended, and room remains for peers that read.
      */
     UNREAD_REPLY_BYTES,
 
@@ -71,8 +71,9 @@ public enum Resource {
     TIMERS;
 
     /**
-     * Says whether a full pool pushes the greediest connection out instead of refusing the next amount. It does so for
-     * a kind whose amounts a peer delays, so that nothing smaller than a connection can be refused. See {@link Claim}.
+     * Says whether a full pool of this kind ends the greediest connection, instead of refusing the amount that finds no
+     * room. That is so for what is held because a peer delays it: to refuse such an amount would end a connection too.
+     * See {@link Claim}.
      */
     boolean isClaimed() {
         return this == QUEUE_BYTES || this == UNREAD_REPLY_BYTES || this == FRAME_BYTES;

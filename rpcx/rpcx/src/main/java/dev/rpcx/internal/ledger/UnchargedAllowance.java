@@ -7,8 +7,8 @@ package dev.rpcx.internal.ledger;
  *
  * <p>All handlers that are counted as running share a {@value #HEAP_DIVISOR}th of the heap equally, but no handler gets
  * more than 24 KiB. There are at most as many of these handlers as {@code Server.Builder.maxRunning} says, or as there
- * are places for calls if that is less. Calls that are not counted as running, because they have not begun or because
- * their handlers have ended, may be more numerous. So each of them may hold only {@link #IDLE_METADATA_BYTES} and
+ * are places for calls if that is less. There may be more calls that are not counted as running, because they have not
+ * begun or because their handlers have ended. So each of these calls may hold only {@link #IDLE_METADATA_BYTES} and
  * {@link #IDLE_OBJECT_BYTES}, and no buffer that has grown.
  *
  * @param bodyBytes largest number of bytes of the buffer for request and reply

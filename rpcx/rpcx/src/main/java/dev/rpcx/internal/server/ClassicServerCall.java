@@ -61,8 +61,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     private boolean hasBegun;
 
     /**
-     * Group that counts the handler in the limit of its method. Null if the handler is not counted, or not any more.
-     * Guarded by {@code this} until the handler has begun.
+     * Group that counts the handler against the limit of its method. Null if the handler is not counted, or no longer
+     * counted. Guarded by {@code this} until the handler has begun.
      */
     private AdmissionLimit.@Nullable Group admitted;
 
@@ -229,7 +229,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Returns whether the handler may leave the limit of its method now: see {@link ServerCall#leavesUnlessThreads}.
+     * Returns whether the limit of the method may stop counting the handler now: see
+     * {@link ServerCall#leavesUnlessThreads}.
      */
     private boolean leavesUnlessThreads(boolean isDone) {
         return method.chain() == null || context.leavesUnlessThreads(isDone);
@@ -320,8 +321,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     @Override
     public void onResult(@Nullable Object value, @Nullable Throwable thrown) {
         if (thrown == null && value instanceof CompletionStage<?> stage && method.chain() != null) {
-            // The result of the first stage is another stage: an interceptor has proceeded only after the first one had
-            // ended. The result of this other stage is the result of the call.
+            // An interceptor has waited for the end of a stage before it proceeded. So the value is another stage,
+            // whose result is the result of the call.
             await(method.brought(stage, context));
         } else if (thrown == null) {
             succeed(value);
@@ -475,8 +476,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
     }
 
     /**
-     * Takes a handler that has not begun, and will not begin, off the limit of its method. The thread that cancels the
-     * call and the thread that takes it up may both call this method; the second call does nothing.
+     * Makes the limit of the method stop counting a handler that has not begun and will not begin. The thread that
+     * cancels the RPC call and the thread that takes it up may both use this method; its second use does nothing.
      */
     private void leaveUnbegun() {
         // The clock is read before the group is taken: if reading it fails, the thread that ends the call takes the

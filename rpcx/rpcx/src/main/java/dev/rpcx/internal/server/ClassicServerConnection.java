@@ -586,7 +586,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
 
     /**
      * Gives the handler's future some time to end. If the server is closing, or the event loop is shutting down and
-     * sets no more timers, gives the call up now.
+     * sets no more timers, the call is given up immediately.
      */
     private void linger(ClassicServerCall call) {
         if (call.isLingering) {
@@ -773,8 +773,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Pauses reading while replies wait to be sent. So a client that does not read its replies may not send more
-     * requests until it reads them.
+     * Pauses reading while replies wait to be sent. So from a client that does not read its replies, no more requests
+     * are read until it reads the replies.
      *
      * <p>A client that reads a large reply slowly takes some of it now and then, and replies may follow each other
      * without a gap. So this side always reads something between two pauses. Otherwise a large request of that client
@@ -902,7 +902,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     @Override
     public void onOver() {
         // Each of these steps is taken even if the previous one fails, for example for want of memory, since other code
-        // waits for each of them.
+        // waits for what each of them does.
         try {
             cancelAll();
         } finally {
@@ -939,7 +939,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
             try {
                 abandon(call);
             } catch (Throwable t) {
-                // For example, a timer could not be set. The other calls are ended nevertheless.
+                // The cause may be, for example, that a timer could not be set. The other calls are ended nevertheless.
                 ThreadTools.report(t);
             }
         }

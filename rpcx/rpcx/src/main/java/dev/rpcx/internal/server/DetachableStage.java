@@ -52,8 +52,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Begins to wait for the source. This may throw, for example because the source cannot start its work. Then this
-     * method throws the same exception. Nothing of this stage remains at the source, and what has been attached to this
+     * Begins to wait for the source. If the source throws, for example because it cannot start its work, this method
+     * throws the same exception. Then nothing of this stage remains at the source, and what has been attached to this
      * stage is not notified.
      */
     void begin() {

@@ -6,8 +6,8 @@ import java.util.function.LongSupplier;
 /**
  * Set of the calls of a connection that are due soon. A full scan of all the connection's calls fills the set, and
  * calls that come later are added. Until the next full scan, the connection scans only the set. The set is needed
- * because a client chooses how many calls it has and how often one of them is due. Without the set, each call whose
- * time the client lets run out would have all the client's calls scanned.
+ * because a client chooses how many calls it has and how often one of them is due. Without the set, all the client's
+ * calls would be scanned each time that the client lets the time of one call run out.
  *
  * <p>The set contains the calls that are due within a span of time, and has room for {@value #MAX} of them. If more
  * calls come, the span is halved. A full scan follows when the span is over. By then, so many calls have become due
@@ -46,8 +46,8 @@ final class DueSoon {
     private long untilNanos;
 
     /**
-     * Whether there are calls that are not in the set because they are due later. The first of them is due at
-     * {@link #laterNanos}.
+     * Whether calls were left out of the set because they are not due before {@link #untilNanos}. The first of these
+     * calls is due at {@link #laterNanos}.
      */
     private boolean isAnyLater;
 

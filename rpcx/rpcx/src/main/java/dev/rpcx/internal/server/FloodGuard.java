@@ -41,9 +41,9 @@ public final class FloodGuard {
     }
 
     /**
-     * Counts a call that was made. It allows the client one more CANCEL, whether or not the call has ended by the time
-     * of the CANCEL. The client can save up at most {@code CANCELS_PER_SECOND} of these CANCELs, since calls that were
-     * made long ago have ended.
+     * Counts a call that was made. The call allows the client one more CANCEL, whether or not the call has ended by the
+     * time of the CANCEL. The client can save up at most {@code CANCELS_PER_SECOND} of these CANCELs, since calls that
+     * were made long ago have ended.
      */
     void requested() {
         cancels = Math.max(cancels - 1, -CANCELS_PER_SECOND);

@@ -4,8 +4,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
  * Histogram of the times that calls were given, each from the beginning of the call to its deadline. The times are
- * divided into classes. Each class is at most a quarter of its lower bound wide, a fifth on average. Any thread may
- * call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
+ * divided into classes. The width of a class is at most a quarter of its lower bound, and on average a fifth. Any
+ * thread may call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
  */
 final class GivenTimes {
     /**
@@ -64,8 +64,9 @@ final class GivenTimes {
 
     /**
      * Evaluates the times that were added since the last call of this method, and begins to count from 0 again. One of
-     * the results is the usual time: it is the mean time of one class. That class is the lowest one for which the class
-     * and all lower classes together contain at least one in {@code part} of all calls.
+     * the results is the usual time: it is the mean time of one class. To find this class, the calls are counted from
+     * the lowest class upwards: it is the class with which the count reaches the number of all calls divided by
+     * {@code part}.
      */
     void take(int part) {
         count = 0;

@@ -4,8 +4,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
  * Histogram of the time that handlers took. The calls are divided into classes by their duration, and each class sums
- * up the time of its calls. Each class is at most a quarter of its lower bound wide, a fifth on average. Any thread may
- * call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
+ * up the time of its calls. The width of a class is at most a quarter of its lower bound, and on average a fifth. Any
+ * thread may call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
  *
  * <p>A call is sampled with a probability that grows with its duration, up to 1. So some hundreds of samples represent
  * any number of calls well enough, and the calls that take most of the time are all sampled.

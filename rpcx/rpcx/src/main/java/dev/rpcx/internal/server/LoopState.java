@@ -3,7 +3,7 @@ package dev.rpcx.internal.server;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Part of the state of a server's call: only the event loop reads and writes it. It is a separate object, so that few
+ * Part of the state of a server's call that only the event loop reads and writes. It is a separate object, so that few
  * cache lines move between the event loop's processor and the processor of the handler's thread with each call.
  */
 final class LoopState {

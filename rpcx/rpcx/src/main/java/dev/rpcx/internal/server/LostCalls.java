@@ -17,7 +17,7 @@ public final class LostCalls {
     /**
      * Creates a flag that is not set.
      *
-     * @param check has the event loop check for lost calls now
+     * @param check makes the event loop check for lost calls as soon as it can
      */
     public LostCalls(Runnable check) {
         this.check = check;
@@ -32,7 +32,7 @@ public final class LostCalls {
     }
 
     /**
-     * Has the lost calls ended. Called by the event loop, if there may be any.
+     * Ends the lost calls by means of {@code ends}. Called by the event loop if there may be lost calls.
      *
      * @param ends ends the lost calls; returns false if it cannot say yet which calls are lost. If it returns false or
      *     throws, the next check looks for these calls again

@@ -19,9 +19,9 @@ final class PostponedCalls {
     private static final int MAX_UNREAD_BYTES = 1024 * 1024;
 
     /**
-     * Maximum of {@code resumed}: the number of calls under way that have waited, and were started although their
-     * caller still had much to read. What these calls send has to be read too, and so keeps the calls that still wait
-     * from being started. Also, whatever the caller has read, {@code resume} starts no call while this many calls that
+     * Maximum of {@code resumed}: the number of calls under way that have waited, and were started before their caller
+     * had read nearly everything. What these calls send has to be read too, and so keeps the calls that still wait from
+     * being started. Also, however much the caller has read, {@code resume} starts no call while this many calls that
      * have waited still need a thread for their handlers. Otherwise {@code resume} could start calls that then have to
      * wait again.
      */
@@ -32,8 +32,8 @@ final class PostponedCalls {
     private final CallList waiting = new CallList();
 
     /**
-     * Number of calls under way that have waited here, and were started although their caller still had much to read,
-     * or by {@code resumeOne}.
+     * Number of calls under way that have waited here, and were started before their caller had read nearly everything,
+     * or were started by {@code resumeOne}.
      */
     private int resumed;
 
@@ -117,8 +117,8 @@ final class PostponedCalls {
     }
 
     /**
-     * Starts as many of the waiting calls as the caller's reading allows. When a call that was started here ends, this
-     * method is called again, since the caller then has the reply of that call to read.
+     * Starts as many of the waiting calls as the caller's reading allows. This method is called again when a call that
+     * was started here ends: that call's reply may have changed the number of unread bytes.
      */
     private void resume() {
         if (resuming) {
@@ -126,8 +126,8 @@ final class PostponedCalls {
         }
         resuming = true;
         try {
-            // calls of a caller that has read nearly everything need not wait; a call that is started now may have to
-            // wait again
+            // if the caller has read nearly everything, its calls need not wait; a call that is started for this reason
+            // may have to wait again if many bytes are unread when its thread begins
             boolean isRead = unreadBytes.getAsLong() <= MAX_UNREAD_BYTES / 4;
             // the flag is set before the unread bytes are read again: if another thread reduces their number, either
             // this thread sees the new number, or the other thread sees the flag

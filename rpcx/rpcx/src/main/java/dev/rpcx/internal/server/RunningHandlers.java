@@ -15,10 +15,7 @@ import java.util.function.LongSupplier;
  * ended. Afterwards, any thread that holds the connection's lock may use this object.
  */
 final class RunningHandlers {
-    /**
-     * Number of methods down to which {@link #ofMethods} is shrunk. Room for this many methods is kept, even if no
-     * handler runs.
-     */
+    /** When {@link #ofMethods} is shrunk, room for this many methods is kept, even if no handler runs. */
     private static final int KEPT_METHODS = 32;
 
     private static final int FIRST_METHODS = 4;
@@ -28,8 +25,8 @@ final class RunningHandlers {
     private final OrphanedWork orphanedWork;
 
     /**
-     * Mark of this connection: it says which handlers of {@link #orphanedWork} count in the share of this connection.
-     * {@link OrphanedWork} says how.
+     * Number that says which of the handlers in {@link #orphanedWork} count in the share of this connection. The
+     * description of {@link OrphanedWork} explains it, under the name <em>mark</em>.
      */
     private long mark;
 

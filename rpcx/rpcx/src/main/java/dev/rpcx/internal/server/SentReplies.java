@@ -54,7 +54,8 @@ final class SentReplies {
 
     /**
      * Adds a reply that its handler's thread is about to write. The client may use the slot again once it has the
-     * reply. So the reply is added before it is written: then the event loop finds it before it reads the next request.
+     * reply. So the call is added before its reply is written: then the event loop finds the call before it reads the
+     * next request.
      */
     void add(ServerCall call) {
         ServerCall last;

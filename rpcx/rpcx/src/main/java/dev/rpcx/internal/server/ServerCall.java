@@ -75,7 +75,7 @@ public final class ServerCall extends Outbound
     boolean postponeRequested;
 
     /**
-     * Whether the call had to wait, and was then started although its caller still had many bytes of replies or items
+     * Whether the call was postponed, and was then started although its caller still had many bytes of replies or items
      * to read.
      */
     boolean resumed;
@@ -104,7 +104,7 @@ public final class ServerCall extends Outbound
     private @Nullable CallCharges charges;
 
     /**
-     * Group that counts the handler in the limit of its method; null if the handler is not counted. Set before the
+     * Group that counts the handler against the limit of its method; null if the handler is not counted. Set before the
      * handler starts. Cleared by whoever ends the handler: while holding this object's lock if the handler has not
      * started, and by the last of the call's threads if {@link CallThreads} runs any.
      */
@@ -326,7 +326,7 @@ public final class ServerCall extends Outbound
 
     /**
      * Returns the number of bytes that the request's objects may take without a charge. A handler that counts as
-     * running may hold more than others.
+     * running may hold more than other handlers.
      */
     @Override
     public int freeBytes() {
@@ -417,7 +417,7 @@ public final class ServerCall extends Outbound
     @Override
     public void threadsEnded(HandledContext of) {
         if (context != of || hasThreads()) {
-            // this object serves another call by now, or other threads have begun
+            // this object serves another call by now, or further threads have begun to run for the call
             return;
         }
         if (loopState.isOverButThreads) {
@@ -515,7 +515,7 @@ public final class ServerCall extends Outbound
         return !resumed && !notice && receiver == null;
     }
 
-    /** Runs the handler on the event loop, with the request in this buffer. */
+    /** Runs the handler on the event loop. {@code request} contains the bytes of the request. */
     void handleInLoop(ByteBuf request) {
         int own = id;
         try {
@@ -679,9 +679,9 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns whether the handler may leave the limit of its method now. It may not while other threads run for the
-     * call, since the call's interceptors may have started the handler on one of these threads. In that case the last
-     * of these threads calls {@link #releaseAdmission}.
+     * Returns whether the limit of the method may stop counting the handler now. It may not while other threads run for
+     * the call, since the call's interceptors may have started the handler on one of these threads. In that case the
+     * last of these threads calls {@link #releaseAdmission}, which stops the counting.
      *
      * @param isDone whether the call has brought a result
      */
@@ -695,8 +695,8 @@ public final class ServerCall extends Outbound
     }
 
     /**
-     * Returns the group that counts a handler which has not started, and removes it from the call; null if the handler
-     * is not counted. Any thread may call this.
+     * Removes from the call the group that counts its handler, and returns that group; null if the handler is not
+     * counted. Called for a handler that has not started. Any thread may call this.
      */
     synchronized AdmissionLimit.@Nullable Group takeAdmitted() {
         AdmissionLimit.Group counted = admitted;
@@ -773,7 +773,7 @@ public final class ServerCall extends Outbound
 
     /**
      * Returns whether the call holds nothing that has to be given back as soon as its reply has been sent: no charged
-     * bytes, no stream, no large buffer. A notice, and a call for which threads run, are never small.
+     * bytes, no stream, no large buffer. False for a notice, and for a call for which threads run.
      */
     boolean isSmall() {
         CallCharges charged = charges;

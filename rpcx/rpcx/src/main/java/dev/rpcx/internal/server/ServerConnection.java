@@ -130,8 +130,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private int[] lastIds = new int[calls.length];
 
     /**
-     * First of the unused slots. Since the last check by {@link KeepAlive}, no request has named this slot or a higher
-     * one. At that check, neither this slot nor a higher one had a call.
+     * Lowest slot from which on all slots are unused: since the last check by {@link KeepAlive}, no request has named
+     * this slot or a higher one, and at that check none of these slots had a call.
      */
     private int firstUnusedSlot;
 
@@ -234,8 +234,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Holds the number of calls that have a slot. The number changes with each call. It is in a separate object, as are
-     * the fields in which {@link WireConnection} gathers frames. So a change of the number does not take the cache line
-     * of the connection's other fields from the threads that read them.
+     * the fields in which {@link WireConnection} gathers frames before it sends them. So a change of the number does
+     * not take the cache line of the connection's other fields away from the threads that read those fields.
      */
     static final class UnderWay {
         int calls;
@@ -297,7 +297,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         if (!method.returnsStream()) {
             return postponedCalls.isCongested();
         }
-        // nothing reports that an item has been made, so the unread bytes are checked here
+        // this connection is not notified when a stream makes an item, so the number of unread bytes is checked now
         postponedStreams.unreadHasGrown();
         return postponedStreams.isCongested();
     }
@@ -352,8 +352,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Makes a call wait instead of starting its handler. The call waits until its caller has read enough of the earlier
      * replies and items, and until the call is admitted. Each such wait lasts at most 2 * {@code ALLOWED_STALLS} *
-     * {@link #stallNanos}. That is also the maximum time for a small request in parts to arrive, including pauses of
-     * reading. If there is no room for the charge of the waiting call, the call is refused.
+     * {@link #stallNanos}. A small request in parts may take as long to arrive, including the time for which this side
+     * pauses reading. If there is no room for the charge of the waiting call, the call is refused.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -471,12 +471,13 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
             default -> {
-                // the type belongs to a later version, or has no meaning for a server
+                // a frame of this type belongs to a later version of the wire, or has no meaning for a server, so it is
+                // ignored
             }
         }
         if (type != Wire.REQUEST && type != Wire.NOTICE) {
-            // subscribers, publishers and callbacks of a cancel may have run here, for any length of time, so the
-            // cached time is out of date
+            // subscribers, publishers and callbacks of a cancel may have run on this thread, for any length of time, so
+            // the cached time may be out of date
             readAnew();
         }
     }
@@ -534,9 +535,10 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Admits the request that has been read, and begins its call.
+     * Begins the call of the request that has been read. If the request is complete, its handler is admitted too.
      *
-     * @param more whether more parts of the request are to come; its handler is admitted after the last part
+     * @param more whether more parts of the request are to come; if so, the handler is admitted only after the last
+     *     part
      * @return null if the request has been refused
      */
     private @Nullable ServerCall admit(int id, Metadata metadata, boolean more, boolean notice) {
@@ -1022,9 +1024,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Has {@link #checkDue} run at the time {@code due} at the latest, or {@code MIN_CHECK_NANOS} from now if that is
-     * later. One timer serves all calls. When this method is called, the timer is mostly set for an earlier time
-     * already.
+     * Makes sure that {@link #checkDue} runs at the time {@code due} at the latest, or {@code MIN_CHECK_NANOS} from now
+     * if that is later. One timer serves all calls. In most cases it is already set for an earlier time when this
+     * method is called.
      */
     private void watch(long due) {
         if (checkTimer == null || due - nextCheckNanos < 0) {
@@ -1352,7 +1354,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
                     }
                     giveUp(call);
                 } catch (Throwable t) {
-                    // this call ends as far as possible, and the other calls end nevertheless
+                    // this call is given up as far as possible, and the loop goes on with the other calls
                     ThreadTools.report(t);
                     giveUp(call);
                 }
@@ -1430,7 +1432,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean hasBegun = call.hasBegun();
         call.leaveStages();
         if (call.loopState.abandoned) {
-            // if this fails, the call is still marked as lost, and the next check finds it again
+            // if one of the next two lines fails, the call is still marked as lost, and the next check finds it again
             Admission.leave(call, false);
             recycle(call);
             return;
@@ -1457,7 +1459,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Gives the handler's future {@code PendingResult.GRACE_NANOS} to end. If the server is closing, or the event loop
-     * is shutting down, gives the call up now.
+     * is shutting down, the call is given up immediately.
      */
     private void linger(ServerCall call) {
         long now = nanoTime();
@@ -1764,8 +1766,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
         } catch (Throwable t) {
-            // for example a stack overflow: the call's place is given back, and its handler stops counting,
-            // nevertheless
+            // a stack overflow, for example; it is only reported, so that the call's place is given back and its
+            // handler stops counting nevertheless
             ThreadTools.report(t);
         }
     }
@@ -1922,7 +1924,7 @@ public final class ServerConnection extends WireConnection implements ServedConn
         boolean reads = channel.isWritable();
         if (!reads || !isReading()) {
             // while bytes that were read are being handled, reading is not resumed here, but after they have been
-            // handled: otherwise a channel within this process would begin another read inside this one
+            // handled: otherwise a channel whose client is in this process would begin another read inside this one
             readUnlessFull();
         }
         super.channelWritabilityChanged(ctx);
@@ -1938,8 +1940,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     }
 
     /**
-     * Stops reading from a client that does not read its replies, and resumes when it does. After the end of the
-     * connection, everything is read.
+     * Stops reading from a client that does not read its replies, and resumes when the client reads them. After the end
+     * of the connection, everything is read.
      *
      * <p>When a client that reads slowly has taken some bytes, more of its replies fill the room immediately. So this
      * side always reads something between two pauses. Otherwise no byte of an upload by such a client would ever
@@ -2028,8 +2030,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Notifies the calls of the end of the connection. {@code abandonAll}, {@code leaveTables} and {@code leavePlaces}
-     * each run even if the code before them fails, for example because there is no memory. Other code waits for each of
-     * them.
+     * each run even if the code before them fails, for example because there is no memory, since other code waits for
+     * what each of them does.
      */
     @Override
     public void onClosed(String why) {

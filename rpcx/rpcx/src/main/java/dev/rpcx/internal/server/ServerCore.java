@@ -138,7 +138,7 @@ public final class ServerCore {
     private final CountDownLatch stopped = new CountDownLatch(1);
     private final RateLimitedLog notices = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
 
-    /** Makes the published methods of a server. The server provides what the limits of the methods share. */
+    /** Makes the published methods of a server. The server passes in what the limits of all methods share. */
     public interface MethodFactory {
         /**
          * Returns the published methods, in the order of their numbers. The numbers begin with 1 and have no gap.
@@ -283,8 +283,8 @@ public final class ServerCore {
     }
 
     /**
-     * Registers a channel, and has its account closed when the channel is closed. If that fails, the account is closed
-     * now.
+     * Registers a channel, and makes sure that its account is closed when the channel is closed. If the registration
+     * fails, the account is closed now.
      */
     private void closeWith(Channel channel, Account account) {
         boolean isKept = false;
@@ -323,7 +323,7 @@ public final class ServerCore {
         connections.put(channel, connection);
         if (channel.closeFuture().isDone()) {
             // the socket had been reset when the greeting was written, and the listener that removes the connection has
-            // already run
+            // already run: so the connection is removed here
             connections.remove(channel);
             ended(channel);
         }
@@ -375,7 +375,8 @@ public final class ServerCore {
                 cutOff();
             }
             boolean isQuiet = hasEnded(quiet, INTERRUPT_GRACE_NANOS);
-            // a handler that would start after this line finds that the server has been cut off
+            // a handler that is about to start after this line finds that the server has been cut off, and does not
+            // start
             cutOff = true;
             group.close(LOOPS_END_NANOS);
             // calls that go on after the end of their connection become known only a moment after the channel is
@@ -548,8 +549,8 @@ public final class ServerCore {
 
     /**
      * Closes a channel on which the server has not sent its greeting. The check runs on the event loop of the channel.
-     * If the greeting has been sent by then, the channel is not closed: its connection has found that the server stops,
-     * and may have calls under way.
+     * If the greeting has been sent by then, the channel is not closed: its connection has then noticed by itself that
+     * the server stops, and may have calls under way.
      */
     private void closeUngreeted(Channel channel) {
         channel.eventLoop().execute(() -> {

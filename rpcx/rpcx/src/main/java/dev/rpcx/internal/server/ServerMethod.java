@@ -64,19 +64,19 @@ public record ServerMethod(
         // A stage for which Stages.isPassive returns false may do its work when a dependent is attached, on the thread
         // that attaches the dependent. Such work belongs to the handler or to an interceptor, and a cancel has to
         // interrupt it. So the dependent is attached here, on the handler's thread. The publisher of a stream may be a
-        // stage as well, but is not treated as one.
+        // stage as well, but is not treated as a stage.
         return !returnsStream && result instanceof CompletionStage<?> stage && !Stages.isPassive(stage)
                 ? call.own(stage)
                 : result;
     }
 
     /**
-     * Prepares a stage that is the result of another stage, which an interceptor has returned. Any thread may have
-     * brought this result. If the given stage may do its work when a dependent is attached, that work is done where the
-     * handlers run.
+     * Prepares {@code stage} for being waited for. An interceptor had returned another stage, and {@code stage} is the
+     * result of that other stage. Any thread may have brought this result. If {@code stage} may do its work when a
+     * dependent is attached, that work is done where the handlers run.
      *
      * @param call context of the call that is handled
-     * @return stage to wait for; the given one if attaching a dependent does no work
+     * @return stage to wait for: {@code stage} itself if no work is done when a dependent is attached to it
      */
     CompletionStage<?> brought(CompletionStage<?> stage, HandledContext call) {
         return Stages.isPassive(stage)

@@ -48,7 +48,7 @@ final class ServerSteps {
         }
     }
 
-    /** Runs the handler on the calling thread, with the request that is in this buffer. */
+    /** Runs the handler on the calling thread. {@code request} contains the bytes of the request. */
     static void handle(ServerCall call, ByteBuf request, long nowNanos) {
         Object[] arguments = decode(call, request, nowNanos);
         if (arguments == null) {

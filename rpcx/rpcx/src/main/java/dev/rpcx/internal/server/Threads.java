@@ -129,8 +129,8 @@ public class Threads {
     }
 
     /**
-     * Runs one of several tasks that share the calling thread. Afterwards restores the state of the thread that
-     * {@link SavedThreadState} names.
+     * Runs one of several tasks that share the calling thread. Afterwards restores the state of the thread, as far as
+     * {@link SavedThreadState} covers it.
      */
     public static void runShared(Runnable task) {
         SavedThreadState here = new SavedThreadState();
@@ -145,8 +145,8 @@ public class Threads {
      * restored: there is no way to clear those that other code has set, so {@link RunOn} leaves clearing them to the
      * handler.
      *
-     * <p>A virtual worker makes this object before its thread starts, when a failure can still be reported.
-     * {@link #begin} then needs no memory.
+     * <p>For a virtual thread of {@link VirtualWorkers}, this object is made before the thread starts, while a failure
+     * can still be reported. So {@link #begin} allocates no object on that thread.
      */
     static final class SavedThreadState {
         private Thread thread = Thread.currentThread();

@@ -19,10 +19,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A worker runs one call after the other, so calls that came together cost one dispatch, and not one each.
  * Nevertheless, no call ever waits for another call's handler, because of this invariant: <em>while calls are queued,
- * there is a worker that has been woken and has not begun.</em> There is one mark, {@link #waking}. The thread that
- * wakes a worker holds the mark, and hands it to that worker. The woken worker takes a call. If more calls are queued,
- * it hands the mark to the next worker before it runs its own call. If handlers are quick, the next worker finds no
- * call in the queue. If a handler blocks, the next worker goes on with the queue.
+ * there is a worker that has been woken and has not begun.</em> What keeps the invariant is a mark, {@link #waking},
+ * which only one thread at a time can hold. The thread that wakes a worker holds the mark, and hands it to that worker.
+ * The woken worker takes a call. If more calls are queued, it hands the mark to the next worker before it runs its own
+ * call. If handlers are quick, the next worker finds no call in the queue. If a handler blocks, the next worker goes on
+ * with the queue.
  *
  * <p>Idle workers form a stack. Any worker may push itself, and only the holder of the mark pops a worker. Since only
  * one thread at a time pops, the stack has no ABA problem and needs no version counters: between the read of the top
@@ -36,8 +37,8 @@ public final class VirtualWorkers {
     private static final int MAX_IDLE = 256;
 
     /**
-     * Time after which a worker takes no more calls, and the next worker continues with those that remain. Other
-     * virtual threads want the worker's carrier too.
+     * Time after which a worker takes no more calls from the queue. The next worker continues with the calls that
+     * remain. The time is limited because other virtual threads need the worker's carrier thread too.
      */
     private static final long TURN_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -72,7 +73,7 @@ public final class VirtualWorkers {
     /**
      * Creates the workers of one event loop. No worker is started before the first task.
      *
-     * @param starter has a new thread run the given task, or throws
+     * @param starter starts a new thread that runs the given task, or throws
      * @param ticker ticker of the event loop
      */
     public VirtualWorkers(Consumer<Runnable> starter, Ticker ticker) {
@@ -223,7 +224,8 @@ public final class VirtualWorkers {
                 }
                 push();
                 if (closed) {
-                    // close() may have checked the stack before this worker was pushed.
+                    // close() may have checked the stack before this worker was pushed, so the stack is checked once
+                    // more.
                     handOnIfFree();
                 }
                 while (wakes == wake + 1) {

@@ -16,8 +16,8 @@
  *       of the native wire, and ends calls; {@link FloodGuard} counts frames that cost their sender nothing;
  *       {@link RequestReader} reads what stands before the arguments of a request; {@link ServerCall} is one request
  *       and then its reply; {@link LoopState} is the part of a call's state that only the event loop uses,
- *       {@link UnfinishedMessage} is when a message in parts began and how fast it arrives, {@link CallCharges} is what
- *       a call is charged for; {@link CallList} is a list of calls; {@link ClassicServerConnection} and
+ *       {@link UnfinishedMessage} says when a message in parts began and how fast it arrives, {@link CallCharges} holds
+ *       the charges of a call; {@link CallList} is a list of calls; {@link ClassicServerConnection} and
  *       {@link ClassicServerCall} are the connection and the call of the classic wire.
  *   <li>Admission: {@link Admission} decides which calls of a connection may begin, by their places, by what their
  *       requests take and by the limits of their methods; {@link RunningHandlers} knows how many handlers of a
@@ -26,9 +26,9 @@
  *       {@link Medians}; {@link PostponedCalls} holds calls back while their caller does not read.
  *   <li>Threads of handlers: {@link ConnectionThreads} gives the handlers of one connection to threads;
  *       {@link PoolShares} shares a pool among connections, and finds the next connection by {@link IndexedHeap};
- *       {@link Threads} is all threads of a server: {@link VirtualWorkers} runs handlers of one event loop on virtual
- *       threads, whose number has no limit of its own (the method's limit and the places of the connection bound the
- *       calls), {@link WorkerPool} is the pool of platform threads.
+ *       {@link Threads} holds all threads for the handlers of a server: {@link VirtualWorkers} runs handlers of one
+ *       event loop on virtual threads, whose number has no limit of its own (the method's limit and the places of the
+ *       connection bound the calls), {@link WorkerPool} is the pool of platform threads.
  *   <li>The handler: {@link ServerSteps} is the list of what is done with a call, from its arguments to its reply;
  *       {@link HandledContext} is its context: its deadline, its cancel, its state; {@link CallThreads} runs the user
  *       code of a call that its handler does not run itself; {@link PendingResult} waits for a future that the handler
@@ -86,18 +86,19 @@
  *       written, before the next frames are read ({@code SentReplies.endUnseen}).
  * </ol>
  *
- * <p><b>Other ends.</b> A deadline is enforced by {@code ServerConnection.checkDue}, which is called by a timer, one
- * for the whole connection: {@code endIfDue} cancels the handler and answers DEADLINE_EXCEEDED; {@code checkDetached}
- * cancels the handler of a notice. On the classic wire, {@code ClassicServerConnection.endLate} enforces the deadline.
- * A call that has waited too long for its thread is refused by {@code ServerSteps.decode}, and {@code RequestReader}
- * cuts a call's time to the server's longest. When a connection is lost, {@code onClosed} cancels all its calls except
- * notices ({@code abandonAll}). A call whose handler goes on running stays charged until the handler ends.
+ * <p><b>Other ends.</b> A deadline is enforced by {@code ServerConnection.checkDue}. The whole connection has one
+ * timer, which calls this method: {@code endIfDue} cancels the handler and answers DEADLINE_EXCEEDED;
+ * {@code checkDetached} cancels the handler of a notice. On the classic wire, {@code ClassicServerConnection.endLate}
+ * enforces the deadline. A call that has waited too long for its thread is refused by {@code ServerSteps.decode}, and
+ * {@code RequestReader} cuts a call's time to the server's longest. When a connection is lost, {@code onClosed} cancels
+ * all its calls except notices ({@code abandonAll}). A call whose handler goes on running stays charged until the
+ * handler ends.
  *
  * <p><b>A server stops</b> by {@code ServerCore.startDrain}, which has {@code drainConnections} call
  * {@code ServedConnection.drain} of each connection. The native wire then sends GOAWAY at once, and still takes
  * requests until it gets the client's own GOAWAY. The classic wire sends a reply with id 0 when its last call has
- * ended. {@code ServerCore} waits for the calls, and cuts off what is still there when the time is over ({@code
- * cutOff}).
+ * ended. {@code ServerCore} waits for the calls, and cuts off what is still there when the time is over
+ * ({@code cutOff}).
  *
  * <p><b>The size of a message</b> is bounded while it arrives: a request by {@code ServerConnection.onPart}, an item of
  * a stream by {@code StreamReceiver.onPart} of {@code call}, a reply at the client by {@code ClientCall.onReplyPart},
