@@ -86,7 +86,7 @@ public record PublishedMethod(String name, Method method) {
                 }
             }
             // The method of a subclass takes the place of the method that it overrides. If the overridden method is
-            // generic, a bridge in the subclass has its signature.
+            // generic, a bridge in the subclass has the signature of the overridden method.
             marked.stream()
                     .filter(method -> !method.isBridge() || isOfOwn(method, marked))
                     .forEach(method -> overriding.add(signature(method)));
@@ -194,8 +194,8 @@ public record PublishedMethod(String name, Method method) {
 
     /**
      * Says whether both methods have parameters of the same types, numbers and names. If a method has two forms, the
-     * lock of the schema has the names of only one of them. So the lock would not show that two parameters have changed
-     * places in the other form alone.
+     * lock file of the schema has the parameter names of only one form. So that file would not show that two parameters
+     * have changed places in the other form alone.
      */
     private static boolean takeTheSame(Method one, Method other) {
         return Arrays.equals(one.getGenericParameterTypes(), other.getGenericParameterTypes())
@@ -225,8 +225,8 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Returns an order of methods. The virtual machine lists methods in no fixed order, and their numbers have to be
-     * the same in every process.
+     * Returns an order of methods. The virtual machine lists methods in no fixed order, and the numbers of the methods
+     * have to be the same in every process.
      */
     private static Comparator<Method> order() {
         return Comparator.comparing(Method::getName).thenComparing(Method::toString);

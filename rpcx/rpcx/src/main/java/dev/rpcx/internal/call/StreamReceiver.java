@@ -59,7 +59,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private final Codec<Object> codec;
     private final Peer peer;
 
-    /** Runs the subscriber's signals; null if each signal is given on the event loop as soon as it is there. */
+    /** Runs the subscriber's signals; null if each signal is given immediately, on the event loop. */
     private final @Nullable SerialExecutor signals;
 
     /**
@@ -142,8 +142,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private @Nullable Throwable failure;
 
     /**
-     * Creates the receiver of a client. Each of the subscriber's signals is given on the event loop as soon as it is
-     * there, so no item waits. Signals are given in the context that is current on the calling thread.
+     * Creates the receiver of a client. Each of the subscriber's signals is given immediately, on the event loop, so no
+     * item waits. Signals are given in the context that is current on the calling thread.
      */
     public StreamReceiver(Codec<Object> codec, Peer peer) {
         this.context = CurrentCall.get();
@@ -158,8 +158,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     /**
      * Creates the receiver of a server.
      *
-     * @param executor runs the subscriber's signals; null if each signal is given on the event loop as soon as it is
-     *     there
+     * @param executor runs the subscriber's signals; null if each signal is given immediately, on the event loop
      * @param context context of the call that takes the stream
      */
     public StreamReceiver(
@@ -261,13 +260,14 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     /**
      * Ends the stream of a subscriber that has broken a rule. The subscriber's last signal is an error that says so
-     * (Reactive Streams, rule 3.9). It is given where the subscriber's other signals are given.
+     * (Reactive Streams, rule 3.9). This signal is given where the subscriber's other signals are given.
      */
     private void refuse(IllegalArgumentException why) {
         boolean endsByPeer;
         breakOff(why);
         synchronized (this) {
-            // at a client, the cancel below ends the call, and with it the stream, on the event loop
+            // at a client whose stream is open, the cancel below ends the call, and with it the stream, on the event
+            // loop
             endsByPeer = creditSink != null && signals == null && bytes == null;
         }
         if (!endsByPeer) {
@@ -309,7 +309,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
 
     /**
      * Takes an item, or its first part, as {@code onItem(payload, more, maxBytes)} does, but without a limit. A client
-     * needs no limit here, since no frame is larger than the items that it takes.
+     * needs no limit here, since no frame is larger than the largest item that a client takes.
      */
     public void onItem(ByteBuf payload, boolean more) {
         onItem(payload, more, Integer.MAX_VALUE);
@@ -462,8 +462,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (items.isEmpty() && (ended || parts == null)) {
-                // everything is released: the release of an amount gives back complete steps only, so a quiet stream
-                // would keep a remainder charged
+                // everything is released at once: the release of a single amount gives back only whole steps of the
+                // charge, so a remainder would stay charged for a quiet stream
                 bytes.release();
             } else {
                 bytes.release(Math.min(amount, bytes.held()));
@@ -550,8 +550,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 // this thread also gives the next item, since nothing else would give it
             }
         }
-        // if the end of the stream was signalled while items waited, the subscriber was not notified of it, so the end
-        // is signalled now
+        // if the stream ended while items waited, the subscriber has not been notified of the end yet: this call does
+        // that now
         tellEnd();
     }
 
@@ -604,7 +604,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private Object read(ByteBuf item) {
         try {
             Object value = objects == null ? codec.read(item) : codec.read(item, objects);
-            // an empty body is read as null if its type has no other value for that, as is the case for UUID
+            // the codec reads an empty body as null if the type, such as UUID, has no other value for an empty body
             return Objects.requireNonNull(value, "it is null (expected: a value, since a stream has no null)");
         } catch (Throwable e) {
             throw new RPCXException(

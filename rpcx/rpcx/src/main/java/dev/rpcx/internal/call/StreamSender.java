@@ -33,8 +33,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class StreamSender extends Outbound implements Flow.Subscriber<Object> {
     /**
-     * Number of bytes of items that may wait for the socket. The publisher is asked for more items while at most half
-     * of these bytes are charged: this half, as much as one write takes, keeps the socket busy meanwhile.
+     * Number of bytes of items that may wait for the socket. The publisher is asked for more items only while at most
+     * half of these bytes are charged. This half is as much as one write takes, and keeps the socket busy while the
+     * publisher makes more items.
      */
     public static final int WINDOW_BYTES = 64 * 1024;
 
@@ -201,8 +202,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
         if (publisher instanceof WatchedStream watched) {
-            // the call runs in signals, since the publisher may write to a log and so block, and this thread may be the
-            // event loop
+            // "ended" is called in "signals", since the publisher may write to a log in it and so block, and this
+            // thread may be the event loop
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
         if (refused != null) {

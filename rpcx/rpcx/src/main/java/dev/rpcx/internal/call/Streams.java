@@ -69,8 +69,8 @@ public final class Streams {
     }
 
     /**
-     * Adds credit to the credit that waits to be sent in a frame. However often credit is added before the frame is
-     * sent, one frame is enough for all of it: a peer may take many frames for a flood.
+     * Adds credit to the credit that waits to be sent in a frame. So one frame is enough for all credit that is added
+     * before the frame is sent. With a frame for each addition, the peer might take the many frames for a flood.
      *
      * @param unsent credit that waits; whoever makes the frame takes all of it when the frame is sent
      * @return whether the caller has to make a frame: no credit waited before, so nobody makes a frame for it yet

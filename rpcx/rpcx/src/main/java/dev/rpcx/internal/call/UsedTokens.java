@@ -137,9 +137,9 @@ public final class UsedTokens {
     }
 
     /**
-     * Keeps a token with its second and its signer, or nothing of them. If memory runs out meanwhile, a table may have
-     * an entry all the same, which is then removed: a signer without tokens would later give back room that it never
-     * took.
+     * Keeps a token with its second and its signer, or none of the three. If memory runs out meanwhile, a table may
+     * have an entry all the same, which is then removed: a signer without tokens would later give back room that it
+     * never took.
      */
     private void keep(Signer signer, String token, long second, Second held) {
         boolean isKept = false;

@@ -2,7 +2,10 @@ package dev.rpcx.internal.call;
 
 import org.jspecify.annotations.Nullable;
 
-/** Stream that a server sends, or a subscription to it, that is notified when the server itself ends the stream. */
+/**
+ * Stream that a server sends, or a subscription to such a stream. It is notified when the server itself ends the
+ * stream.
+ */
 public interface WatchedStream {
     /**
      * Called when the server ends the stream.

@@ -33,8 +33,8 @@ final class CloseWatch implements IoHandler {
     /** Lets threads other than the event loop use a socket. */
     interface SocketUser {
         /**
-         * Called on the event loop when the socket is about to be closed. When this method returns, no other thread is
-         * at the socket, and none comes later.
+         * Called on the event loop when the socket is about to be closed. When this method returns, no other thread
+         * uses the socket, and none will do so later.
          */
         void socketCloses();
     }

@@ -52,7 +52,7 @@ public final class HalfClose {
      */
     private static final int MORE_LOOKS = 20;
 
-    /** Time that the peer has even if the owner of the channel allows less: 2 s. */
+    /** Time that the peer has to take the bytes written last, even if the owner of the channel allows less: 2 s. */
     private static final long LEAVE_NANOS = FIRST_LOOKS * LOOK_NANOS;
 
     /**
@@ -125,7 +125,7 @@ public final class HalfClose {
     }
 
     private void begin() {
-        // the listener is added first: what follows may fail, and then the channel is closed
+        // the listener is added first: what follows may fail, and then the channel is closed, which calls the listener
         channel.closeFuture().addListener(over -> {
             if (timer != null) {
                 timer.cancel(false);
@@ -137,7 +137,7 @@ public final class HalfClose {
         hasTaken();
         lookAgain();
         // the end of the stream waits until the socket has taken everything that was written: otherwise it would
-        // overtake the rest
+        // overtake what has not been sent yet
         then(channel.writeAndFlush(Unpooled.EMPTY_BUFFER), this::endTls);
     }
 
@@ -170,7 +170,7 @@ public final class HalfClose {
 
     /**
      * Runs a step, and closes the channel if the step fails. Neither a timer nor a future calls the step a second time,
-     * so nobody else would go on.
+     * so nothing else would go on with the half-close.
      */
     private void orClose(Runnable step) {
         try {

@@ -46,7 +46,7 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     private @Nullable EventExecutor loop;
 
     /**
-     * True once the loop polls. A thread that does not see the write yet reserves stack without need, which does no
+     * True once the loop polls. A thread that does not see the new value yet reserves stack without need, which does no
      * harm.
      */
     private boolean isPolled;

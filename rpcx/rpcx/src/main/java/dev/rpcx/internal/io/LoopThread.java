@@ -80,7 +80,8 @@ public final class LoopThread extends FastThreadLocalThread {
     /** Tells the callers that could not be told before, until memory runs out again. */
     void tellUntold() {
         for (Untold call = untold; call != null; call = untold) {
-            // the call is unlinked first: to tell its caller may end other calls, which may be linked here
+            // the call is unlinked before its caller is told: telling the caller may end other calls, which may then be
+            // added to this list
             untold = call.nextUntold;
             call.nextUntold = null;
             if (!call.endUntold()) {
@@ -95,7 +96,7 @@ public final class LoopThread extends FastThreadLocalThread {
      * an event loop, it would hold up all calls that this loop serves, and would never return if it waited for
      * something that the loop has to do.
      *
-     * @throws IllegalStateException the calling thread is an event loop
+     * @throws IllegalStateException if the calling thread is an event loop
      */
     public static void refuseOnLoop(String what, String expected) {
         if (Thread.currentThread() instanceof LoopThread loop) {

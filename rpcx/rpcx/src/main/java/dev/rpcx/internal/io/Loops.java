@@ -36,9 +36,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Event loops of a server, of one client, or of the clients that share them, and the channels with which they listen
- * and connect. The channels are sockets, through epoll on Linux and through Java NIO elsewhere; or they are in-process
- * channels, whose ports are numbers within this process. A thread starts when it is first needed.
+ * Event loops of a server, of one client, or of the clients that share them, and the kind of channels with which that
+ * server listens or those clients connect. The channels are sockets, through epoll on Linux and through Java NIO
+ * elsewhere; or they are in-process channels, whose ports have a meaning only within this process. A thread starts when
+ * it is first needed.
  */
 public class Loops {
     /** Beginning of the names of the threads of clients. A number follows. */
@@ -46,9 +47,10 @@ public class Loops {
 
     /**
      * Allocator of the buffers for bytes that sockets send and receive. Netty's own choice, the adaptive allocator,
-     * frees a chunk of direct memory while a loop runs. On newer JVMs that stops the loop until all threads have
-     * answered: while ten connections of one address got results of 200 kB, the PINGs of other connections took 0.9 to
-     * 7.3 s, and the heap ran out. The pooled allocator keeps its chunks; with it the PINGs took 13 to 466 ms.
+     * frees a chunk of direct memory while a loop runs. On newer JVMs, freeing the chunk stops the loop until all
+     * threads have answered: while ten connections of one address got results of 200 kB, the PINGs of other connections
+     * took 0.9 to 7.3 s, and the heap ran out. The pooled allocator keeps its chunks; with it the PINGs took 13 to 466
+     * ms.
      */
     private static final ByteBufAllocator BUFFERS = PooledByteBufAllocator.DEFAULT;
 
@@ -62,7 +64,7 @@ public class Loops {
 
     /**
      * Allocates a first chunk on the thread that builds a client or a server. Netty reports each chunk to the JDK's
-     * Flight Recorder. The first report initializes the recorder, which takes some 300 ms, and a second on a busy
+     * Flight Recorder. The first report initializes the recorder, which takes some 300 ms, or a second on a busy
      * machine. An event loop that did this would check no deadline meanwhile. The chunk is a small one on the heap, and
      * garbage afterwards.
      */
@@ -115,8 +117,8 @@ public class Loops {
 
     /**
      * Event loop that loses no task at its end, and that polls its sockets again after it has run tasks for at most one
-     * millisecond. Without this limit, Netty polls them only after a second. The tasks may go on without end, since
-     * each task of a stream's publisher gives the loop the next one.
+     * millisecond. Without this limit, Netty polls them only after a second. A limit is needed because tasks may follow
+     * one another without end: each task of a stream's publisher gives the loop the next one.
      */
     private static final class Loop extends SingleThreadIoEventLoop {
         private static final long TASKS_MILLIS = 1;
@@ -138,7 +140,7 @@ public class Loops {
                     // the loop runs again after a pause, and then finds the remaining sockets and tasks
                     LockSupport.parkNanos(PAUSE_NANOS);
                 } catch (Throwable stillNoMemory) {
-                    // for example, there may be no memory to load a class that is used here
+                    // even the pause may fail, for example because there is no memory to load a class that it uses
                 }
             }
         }
@@ -158,8 +160,8 @@ public class Loops {
         }
 
         /**
-         * Tells the callers that could not be told for want of memory, after a pause. Netty calls this method each time
-         * that it has gone through sockets and tasks, even if there are no tasks.
+         * After a pause, tells the callers that could not be told before for want of memory. Netty calls this method
+         * each time that it has gone through sockets and tasks, even if there are no tasks.
          */
         @Override
         protected void afterRunningAllTasks() {

@@ -38,7 +38,10 @@ import org.jspecify.annotations.Nullable;
 public final class ReadTurn implements CloseWatch.SocketUser {
     /** The connection whose socket is lent. It is the first handler of its channel. */
     public interface Connection extends ChannelHandler {
-        /** Returns the number of calls in flight, as of a moment ago. Thread-safe: any thread may call this. */
+        /**
+         * Returns the number of calls in flight, which may be out of date by a moment. Thread-safe: any thread may call
+         * this.
+         */
         int load();
 
         /**
@@ -143,10 +146,10 @@ public final class ReadTurn implements CloseWatch.SocketUser {
      */
     private @Nullable ByteBuf rest;
 
-    /** Value of {@code callerTurns} at the last tick. Event loop only. */
+    /** Value of {@code callerTurns} at the last run of {@code tick}. Event loop only. */
     private int seen;
 
-    /** True while a tick is scheduled. Event loop only. */
+    /** True while a run of {@code tick} is scheduled. Event loop only. */
     private boolean ticking;
 
     public ReadTurn(Channel channel, Connection connection) {
@@ -310,7 +313,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Has the event loop read if the socket is lent and nobody reads. Called by a thread that has sent a call itself
+     * Makes the event loop read if the socket is lent and nobody reads. Called by a thread that has sent a call itself
      * and does not read the reply. Thread-safe: any thread may call this.
      */
     public void leaveToLoop() {
@@ -400,8 +403,8 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Takes the socket over from a caller that does not go on, or that failed before it could say so. Bytes that the
-     * caller has read, but that are not for it, go to the handlers of the channel.
+     * Takes the socket over from a caller that no longer reads, or that failed before it could hand the socket over.
+     * Bytes that the caller has read, but that are not for it, go to the handlers of the channel.
      */
     private void takeOver() {
         if (!OWNER.compareAndSet(this, LEFT_TO_LOOP, LOOP)) {
@@ -441,8 +444,9 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends reading by callers. When this method returns, no caller is at the socket, and none comes later. It wakes a
-     * caller that is at the socket, and waits until the caller has left; a caller that has been woken never blocks.
+     * Ends reading by callers. When this method returns, no caller uses the socket, and none will do so later. The
+     * method wakes a caller that waits at the socket, and waits until the caller has left; a caller that has been woken
+     * never blocks.
      */
     public void end() {
         while (owner != ENDED) {
@@ -462,7 +466,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends reading by callers as {@link #end} does, and has the event loop read what still arrives. Event loop only.
+     * Ends reading by callers as {@link #end} does, and makes the event loop read what still arrives. Event loop only.
      */
     public void endToLoop() {
         end();

@@ -18,8 +18,8 @@ public final class ReadingClock {
     private static final AttributeKey<ReadingClock> KEY = AttributeKey.valueOf(ReadingClock.class, "of");
 
     /**
-     * Shortest time after which a check that falls into a pause is repeated. Nothing becomes due in a pause, and
-     * whoever waits for a deadline is not notified when the pause ends.
+     * Shortest time after which a check that falls into a pause is repeated. Nothing becomes due in a pause. But
+     * whoever waits for a deadline is not notified when the pause ends, and so has to check again.
      */
     private static final long PAUSE_LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 

@@ -22,7 +22,7 @@ public final class SharedLoops {
 
     private final boolean inProcess;
 
-    // the fields below are guarded by this
+    // the fields from here on are guarded by this object's lock
     private @Nullable Loops held;
     private int users;
     private long unusedSinceNanos;

@@ -108,8 +108,8 @@ public final class SocketQueue {
 
     /**
      * Called when the queue may have become shorter or longer. A queue of more than
-     * {@code UnchargedAllowance.SMALL_BYTES} is charged. If there is no room for that, this connection ends, unless
-     * room is made by ending connections that hold more.
+     * {@code UnchargedAllowance.SMALL_BYTES} is charged. If there is no room for this charge, this connection ends,
+     * unless room is made by ending connections that hold more.
      */
     public void updateClaims() {
         chargeReplies();
@@ -175,8 +175,8 @@ public final class SocketQueue {
     }
 
     /**
-     * Called when a mark has been sent. A separate task checks the queue, since the queue counts a message until the
-     * listeners of that message have been called.
+     * Called when a mark, an empty write (see {@code isMarked}), has been sent. A separate task checks the queue, since
+     * the queue counts a message until the listeners of that message have been called.
      */
     private void markSent() {
         try {
@@ -236,8 +236,9 @@ public final class SocketQueue {
     public boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
-        // a message that is sent and then written again stands behind the mark: so if no mark has been sent since, the
-        // same first object is still the same first message
+        // a message that has been sent and written again stands behind a mark (see isMarked). So if no mark has been
+        // sent since the last call, an unchanged first object is still the same message, and not one that was written
+        // again
         Object first = isEmpty ? null : queue.current();
         long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
         long marks = isEmpty ? -1 : marksSent;

@@ -11,10 +11,10 @@ import java.util.concurrent.TimeUnit;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * Has the kernel detect a peer whose host is gone. The classic wire needs this, since it has no ping. A silent
+ * Makes the kernel detect a peer whose host is gone. The classic wire needs this, since it has no ping. A silent
  * connection is probed twice in the keepalive time. Bytes that the peer does not acknowledge, or has no room for, end
- * the connection after another time, {@code unreadNanos}. If the peer's process hangs while its host works, that is not
- * detected in this way.
+ * the connection after another time, {@code unreadNanos}. A peer whose process hangs while its host works is not
+ * detected by the probes.
  *
  * <p>The times of the probes are in whole seconds, and every time is at least one second. With epoll all of these times
  * are set. Elsewhere only the times of the probes are set, as far as the system allows it.

@@ -46,7 +46,7 @@ public final class ThreadFactories {
      * Makes a virtual thread.
      *
      * @param loader context class loader of the thread
-     * @throws UnsupportedOperationException this JDK has no virtual threads, see {@link #hasVirtual}
+     * @throws UnsupportedOperationException if this JDK has no virtual threads, see {@link #hasVirtual}
      */
     public static Thread virtual(Runnable task, @Nullable ClassLoader loader) {
         ThreadFactory factory = Virtual.FACTORY;

@@ -32,38 +32,36 @@ import org.jspecify.annotations.Nullable;
  * records, the engine copies what it has of the message each time that a further record comes. For a KeyUpdate of 27
  * bytes the engine makes new keys. So records without data are counted, and too many of them end the connection.
  *
- * <p>A header with a length that no record can have ends the connection as soon as the header is there. Event loop
- * only.
+ * <p>A header with a type, a version or a length that no record can have ends the connection as soon as the header is
+ * there. Event loop only.
  */
 public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
-     * Limit on the records without data that a client may send in an hour after its handshake: the largest sum of their
-     * weights. The weight of a record is the number of KeyUpdates that it has room for, including one that ends only in
-     * the next record. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
+     * Largest sum of the weights of the records without data that a client may send within an hour, once its handshake
+     * is done. The weight of a record is the largest number of KeyUpdates that it has room for, including one that ends
+     * only in the next record. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
      *
      * <p>An honest client needs one KeyUpdate for each 2^24 records. But once the JDK's engine has received 2^37 bytes,
      * it sends a KeyUpdate for each record that comes while its own KeyUpdate is not answered (JDK-8329548). So the
-     * limit leaves room for the records that a socket holds.
+     * limit leaves room for one such KeyUpdate for each record that may be in the buffers of a socket at the same time.
      */
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
     /**
-     * Limit on the records without data that a server may send, counted as for {@link #MAX_SILENT_OF_CLIENT}. It is
-     * larger, since a server may send tickets for later connections, with certificates in them.
+     * The same limit for a server: largest sum of the weights of the records without data that it may send, as for
+     * {@link #MAX_SILENT_OF_CLIENT}. It is larger, since a server may send tickets for later connections, with
+     * certificates in them.
      */
     public static final int MAX_SILENT_OF_SERVER = 4096;
 
     /**
-     * Number of records that any handshake may have. A handshake may have one more record for each
-     * {@link #HANDSHAKE_RECORD_BYTES} bytes that it has. For comparison: clients with six certificates of RSA 4096 send
-     * 9 KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23 records of the smallest size.
+     * Number of records that any handshake may have, however few bytes it has. For each {@link #HANDSHAKE_RECORD_BYTES}
+     * bytes, a handshake may have one more record. For comparison: clients with six certificates of RSA 4096 send 9
+     * KiB, in 5 records (OpenSSL 3.0, Go 1.26), or in 23 records of the smallest size.
      */
     public static final int MIN_HANDSHAKE_RECORDS = 64;
 
-    /**
-     * Smallest limit, in bytes, that a side may ask its peer to keep to for the size of records. Source: RFC 6066,
-     * section 4.
-     */
+    /** Smallest size, in bytes, to which a side may ask its peer to limit its records. Source: RFC 6066, section 4. */
     public static final int HANDSHAKE_RECORD_BYTES = 512;
 
     private static final int KEY_UPDATE_BYTES = 5;
@@ -71,7 +69,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
      * Size in bytes of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. Before
      * decryption, padding cannot be distinguished from content. So a peer that fills records of exactly this size with
-     * KeyUpdates may send four times as many.
+     * KeyUpdates may send four times as many of them as are counted.
      */
     public static final int JDK_KEY_UPDATE_BYTES = 43;
 
@@ -353,7 +351,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
 
     /**
      * Ends the connection for want of room. First it notifies the next handlers in the pipeline, so that they do not
-     * take it for a fault of the peer.
+     * take this end for a fault of the peer.
      */
     private void closeForRoom() {
         if (context != null) {

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Turn to write to a connection's socket. Either the event loop has it, or a thread with a small message that found the
- * connection quiet. To hand a message to the event loop costs a wake-up, some 10 µs. If nothing else is to be gathered
- * with the message, its thread writes it.
+ * connection quiet. To hand a message to the event loop costs a wake-up, some 10 µs. If nothing else is to be sent
+ * together with the message, its thread writes it.
  *
  * <p>Except at the end, the event loop never waits for the turn. If the turn is taken, the loop sets {@code wanted},
  * and the thread that has the turn wakes the loop. If a thread cannot write all of a message, the remaining bytes go to
@@ -368,8 +368,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends writing by threads before the socket is closed. When this method returns, no thread is at the socket, and
-     * none comes later. It waits for at most one write, which never blocks.
+     * Ends writing by threads before the socket is closed. When this method returns, no other thread uses the socket,
+     * and none will do so later. The method waits for at most one write of another thread, which never blocks.
      */
     public void end() {
         ended = true;

@@ -24,7 +24,7 @@
  *   <li>Reading: {@link CloseWatch} stands between epoll and each socket, and delays the close of a socket until no
  *       thread uses it; {@link ReadTurn} is the right to read, which a caller may have; {@link ReadingClock} stands
  *       still while this side does not read, so that the pause does not count against the peer.
- *   <li>The end: {@link TcpKeepAlive} has the kernel find a host that is gone, on the classic wire; {@link HalfClose}
+ *   <li>The end: {@link TcpKeepAlive} makes the kernel find a host that is gone, on the classic wire; {@link HalfClose}
  *       closes a connection so that the bytes written last arrive.
  * </ul>
  *

@@ -25,11 +25,10 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the classic wire, at a client or a server. It reads frames, writes frames in chunks, and checks at
- * regular intervals whether the peer still does its part. The classic wire has no ping, so these checks take its place:
- * they end the connection if a frame that has begun to arrive stands still or is too slow, if the peer takes none of
- * the output that waits for it, or if nobody uses the connection. All state except {@code memoryWanted} belongs to the
- * event loop.
+ * One connection of the classic wire, at a client or a server. It reads frames, writes frames in chunks, and checks the
+ * peer at regular intervals. The classic wire has no ping, so these checks take the place of one: they end the
+ * connection if a frame that has begun to arrive stands still or is too slow, if the peer takes none of the output that
+ * waits for it, or if nobody uses the connection. All state except {@code memoryWanted} belongs to the event loop.
  */
 public abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
     /**
@@ -103,8 +102,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     private long waitingBytes;
 
     /**
-     * Buffer of small frames that have not been written to the socket's queue; null if there are none. They are
-     * gathered until the next flush, and while earlier small frames are in that queue.
+     * Buffer of small frames that have not been written to the socket's queue; null if there are none. Small frames are
+     * gathered here until the next flush. A flush leaves them here as long as earlier small frames are in that queue.
      */
     private @Nullable ByteBuf gathered;
 
@@ -408,8 +407,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         begin(frame);
         boolean isWhole = false;
         try {
-            // the buffer never grows beyond a chunk, which bounds its free room: in the socket's queue only its bytes
-            // are charged
+            // the buffer never grows beyond the size of a chunk. This limits the free room in the buffer, which is not
+            // charged once the buffer is in the socket's queue: there only its bytes are charged
             if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
                 writeGathered();
             }
@@ -610,18 +609,18 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate =
                 !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads its replies slowly makes this side pause reading. If all pauses are counted, a frame may
-        // take at most twice the time that it has without them. But this side reads something after each pause, so a
-        // frame always has at least the time that one pause may last.
+        // A peer that reads its replies slowly makes this side pause reading. With all pauses counted, a frame may take
+        // at most twice the time that it has without pauses. But a single pause must not make a frame late, since this
+        // side reads something after each pause: so a frame always has at least the time that one pause may last.
         long maxNanos = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= maxNanos;
     }
 
     /**
      * Whether the peer is a server that is alive although it takes no output now, because it has paused reading. Such a
-     * server sends replies, and reads again when some of them have been taken, so it takes output at least every four
-     * keep-alive times. Always false at a server: the requests of a client do not keep its connection alive if it takes
-     * no replies.
+     * server sends replies. It reads again when this side has taken some of them, so it takes output of this side at
+     * least once in four keep-alive times. Always false at a server: the requests of a client do not keep its
+     * connection alive if it takes no replies.
      */
     private boolean isHeard(long nowNanos) {
         return isClient

@@ -183,8 +183,8 @@ public final class ClassicFrames {
     }
 
     /**
-     * Moves {@code beganNanos} forward by a time in which this side did not read, so that it does not count against the
-     * peer.
+     * Moves {@code beganNanos} forward by a time in which this side did not read, so that this time does not count
+     * against the peer.
      */
     void postpone(long nanos) {
         beganNanos += nanos;

@@ -28,8 +28,8 @@ final class FrameScheduler {
     private static final byte WHOLE = 0;
 
     /**
-     * Largest number of messages that the two queues may have held together if they are to be kept. Queues that have
-     * held more are too large: {@code shrink} replaces them when they hold few messages or none.
+     * Number of messages above which the two queues are too large to be kept: if they have held more together,
+     * {@code shrink} replaces them when they hold few messages or none.
      */
     private static final int MAX_KEPT = 64;
 
@@ -59,7 +59,7 @@ final class FrameScheduler {
     private int following;
 
     /**
-     * Number of bytes that the messages in both queues still have to send: the sum of their
+     * Number of bytes of the messages in both queues that are still to be sent: the sum of their
      * {@link Outbound#waitingBytes}.
      */
     private long bytes;
@@ -99,8 +99,8 @@ final class FrameScheduler {
     /**
      * Adds a message that has not begun.
      *
-     * @param isAhead whether the message would be sent before another message of the same id that has to come first. If
-     *     it has one frame, it waits as long as the other message waits to begin
+     * @param isAhead whether the message would overtake another message of the same id, which the peer has to receive
+     *     first. If the added message has one frame, it waits as long as the other message waits to begin
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
@@ -167,8 +167,8 @@ final class FrameScheduler {
     }
 
     /**
-     * Counts the bytes that the message still has to send. The message keeps that number: when it is removed, its body
-     * may already be in use for something else.
+     * Counts the bytes of the message that are still to be sent. The message keeps that number: when it is removed, its
+     * body may already be in use for something else.
      */
     private void count(Outbound message) {
         message.waitingBytes = message.body.readableBytes();
@@ -246,7 +246,7 @@ final class FrameScheduler {
             peak = now;
         } catch (OutOfMemoryError none) {
             // there is no memory for new queues: the old ones are kept until a later call of this method, or as long as
-            // the connection
+            // the connection exists
         }
     }
 

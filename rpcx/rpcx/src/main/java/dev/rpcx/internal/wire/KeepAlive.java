@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * was held up runs its timers before it reads the signs of life that have arrived meanwhile.
  *
  * <p>All of a frame has to arrive within about the keep-alive time, or within about 1 s if that is longer. Otherwise a
- * peer that sends a byte now and then would be alive forever.
+ * peer that sends a byte now and then would count as alive forever.
  */
 public final class KeepAlive implements Runnable {
     private static final int CHECKS = 3;
@@ -51,8 +51,9 @@ public final class KeepAlive implements Runnable {
     }
 
     /**
-     * Returns the time in nanoseconds within which a TLS record has to arrive completely, counted from when more than
-     * {@code UnchargedAllowance.SMALL_BYTES} of it have arrived. A frame of any size has about the same time.
+     * Returns the time in nanoseconds within which a TLS record has to arrive completely, counted from its first byte.
+     * It is a limit only for a record of which more than {@code UnchargedAllowance.SMALL_BYTES} have arrived. A frame
+     * of any size has about the same time.
      */
     public static long frameNanos(long keepAliveNanos) {
         return Math.max(keepAliveNanos, MIN_FRAME_NANOS);

@@ -99,7 +99,7 @@ public abstract class Outbound implements WriteTurn.Message {
         frame.put(body.array(), body.arrayOffset() + body.readerIndex(), bytes);
     }
 
-    /** Returns false: unless a subclass says otherwise, the event loop has to send the message. */
+    /** Returns false, so that only the event loop sends the message. A subclass may decide otherwise. */
     @Override
     public boolean beforeDirectWrite() {
         return false;

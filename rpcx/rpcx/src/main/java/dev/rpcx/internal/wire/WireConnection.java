@@ -32,21 +32,21 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection of the native wire. It cuts incoming bytes into frames, and gathers the messages of many threads so
- * that one flush sends them.
+ * One connection of the native wire. It cuts incoming bytes into frames, and gathers the messages of many threads: it
+ * collects their bytes, so that one flush sends them.
  *
  * <p>Output: any thread may call {@link #send}, which queues a message and wakes the event loop, unless another thread
- * has already woken it. The event loop gathers all queued messages and writes them together. A message larger than one
- * frame waits in {@link #scheduler}, and is sent one fragment at a time, behind the small messages. While the peer does
- * not read, a request, reply or stream item of any size also waits there.
+ * has already woken it. The event loop takes all messages from the queue, gathers them, and writes them together. A
+ * message larger than one frame waits in {@link #scheduler}, and is sent one fragment at a time, behind the small
+ * messages. While the peer does not read, a request, reply or stream item of any size also waits there.
  *
  * <p>The class is longer than 400 lines because the gathered output, the incomplete input and the turn to write change
  * together on the event loop, and no other class may touch them.
  */
 public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     /**
-     * Size of a full batch in bytes. A busy connection sends so many bytes in one write. Source: measured by
-     * rpcx-bench, with messages of 100 kB. If a client does not read, one batch for it is held in memory.
+     * Size of a full batch in bytes. A busy connection sends so many bytes in one write. The value was found by
+     * measurements of rpcx-bench with messages of 100 kB. For a client that does not read, one batch is held in memory.
      */
     private static final int BATCH_BYTES = 256 * 1024;
 
@@ -230,9 +230,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     private int readsLookedAt;
 
     /**
-     * Buffer for small frames. It is a separate object because its fields change with each frame: the threads of
-     * callers and handlers read the fields of the connection, and each change next to those would invalidate the cache
-     * lines that hold them.
+     * Buffer for small frames. It is a separate object because its fields change with each frame, while the threads of
+     * callers and handlers read the fields of the connection. If the changing fields stood next to those, each change
+     * would invalidate the cache lines that these threads read.
      */
     private static final class Gathered {
         byte[] bytes = new byte[FIRST_BATCH_BYTES];
@@ -273,8 +273,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public abstract int maxBytesTaken();
 
     /**
-     * Called when bytes have arrived, before they are read. The implementation makes sure that the event loop from here
-     * on sees what other threads did before they wrote the messages that these bytes answer.
+     * Called when bytes have arrived, before they are read. The bytes may answer messages that other threads have
+     * written. The implementation makes sure that the event loop from here on sees what these threads did before they
+     * wrote.
      */
     public abstract void beforeRead();
 
@@ -324,8 +325,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             } catch (RejectedExecutionException ended) {
                 dropAfterEnd();
             } catch (Throwable e) {
-                // for example, the stack is exhausted and no method can be called. So "scheduled" is cleared, and the
-                // next thread that sends a message wakes the loop
+                // the loop could not be woken, for example because the stack is exhausted and no method can be called.
+                // So "scheduled" is cleared, and the next thread that sends a message wakes the loop
                 scheduled = false;
                 throw e;
             }
@@ -337,7 +338,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Event loop only.
      *
      * @return false if some of these messages have to wait for a later task of the loop, because there are too many, or
-     *     because they stand behind a message that another thread has not linked yet
+     *     because they stand behind a message that another thread is just adding to the queue
      */
     public final boolean sendQueued() {
         beginFlush();
@@ -350,20 +351,20 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // the number of bytes is limited, since the loop might not end otherwise: a nested flush may have taken
-                // the message at which it stops, and a stream is queued again and again as long as its peer reads
+                // without a limit on the bytes, this "for" might never end: a nested flush may have taken "last", the
+                // message at which it stops, and a stream is queued again and again as long as its peer reads
                 wakeAgain();
                 isAll = false;
                 break;
             }
         }
         if (left > 0 && !outbox.isEmpty()) {
-            // the queue may hold only messages that were queued after the call of this method: then false is returned
+            // if the queue holds only messages that were queued after the call of this method, false is returned
             // needlessly, which does no harm
             isAll = false;
         }
-        // the loop need not be woken for a message that was queued again meanwhile: whoever queued the message has done
-        // that
+        // this method need not wake the event loop for a message that was queued again meanwhile: whoever queued the
+        // message has woken the loop
         flushGathered();
         return isAll;
     }
@@ -409,9 +410,10 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes over the rest of a frame of which another thread could write only a part. The rest is put in front of
-     * everything that has been gathered meanwhile, into one buffer with it, so that nothing can be sent without the
-     * rest. If this method throws, nothing has changed. Nobody writes to the socket until this method has succeeded.
+     * Takes over the rest of a frame of which another thread could write only a part. The rest goes into a new
+     * {@code batch}, in front of the bytes of the old one. So everything that has been gathered meanwhile stands behind
+     * the rest, and cannot be sent without it. If this method throws, nothing has changed. Nobody writes to the socket
+     * until this method has succeeded.
      *
      * @return false if there is no rest
      */
@@ -453,7 +455,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Has the event loop run a task. If the loop has ended, the calling thread runs it, under the lock of this
+     * Makes the event loop run a task. If the loop has ended, the calling thread runs it, under the lock of this
      * connection.
      */
     public final void inLoopOrHere(Runnable task) {
@@ -483,8 +485,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends a message: it joins the gathered messages and is sent with them. If that fails, the connection ends, since
-     * nobody else would notice the failure. Event loop only.
+     * Gathers a message, and sends it together with the messages that have been gathered before. If that fails, the
+     * connection ends, since nobody else would notice the failure. Event loop only.
      */
     public final void sendNow(Outbound message) {
         if (closed) {
@@ -492,8 +494,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             return;
         }
         gatherSafely(message);
-        // while messages are taken from the queue, one of them may send another message, such as its own refusal: a
-        // single flush follows after all of them
+        // if "gathering" is true, one flush follows after all messages. For example, a message that is being taken from
+        // the queue may send another one here, such as its own refusal
         if (!gathering) {
             flushGathered();
         }
@@ -552,7 +554,7 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
         return outbox.isEmpty();
     }
 
-    /** Ends calls that other threads were about to end and could not. Event loop only. */
+    /** Ends calls that other threads were about to end, but could not end. Event loop only. */
     public void endLost() {}
 
     private void flushQueued() {
@@ -577,9 +579,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sends the output of the frames read so far while more frames wait to be read, so that the peer can work on it
-     * meanwhile. If all output were sent together at the end of the read, each side would be idle while the other
-     * reads. Messages of more than one frame wait until the end of the read, and so does output beyond
+     * Sends the output to which the frames read so far have led, while more frames wait to be read. So the peer can
+     * work on this output meanwhile. If all output were sent together at the end of the read, each side would be idle
+     * while the other reads. Messages of more than one frame wait until the end of the read, and so does output beyond
      * {@code AT_ONCE_BYTES}.
      */
     private void sendMeanwhile() {
@@ -667,8 +669,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers a message, or drops it if the connection is closed. A failure ends the connection. Returns how many bytes
-     * of the message's body have been gathered: 0 if the message waits in {@code scheduler}, or is not sent.
+     * Gathers a message: copies its bytes behind those for the next write, or puts the message into {@code scheduler}.
+     * If the connection is closed, drops the message. A failure ends the connection. Returns how many bytes of the
+     * message's body have been copied: 0 if the message waits in {@code scheduler}, or is not sent.
      */
     private int gatherSafely(Outbound message) {
         try {
@@ -725,8 +728,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
             scheduler.add(message, isAhead);
             return 0;
         }
-        // the size is read here and not later: a stream fills the body only in beforeSend(), and may have put the next
-        // item there once onSent() has run
+        // the size is read between beforeSend() and onSent(): a stream fills the body only in beforeSend(), and once
+        // onSent() has run, the next item of the stream may be in the body
         int bytes = message.body.readableBytes();
         writeFrame(message.head, message.id, message.body, bytes);
         message.onSent();
@@ -811,9 +814,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes {@code batch}, and then the gathered bytes, directly to the socket. A write that meets a reset by the peer
-     * takes a part of the bytes and reports no error. So the write is repeated until the socket takes all bytes, takes
-     * none, or fails.
+     * Writes {@code batch}, and then the gathered bytes, directly to the socket. If a write meets a reset by the peer,
+     * the socket takes a part of the bytes and reports no error. So the write is repeated until the socket takes all
+     * bytes, takes none, or fails.
      *
      * @return whether all of these bytes have been sent
      */
@@ -1085,9 +1088,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the time at which the input that is being read is taken to have arrived; outside of a read, the present
-     * time. During a read, the clock is read only once for several frames: reading it for each frame would take a
-     * noticeable part of the time of a small call. Code that has kept the loop busy for longer calls {@link #readAnew}.
+     * Returns the time at which the input that is being read counts as arrived; outside of a read, the present time.
+     * During a read, the clock is read only once for several frames: reading it for each frame would take a noticeable
+     * part of the time of a small call. Code that has kept the loop busy for longer calls {@link #readAnew}.
      */
     public final long readNanos() {
         if (!reading) {
@@ -1137,9 +1140,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Keeps bytes of a frame whose end has not arrived. If more than {@code Outbound.SMALL_BYTES} of the frame have
-     * arrived with them, the frame is charged before they are kept. If there is no room for that, the connection ends,
-     * since nothing smaller than the entire connection can be refused at this point.
+     * Keeps bytes of a frame whose end has not arrived. If these bytes bring the part that has arrived above
+     * {@code Outbound.SMALL_BYTES}, the frame is charged before they are kept. If there is no room for this charge, the
+     * connection ends, since nothing smaller than the entire connection can be refused at this point.
      */
     private void keepCut(ByteBuf in, int bytes) {
         int before = partialFrame.writerIndex();

@@ -1,6 +1,6 @@
 /**
- * Frames and messages of both wires, and the connections that read and write them, for the client's and the server's
- * connections to extend.
+ * Frames and messages of both wires, and the connections that read and write them. These are abstract classes, which
+ * the client's and the server's connections extend.
  *
  * <p>This package uses {@code io}, {@code ledger}, {@code dev.rpcx.internal}, {@code dev.rpcx.testing.Faults}, and the
  * metadata and errors of {@code dev.rpcx}, which it encodes. It must not know what a call is and what becomes of it:
@@ -16,7 +16,8 @@
  *       arrives into frames, and ends; {@link FrameScheduler} lets large messages, and those that wait for the socket,
  *       leave by turns; {@link KeepAlive} finds a peer that is gone, by PING.
  *   <li>The classic wire: {@link ClassicWire} encodes its messages; {@link ClassicFrames} cuts what arrives into
- *       frames; {@link ClassicConnection} reads, writes, and ends when the peer does not do its part.
+ *       frames; {@link ClassicConnection} reads, writes, and ends if the peer sends or reads too slowly, or if nobody
+ *       uses it.
  *   <li>A bad network, for tests: {@link FaultyFrames} applies the faults to frames; {@link FaultyPipe} does so within
  *       a client's pipeline.
  * </ul>
@@ -26,9 +27,9 @@
  * false, and its caller calls {@code send}: it puts the message into {@code Outbox} and wakes the event loop, which
  * asks {@code Outbound.beforeSend}, gathers the messages, and flushes once ({@code flushQueued},
  * {@code flushGathered}). <b>In:</b> the event loop calls {@code channelRead}, which calls {@code beforeRead}, and then
- * {@code onFrame} for each frame. <b>The end:</b> whatever ends a connection comes to {@code close} or {@code abort}.
- * Both end the writing, call {@code onClosed}, in which the subclass ends its calls, and {@code onDropped} of each
- * message in the outbox.
+ * {@code onFrame} for each frame. <b>The end:</b> whatever ends a connection calls {@code close} or {@code abort}. Both
+ * first end the writing. Then they call {@code onClosed}, in which the subclass ends its calls, and {@code onDropped}
+ * of each message in the outbox.
  *
  * <p><b>A third wire</b> would need here a class for its messages, like {@code ClassicWire}, and one for its
  * connections, like {@code ClassicConnection}. At a server, {@code Sniffer} would recognize the wire by its first byte,
