@@ -23,8 +23,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     private long givenNanos;
 
     /**
-     * Number of the use of the slot with which the call was sent. It is a copy too, since the slot may have another
-     * call by now.
+     * Number of the slot's use by this call. It is a copy of the slot's value, since the slot may have another call by
+     * now.
      */
     private long serial;
 
@@ -72,8 +72,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     void beforeSlotRelease(ClientCall slot, RPCXException error) {}
 
     /**
-     * Ends the call. Called exactly once. User code that is called because of the end may throw an exception. It is
-     * logged, and the other calls of the connection go on.
+     * Ends the call. Called exactly once. If user code that runs because of the end throws an exception, the exception
+     * is logged, and the other calls of the connection go on.
      */
     public final void end(@Nullable Object value, @Nullable RPCXException error) {
         try {
@@ -94,8 +94,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     }
 
     /**
-     * Tells the caller of the end once more if the first try has failed. It may have failed while the caller was told,
-     * or before that, for example while the outcome was counted.
+     * Tells the caller of the end once more, since the first try has failed. That try may have failed while the caller
+     * was told, or before that, for example while the outcome was counted.
      */
     private void endAgain(@Nullable Object value, @Nullable RPCXException error) {
         try {

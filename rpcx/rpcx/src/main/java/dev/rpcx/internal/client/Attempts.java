@@ -10,10 +10,10 @@ import org.jspecify.annotations.Nullable;
  * which instance the next attempt avoids, and which error the caller gets. Blocking calls, asynchronous calls, streams
  * and hedges all use it.
  *
- * <p>A call gets such an object only when an attempt has failed and another attempt follows. So a call that succeeds
- * with its first attempt, or fails for good with it, allocates no such object. Null stands for no object. The second
- * call of a hedge has an object from its beginning. Only one thread at a time uses the object: first the thread that
- * learns that an attempt has ended, then the thread that makes the next attempt.
+ * <p>A call gets such an object only when an attempt has failed and another attempt follows. So a call with only one
+ * attempt allocates no such object, and null stands for it. Only the second call of a hedge has an object from its
+ * beginning. Only one thread at a time uses the object: first the thread that learns that an attempt has ended, then
+ * the thread that makes the next attempt.
  */
 public final class Attempts {
     /**
@@ -72,8 +72,8 @@ public final class Attempts {
 
     /**
      * Decides whether to make another attempt after one that has failed, and spends from the budgets what the other
-     * attempt costs. After a {@code REFUSED} attempt, the refusal budget is spent even if no other instance is found.
-     * If there is no memory for the object that is returned, there is no other attempt.
+     * attempt costs. If an instance has refused the failed attempt, a retry of the refusal budget is spent even if no
+     * other instance is found. If there is no memory for the object that is returned, there is no other attempt.
      *
      * @param earlier the attempts before the one that has failed; null if there were none
      * @param upload stream that the attempt was to send to the server; null for none
@@ -181,8 +181,8 @@ public final class Attempts {
 
     /**
      * Compares a refused attempt with the attempt after it. If another instance takes the call, the refusal counts as a
-     * failure of the first instance, and the refusal budget gets the cost of the retry back. Otherwise, for example if
-     * both instances refuse the call, neither happens. Called when the attempt after the refused one has ended.
+     * failure of the refusing instance, and the refusal budget gets the cost of the retry back. Otherwise, for example
+     * if both instances refuse the call, neither happens. Called when the attempt after the refused one has ended.
      */
     void compare(ClientSteps steps, ClientAddress other, Health.Outcome outcome) {
         ClientAddress first = refusing;
@@ -195,7 +195,8 @@ public final class Attempts {
     /**
      * Whether a byte of the attempt may have been sent. If so, the instance of the attempt could not or would not take
      * the call, and the next attempt avoids that instance if there is another one. An attempt of which nothing was sent
-     * says nothing about its instance. If an instance only closes its connection, it may get the next attempt.
+     * says nothing about its instance. For example, if nothing was sent because the connection was closing, the same
+     * instance may get the next attempt.
      */
     static boolean isSent(RPCXException error) {
         return !LocalFailure.is(LocalFailure.Why.NOT_SENT, error);

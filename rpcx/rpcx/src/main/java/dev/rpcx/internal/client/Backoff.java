@@ -16,7 +16,8 @@ public final class Backoff {
     private Backoff() {}
 
     /**
-     * Returns a random time in nanoseconds, from half of the full pause to the full pause.
+     * Returns the length of the pause in nanoseconds: a random number between half of the full pause and the full
+     * pause. The full pause is 20 ms after the first failure, and doubles with each further failure, up to 1 s.
      *
      * @param failures number of consecutive failures, from 1
      */

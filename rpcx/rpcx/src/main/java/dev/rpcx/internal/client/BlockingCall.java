@@ -7,7 +7,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller's thread blocks for the result. All of the call runs on that thread: it walks through
+ * A call whose caller's thread blocks for the result. All of the call runs on that thread: the thread walks through
  * {@link ClientSteps}, and waits for a connection and for the reply. The state of the call is in local variables, so
  * that a call that succeeds allocates nothing here.
  */
@@ -83,8 +83,8 @@ final class BlockingCall {
     }
 
     /**
-     * Waits for a connection and takes a slot there. If other calls fill the connection first, waits for another
-     * connection.
+     * Waits for a connection and takes a slot there. If other calls have taken all slots of the connection, waits for
+     * another connection.
      */
     private static ClientCall awaitSlot(
             ClientSteps steps,

@@ -35,9 +35,9 @@ public final class CallSlots {
     private final AtomicInteger retiredSlots = new AtomicInteger();
 
     /**
-     * Whether some callers may be gone without having given back their slots. Set after {@link ClientCall#orphan} or
-     * {@link ClientCall#unreleased}. Setting it takes only a store, since a thread whose stack or memory is exhausted
-     * can call no method. The event loop then looks through the slots.
+     * Whether some callers may be gone without having given back their slots. The field is set after
+     * {@link ClientCall#orphan} or {@link ClientCall#unreleased}. Setting it takes only a store, since a thread whose
+     * stack or memory is exhausted can call no method. The event loop then looks through the slots.
      */
     public volatile boolean hasOrphans;
 
@@ -63,7 +63,7 @@ public final class CallSlots {
     /**
      * Whether all slots that the server allows are in use, so that {@link #acquire} would throw. Returns false while
      * {@link #trim} has taken the free slots off their stack, since then this is not known. Thread-safe: any thread may
-     * call this. Every call runs this method, and every call changes the fields that it reads.
+     * call this. This method reads only few fields, since every call runs it, and every call changes these fields.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
@@ -138,7 +138,7 @@ public final class CallSlots {
             }
             return count == made.get() - retiredSlots.get();
         } finally {
-            // This also runs if something above has failed, so that the free slots get back to their stack.
+            // The loop below also runs if something above has failed, so that the free slots get back to their stack.
             while (taken != null) {
                 ClientCall call = taken;
                 taken = call.nextTrimmed;

@@ -51,7 +51,7 @@ public abstract class Chooser {
      * Returns a connection for a call. It belongs to the chosen instance, if that instance is connected, not full, and
      * healthy or free for a trial. Otherwise it belongs to another such instance, or else to one that is at least
      * connected. Returns null if there is none, or if the call has to wait for one more connection. The caller has to
-     * send its call on the connection: if the instance is on trial, this may be the only call that it gets.
+     * send its call on the connection: if the instance is on trial, this may be the only call that the instance gets.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -121,10 +121,11 @@ public abstract class Chooser {
     }
 
     /**
-     * Looks at each instance once. The start and the size of the steps differ from call to call, or from key to key. If
-     * {@code asked} is empty, a connection of an instance that is at least connected is better than none. This does not
-     * hold for a full connection, while another connected instance, which is healthy or free for a trial, is about to
-     * have one more connection.
+     * Looks at each instance once, in an order that differs from call to call, or from key to key. Returns the first
+     * connection that is not full, of an instance that is healthy or free for a trial. If there is none and
+     * {@code asked} is empty, returns any connection that is ready, preferably one that is not full. But returns null
+     * instead of a full one while another connected instance, which is healthy or free for a trial, is about to have
+     * one more connection.
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;
@@ -235,12 +236,15 @@ public abstract class Chooser {
         /** Maximum length of {@code order}. */
         private static final int MAX_ORDER = 4096;
 
-        /** Maximum number of steps to compute an order. An event loop may have to compute it. */
+        /**
+         * Maximum number of steps to compute an order. It is limited because an event loop may have to compute the
+         * order.
+         */
         private static final int MAX_STEPS = 1 << 20;
 
         /**
-         * 2⁶⁴ divided by the golden ratio. Consecutive multiples of it, modulo 2⁶⁴, are spread evenly, however many
-         * there are.
+         * 2⁶⁴ divided by the golden ratio. Consecutive multiples of this number, modulo 2⁶⁴, are spread evenly, however
+         * many there are.
          */
         private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
@@ -258,8 +262,8 @@ public abstract class Chooser {
         private final int[] order;
 
         /**
-         * Counts the calls. The count begins at a random number: every client has the same list, and they should not
-         * all begin at the same instance.
+         * Counts the calls. The count begins at a random number: every client has the same list, and the clients should
+         * not all begin at the same instance.
          */
         private final AtomicInteger next;
 
@@ -328,9 +332,9 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns a random instance. The larger the weight of an instance is, the more often it is returned. It is not
-         * the next one in {@code order}: if all weights are equal, that is the next instance in the list, and
-         * neighbours in a list fail together.
+         * Returns a random instance. The larger the weight of an instance is, the more often it is returned. The next
+         * instance in {@code order} would be a bad choice: if all weights are equal, it is also the next one in the
+         * list, and neighbours in a list fail together.
          */
         @Override
         int redraw(int key, int draw) {
@@ -370,7 +374,8 @@ public abstract class Chooser {
             int at = 0;
             for (int i = 0; i < all.length; i++) {
                 String name = ClientAddress.keyOf(all[i].endpoint);
-                // Two hashes are used. With only one, two names with the same hash would have all points in common.
+                // Two hashes are used. With only one of them, two names with the same hash would have all points in
+                // common.
                 int one = fnv(name);
                 int other = name.hashCode();
                 for (int point = count(all[i], each); point > 0; point--) {
@@ -402,8 +407,8 @@ public abstract class Chooser {
         }
 
         /**
-         * Returns the instance of the next point on the ring. So the instances that replace one that is gone differ
-         * from key to key.
+         * Returns the index of the instance that has the next point on the ring. So if an instance is gone, different
+         * instances replace it for different keys.
          */
         @Override
         int redraw(int key, int draw) {

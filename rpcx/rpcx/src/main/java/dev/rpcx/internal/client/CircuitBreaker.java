@@ -73,8 +73,8 @@ public final class CircuitBreaker {
             return REFUSED;
         }
         long trial = trials.incrementAndGet();
-        // The call that moves the end of the pause is the trial. The others are refused until the trial has decided,
-        // for one pause at most.
+        // The call that moves the end of the pause is the trial. The other calls are refused until the trial has
+        // decided, but for one pause at most.
         return open.compareAndSet(now, new Open(time + PAUSE_NANOS, trial, now.minDeciding)) ? trial : REFUSED;
     }
 

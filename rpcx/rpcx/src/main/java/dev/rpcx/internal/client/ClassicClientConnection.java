@@ -44,7 +44,10 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     private static final int MAX_CALLS = Wire.MAX_SLOTS;
 
-    /** Maximum size of a reply that is not charged while it arrives: a client has few connections. */
+    /**
+     * Maximum size of a reply that is not charged while it arrives. Few such replies arrive at the same time, since a
+     * client has few connections.
+     */
     private static final int UNCHARGED_BYTES = 4 * 1024;
 
     private final String peer;
@@ -64,8 +67,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     private volatile @Nullable RPCXException endReason;
 
     /**
-     * If the connection ends: what the error of a call whose request was completely sent says of the call's execution.
-     * Event loop only.
+     * When the connection ends, each call whose request was completely sent gets an error that says this of the call's
+     * execution. Event loop only.
      */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
@@ -151,7 +154,8 @@ public final class ClassicClientConnection extends ClassicConnection {
             frame.readBytes(whole);
             Future<?> timer =
                     loop().schedule(() -> expireBehindSockets(call, deadlineNanos, left), left, TimeUnit.NANOSECONDS);
-            // otherwise the timer would keep the reply in memory until the deadline
+            // The end of the call cancels the timer. Otherwise the timer would keep the reply in memory until the
+            // deadline.
             reply.whenComplete((result, thrown) -> timer.cancel(false));
             loop().execute(() -> writeUnlessOver(whole, call));
             isQueued = true;
@@ -317,7 +321,7 @@ public final class ClassicClientConnection extends ClassicConnection {
 
     @Override
     public void frame(byte[] frame, int bytes) {
-        // from here on the reply belongs to its call
+        // from here on the reply belongs to its call, and is not charged
         arrived();
         ClassicWire.Reply reply = ClassicWire.readReply(Unpooled.wrappedBuffer(frame, 0, bytes));
         RPCXException error = reply.error();

@@ -59,7 +59,8 @@ final class ClassicMethod {
     @Nullable
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
-            // Both are checked before anything is sent, so that a call that is refused here has not been made.
+            // The interrupt flag and the thread are checked before anything is sent, so that a call that is refused
+            // here has not been made.
             Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();

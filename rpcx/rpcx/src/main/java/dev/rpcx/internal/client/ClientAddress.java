@@ -15,14 +15,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Address of one instance, and the connections to it. A connection is made when it is first needed, and again when it
- * has ended. More connections are made while the existing ones are crowded. They are closed when they have had no call
- * for a while. Callers that find no connection wait together for one connection attempt. A failure is a connection
- * attempt that failed, or a connection that ended as soon as it was established. After consecutive failures, the
- * address makes longer and longer pauses before it connects again. The pauses have jitter. In a short pause, of up to
- * 100 ms, a call waits for the end of the pause. In a long pause, a call fails immediately.
+ * has ended. More connections are made while the existing ones are crowded. These extra connections are closed when
+ * they have had no call for a while. Callers that find no connection wait together for one connection attempt. A
+ * failure is a connection attempt that failed, or a connection that ended as soon as it was established. After
+ * consecutive failures, the address makes longer and longer pauses before it connects again. The pauses have jitter. In
+ * a short pause, of up to 100 ms, a call waits for the end of the pause. In a long pause, a call fails immediately.
  *
- * <p>As a member of a {@link ClientCluster}, the address keeps its connections even if no call needs them. At the end
- * of each connection attempt, it notifies the cluster whether it has a connection.
+ * <p>As a member of a {@link ClientCluster}, the address makes its first {@code kept} connections, and makes them again
+ * when they have ended, even if no call needs them. At the end of each connection attempt, the address notifies the
+ * cluster whether it has a connection.
  */
 public final class ClientAddress extends Route {
     /** Time for which a server has to keep a connection before the server's earlier failures are forgotten. */
@@ -225,11 +226,11 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the least loaded connection, for a thread whose own connection is missing; null if there is none. Outside
-     * a cluster this method begins to connect the thread's own connection if there is another one. Inside a cluster it
-     * does not, since members connect without calls, and this method also runs when instances are compared. Returns
-     * null too if all connections are full while the thread's own connection is being attempted: the call then waits
-     * for that connection.
+     * Returns the least loaded connection, for a thread whose own connection is not ready; null if no connection is
+     * ready. Outside a cluster, if another connection is ready, this method begins to connect the thread's own one.
+     * Inside a cluster it does not, since members connect without calls, and this method also runs when instances are
+     * compared. Also returns null if all connections are full while the thread's own one is being attempted: the call
+     * then waits for that connection.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
@@ -264,8 +265,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Begins to connect, for later calls. If the best existing connection is full, calls wait for the new one, and a
-     * short pause is waited out. Otherwise nothing begins during a pause.
+     * Begins to connect, for later calls. Normally this method does nothing during a pause. But if the best existing
+     * connection is full, calls wait for the new one. In that case the attempt begins in a short pause too, and waits
+     * for the end of the pause.
      *
      * @param best the best existing connection
      */
@@ -279,9 +281,9 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the least loaded connection. If that is crowded too, begins to connect one more, for later calls. Returns
-     * null if all connections are full while one more is being attempted: the call then waits for that one. During a
-     * long pause, returns a full connection instead of null.
+     * Returns the least loaded connection. If that one is crowded too, this method begins to connect one more, for
+     * later calls. Returns null if all connections are full while one more is being attempted: the call then waits for
+     * that one. During a long pause, returns a full connection instead of null.
      */
     private @Nullable ClientConnection lessCrowded(ClientConnection own) {
         ClientConnection least = own;
@@ -407,8 +409,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the connection with this index, or its attempt. Begins an attempt if there is neither. If the pause is
-     * longer than {@code patienceNanos}, returns an attempt that has failed.
+     * Returns the connection with this index, or its attempt. If there is neither, begins an attempt. But if the pause
+     * is longer than {@code patienceNanos}, begins none, and returns an attempt that has failed already.
      *
      * @param patienceNanos longest pause that is waited out
      */
@@ -441,10 +443,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Connection attempt. It represents its connection until that is established. It begins on an event loop, at the
-     * base of the loop's stack. If the stack of a caller is exhausted before the caller has asked the loop to run the
-     * attempt, the attempt stays in its place. The next caller that finds it there asks the loop. So every attempt that
-     * a call waits for begins, and every attempt that has begun ends.
+     * Attempt to make a connection, and the future of that connection. The attempt begins on an event loop, at the base
+     * of the loop's stack. If the stack of a caller is exhausted before the caller has asked the loop to run the
+     * attempt, the attempt stays where callers look for a connection. The next caller that finds the attempt asks the
+     * loop. So every attempt that a call waits for begins, and every attempt that has begun ends.
      */
     private abstract class ConnectionAttempt<C> extends PendingConnection<C> implements Runnable {
         private final AtomicBoolean hasBegun = new AtomicBoolean();
@@ -477,7 +479,8 @@ public final class ClientAddress extends Route {
                 try {
                     lookSoon();
                 } catch (Throwable e) {
-                    // Only the end of this attempt ends the wait of the call now, unless another call sets the timer.
+                    // The timer is not set. So only the end of this attempt ends the wait of the call, unless another
+                    // call sets the timer.
                     ThreadTools.report(e);
                 }
             }
@@ -562,8 +565,8 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Whether the server has kept a connection for {@code KEPT_NANOS}. Otherwise all that is known of it may be that a
-     * registry names it.
+     * Whether the server has kept a connection for {@code KEPT_NANOS}. Otherwise, all that is known of the server may
+     * be that a registry names it.
      */
     private synchronized boolean isKnown() {
         return hasKept || isUp && ticker().nanoTime() - upNanos >= KEPT_NANOS;
@@ -625,8 +628,8 @@ public final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // This attempt or connection began before the pause, at the same time as the one that failed first.
-            // Connections that end together count as one failure.
+            // This attempt or connection began before the pause, at the same time as the one whose failure has begun
+            // the pause. Connections that end together count as one failure.
             return;
         }
         if (isUp && now - upNanos >= KEPT_NANOS) {
@@ -670,8 +673,8 @@ public final class ClientAddress extends Route {
 
     /**
      * Called when a connection takes no more calls, since it has ended or is draining. It is called at most once for
-     * each connection, on the connection's event loop. It is called before the calls of the connection end, since a
-     * call that ends may have another attempt, which connects again.
+     * each connection, on the connection's event loop. It is called before the attempts on the connection end, since an
+     * attempt that ends may be followed by another, which connects again.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {

@@ -55,7 +55,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * If a request has waited longer than this before it is sent, its computed metadata are computed again. A token is
-     * valid for 30 s, and the way of the request takes a part of that too.
+     * valid for 30 s, and the way of the request to the server takes a part of these 30 s.
      */
     private static final long OLD_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -67,8 +67,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * This is an updater and not a VarHandle, so that the state has not changed if the compare-and-set in {@link #done}
-     * throws. {@link Outbox} uses an updater for the same reason.
+     * This is an updater, so that the state has not changed if the compare-and-set in {@link #done} throws. With a
+     * VarHandle that would not be certain. {@link Outbox} uses an updater for the same reason.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
@@ -119,8 +119,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public volatile long orphan;
 
     /**
-     * Whether the only owner of the slot could not give it back. Like {@link #orphan}, it is stored before
-     * {@link CallSlots#hasOrphans}.
+     * Whether the slot has no call, but could not be given back to the stack of free slots. Like {@link #orphan}, it is
+     * stored before {@link CallSlots#hasOrphans}.
      */
     public volatile boolean unreleased;
 
@@ -141,8 +141,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     public long serial;
 
     /**
-     * Credit of the call that waits for the socket behind the call's request; null if none waits. If the request is
-     * taken back, so is this credit, which means nothing to a server that does not get the request. Event loop only.
+     * Message with the call's credit, while it waits for the socket behind the call's request; otherwise null. If the
+     * request is taken back, this message is taken back too: a server that does not get the request can do nothing with
+     * credit for it. Event loop only.
      */
     @Nullable
     Outbound waitingCredit;
@@ -192,8 +193,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
      * Call id of this slot that was last sent to the server. The next call that is sent must not have this id, since a
      * server that gets an id twice in a row takes that for a fault of the connection. Without this field, the next call
-     * could have this id: since this id was sent, the slot may have had as many calls as there are generations, which
-     * all ended before they were sent.
+     * could have the same id again: generations repeat, and all calls in between may have ended before they were sent.
      */
     private int idOnWire;
 
@@ -485,7 +485,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Has the connection note that the slot keeps a large buffer. The slot may have another call by now, which must not
+     * Notifies the connection that the slot keeps a large buffer. The slot may have another call by now, which must not
      * end because of a failure here.
      */
     private void kept() {
@@ -514,8 +514,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
 
     /**
      * Ends the call {@code of} because its caller gives it up. Does nothing if that call does not have this slot. The
-     * serial number of the slot's use is not needed here: the caller cannot know it, since the event loop may be making
-     * another attempt. Thread-safe: any thread may call this.
+     * parameter is the call, and not the serial number of the slot's use: the caller cannot know that number, since the
+     * event loop may be making another attempt. Thread-safe: any thread may call this.
      */
     public void cancel(AsyncCall of) {
         connection.send(new Cancel(this, RPCXException.Code.CANCELLED, GIVEN_UP, null) {
@@ -669,8 +669,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Whether the call is on the wire. A thread that sends its call itself stores the other fields before
-     * {@code onWire}. If a read here sees that {@code onWire} is set, all later reads see those stores.
+     * Whether the call is on the wire: its request has been sent or waits only for the socket, and its final frame has
+     * not come. A thread that sends its call itself stores the other fields before {@code onWire}. If a read here sees
+     * that {@code onWire} is set, all later reads see those stores.
      */
     private boolean seesOnWire() {
         if (!onWire) {
@@ -788,7 +789,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         try {
             return WireConnection.enterFrame(arrived, Wire.REPLY, id) && onOwnReply(arrived);
         } catch (WireFault fault) {
-            // the event loop gets the same bytes, and finds the same fault
+            // nothing is done about the fault here: the event loop gets the same bytes, and finds the same fault
             return false;
         }
     }
@@ -1045,7 +1046,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     /**
      * Ends the call for its caller.
      *
-     * @param isFinal whether the call ends for the wire too
+     * @param isFinal whether the call ends for the wire too, since its final frame has come or will never come
      */
     void complete(@Nullable RPCXException outcome, boolean isFinal) {
         if (completed) {

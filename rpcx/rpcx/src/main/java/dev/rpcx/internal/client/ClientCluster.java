@@ -71,7 +71,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
 
     private volatile Chooser chooser;
     private volatile String name = "no instance";
-    /** Lock that is held while the watch begins. Beginning the watch runs the registry's code. */
+    /**
+     * Lock that is held while the watch on the service's endpoints begins. Beginning the watch runs the registry's
+     * code.
+     */
     private final Object beginning = new Object();
 
     private volatile @Nullable Future<?> looks;
@@ -128,15 +131,15 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     /** Whether a timer is set that serves all waiting calls. */
     private boolean isSpreading;
 
-    /** Whether a timer is set that checks whether an instance has a free slot again. */
+    /** Whether a timer is set that checks whether a connected instance has a free slot again, for calls that wait. */
     private boolean isLooking;
 
     /** Number of threads that are creating a proxy of this cluster. */
     private int creators;
 
     /**
-     * Whether the last creator has finished before any creator had begun the watch. Then nobody uses this cluster, and
-     * nobody will.
+     * Whether the last thread that was creating a proxy has finished, and none of these threads had begun the watch.
+     * Then nobody uses this cluster, and nobody will.
      */
     private boolean isGivenUp;
 
@@ -212,10 +215,10 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
     }
 
     /**
-     * Notes that a proxy has been created, or could not be created.
+     * Called when the creation of a proxy for this cluster has ended, with or without success.
      *
-     * @return whether this cluster has been given up: its watch has not begun, and no other creator is about to begin
-     *     it
+     * @return true if this call gives the cluster up. That is so if the watch on the endpoints has not begun, and no
+     *     other thread is creating a proxy and would begin the watch.
      */
     boolean leave() {
         synchronized (this) {
@@ -248,7 +251,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             if (watch == null) {
                 watch = SharedWatch.of(endpoints, this);
             }
-            // This comes after the watch has begun: if there were no watch, nobody would cancel the repeating task.
+            // The repeating task is scheduled only when the watch has begun: without a watch, nobody would cancel that
+            // task.
             if (looks == null) {
                 looks = client.repeat(this::lookAfter, LOOK_NANOS);
             }
@@ -448,8 +452,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * Gives connections to waiting calls. The choice for one call may look at all instances. So the calls are served in
      * batches, and the event loop runs other tasks between the batches.
      *
-     * @param address instance that has a connection, which need not be this thread's own one; null if every instance
-     *     may serve the calls
+     * @param address instance that has a connection, which need not be this thread's own one. The instance serves a
+     *     call if the choice among all instances finds no connection. Null if there is no such instance.
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -459,7 +463,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             }
             ClientConnection ready = ready(call.key);
             if (ready == null && address != null) {
-                // another connection of the same instance gets the call, unless it is full too
+                // the given instance gets the call, if it has a connection that is not full
                 ClientConnection other = address.ready();
                 ready = other == null || other.isFull() ? null : other;
             }
@@ -471,7 +475,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             call.complete(ready);
         }
         if (max < served.size()) {
-            // if the client is closed, its end fails these calls
+            // if the client is closed, this task does not run, and the end of the client fails these calls
             client.execute(() -> serve(served.subList(max, served.size()), address));
         }
     }
@@ -487,8 +491,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 // the instance is no longer a member
                 return;
             }
-            // The new entry is added first, since only this step may fail: in that case the instance is still in the
-            // map.
+            // The new entry is added first, since only adding an entry may fail: in that case the instance still has
+            // its old entry.
             byFailure.put(failures + 1, address);
             byFailure.remove(address.failureNumber);
             failures++;
@@ -584,7 +588,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
         }
     }
 
-    /** Logs what {@code lookAfter} or {@code connectAndRetire} could not do. It is tried again in a second. */
+    /**
+     * Logs the failure of a step of {@code lookAfter} or {@code connectAndRetire}. The step is tried again in a second.
+     */
     private static void failedHere(Throwable thrown) {
         try {
             System.getLogger("dev.rpcx.discovery")
@@ -729,8 +735,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return;
             }
         }
-        // This does not run on the registry's thread: the end of a call runs its caller's code, and the registry has
-        // other listeners to notify.
+        // The waiting calls do not fail on the registry's thread: the end of a call runs its caller's code, and the
+        // registry has other listeners to notify.
         client.execute(() -> failWithoutInstances(why));
     }
 

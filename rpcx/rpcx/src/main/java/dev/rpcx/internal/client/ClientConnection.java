@@ -78,8 +78,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     /**
-     * With this number of calls in flight, or more, the event loop sends a call, and not its caller: sending several
-     * calls in one write then gains more than waking the event loop costs.
+     * If this number of calls or more are in flight, the event loop sends the next call, and not its caller: sending
+     * several calls in one write then gains more than waking the event loop costs.
      */
     private static final int QUIET_CALLS = 1;
 
@@ -91,8 +91,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int CROWDED = Wire.MAX_SLOTS / 4;
 
     /**
-     * Buffers that have grown for large messages are given back when no large message has come for this time. It may
-     * also take up to twice this time.
+     * Buffers that have grown for large messages are given back when no large message has come for some time: at least
+     * this time, and at most twice this time.
      */
     private static final long TRIM_NANOS = TimeUnit.SECONDS.toNanos(2);
 
@@ -103,8 +103,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private static final int OWED_LOOKS = 3;
 
     /**
-     * Maximum number of keep-alive times from the moment when a call was given up until its final frame has come,
-     * however slow the network is.
+     * If the final frame of a call has not come this number of keep-alive times after the call was given up, the
+     * connection counts as broken, however slow the network is.
      */
     private static final int OWED_TIMES = 6;
 
@@ -145,8 +145,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     private final KeepAlive keepAlive;
 
     /**
-     * Future of whoever waits for this connection. It is completed when the server's dictionary is complete: only then
-     * is it certain that the server takes calls, and for which methods.
+     * Future for the calls that wait for this connection. It is completed when the server's dictionary is complete:
+     * only then is it certain that the server takes calls, and for which methods.
      */
     private final CompletableFuture<ClientConnection> connecting;
 
@@ -425,8 +425,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
      */
     public boolean enter() {
         IN_FLIGHT_BY_CALLERS.getAndAdd(this, 1);
-        // This is checked after the count has been raised: either this thread sees that the connection is draining, or
-        // the thread that drains it sees the count.
+        // The state is checked after the count has been raised: either this thread sees that the connection is
+        // draining, or the thread that drains it sees the count.
         if (!isDrainingOrClosed()) {
             return true;
         }
@@ -551,8 +551,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether the message is credit of a call, or belongs to the stream that the call sends, and sending of the call's
-     * request has not begun.
+     * Whether the message would overtake the request of its call. That is so if the message is credit or belongs to the
+     * stream that the call sends, and sending of the request has not begun.
      */
     @Override
     public boolean isAhead(Outbound message) {
@@ -740,8 +740,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Returns the names of the methods that the server publishes, as {@code service/method}. The future completes when
-     * the dictionary is complete. It fails if there was no room for all of the dictionary, or if the connection has
-     * ended.
+     * the server's dictionary of method names has arrived completely. It fails if there was no room for all of the
+     * dictionary, or if the connection has ended.
      */
     public CompletableFuture<List<String>> published() {
         return published.thenApply(said -> {
@@ -903,8 +903,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             sweepTimer.cancel(false);
             sweepTimer = null;
         }
-        // The field is stored before the slots are checked. If a thread is sending a call itself, either it sees this
-        // value and schedules another check, or this check sees its call.
+        // The field is stored before the slots are checked. If a thread is sending a call itself, either that thread
+        // sees this value and schedules another check, or this check sees its call.
         nextSweepNanos = Long.MAX_VALUE;
         if (isClosed()) {
             return;
@@ -1000,7 +1000,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Has the event loop give back the slots whose callers could not give them back. Thread-safe: any thread may call
+     * Lets the event loop give back the slots whose callers could not give them back. Thread-safe: any thread may call
      * this.
      */
     public void lookForOrphans() {
@@ -1094,8 +1094,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Ends everything that belongs to the connection. Each step runs even if the one before it fails, for example for
-     * lack of memory, since somebody waits for it. Each step is a method, since the bytecode has a copy of a finally
-     * block for each way into it.
+     * lack of memory, since somebody waits for each of them. Each step is a method, since the bytecode has a copy of a
+     * finally block for each way into that block.
      */
     @Override
     public void onClosed(String why) {
@@ -1110,8 +1110,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // This step comes before the calls end, since a call that ends may have another attempt, which connects
-            // again.
+            // This step comes before the attempts on this connection end, since an attempt that ends may be followed by
+            // another, which connects again.
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);
@@ -1182,7 +1182,7 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endSlots() {
         if (!slots.freeOrphans()) {
-            // queued messages are dropped first, and then the slots are looked at once more
+            // the slots are looked at once more, when the queued messages have been dropped
             lookForOrphans();
         }
         slots.trim();

@@ -62,7 +62,7 @@ import org.jspecify.annotations.Nullable;
  * Core of a client: its proxies, its connections, and its end. The routes connect and set timers through it. Each
  * {@code Client} has one core, to which it passes everything on. Thread-safe.
  *
- * <p>The class is long because it also ends the client. The end waits for the same connections, connection attempts and
+ * <p>The class is long because it also ends the client. That end waits for the connections, connection attempts and
  * watches that calls make, or cuts them off. It has to find each of them, even one that a call makes at the same
  * moment.
  */
@@ -96,7 +96,7 @@ public final class ClientCore {
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
-    /** Number of connections to which faults were added. It is the number of the next such connection. */
+    /** Number of connections to which faults were added. The next such connection gets this number. */
     private final AtomicLong opened = new AtomicLong();
 
     /**
@@ -200,13 +200,13 @@ public final class ClientCore {
         ClientCluster cluster = enter(endpoints);
         try {
             T proxy = proxy(type, cluster);
-            // The watch is started outside the lock of the map, since that runs the registry's code.
+            // The watch is started outside the lock of the map, since starting it runs code of the registry.
             cluster.start(endpoints);
             return proxy;
         } finally {
             if (cluster.leave()) {
                 // Nobody uses the cluster. If it stayed in the map, each failure to create a proxy would add another
-                // one.
+                // cluster.
                 clusters.remove(endpoints, cluster);
             }
         }
@@ -431,7 +431,8 @@ public final class ClientCore {
                                     over.complete(null);
                                 }
                             });
-                            // This is the last step, so that nobody waits for a channel that could not be set up.
+                            // The channel is added in the last step, so that nobody waits for a channel that could not
+                            // be set up.
                             channels.put(channel, over);
                         }
                     })

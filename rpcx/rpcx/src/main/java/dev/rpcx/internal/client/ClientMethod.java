@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A method of a client's interface, with everything that reflection says of it, which is looked up once. It decides
- * nothing: {@link ClientSteps} makes its calls. Immutable.
+ * A method of a client's interface, with everything that reflection says of it. All of that is looked up once. This
+ * class decides nothing: {@link ClientSteps} makes its calls. Immutable.
  */
 public final class ClientMethod {
     /** How the caller waits for the result. */

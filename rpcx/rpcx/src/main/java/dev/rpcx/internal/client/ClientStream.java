@@ -262,8 +262,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Ends a call of which nothing has been sent or will be sent. Only a subscriber that has broken a rule still
-         * waits for a signal.
+         * Ends a call of which nothing has been sent or will be sent. A subscriber that has cancelled expects no
+         * signal. Only one that has broken a rule of Reactive Streams still waits for one.
          */
         private void givenUp() {
             refused(GIVEN_UP);
@@ -397,10 +397,10 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Decides a trial, of the circuit or of an instance, by a call whose result is a stream. Such a stream may have
-         * no items for a long time. So this method asks the server for a sign of life, and looks at the connection
-         * again after {@code PAUSE_NANOS}. If something has arrived by then and the call has not ended, the server
-         * counts as having answered. If nothing has arrived, the method asks again. Event loop only.
+         * Decides a trial, of the circuit or of an instance, if the call of the trial has a stream as its result. Such
+         * a stream may have no items for a long time. So this method asks the server for a sign of life, and looks at
+         * the connection again after {@code PAUSE_NANOS}. If something has arrived by then and the call has not ended,
+         * the server counts as having answered. If nothing has arrived, the method asks again. Event loop only.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;

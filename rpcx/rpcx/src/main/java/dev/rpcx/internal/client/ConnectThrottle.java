@@ -23,8 +23,8 @@ public final class ConnectThrottle {
 
     /**
      * Maximum rate at which connection attempts begin, per second. After a second without an attempt, this number of
-     * attempts may begin together. Others follow at this rate. The rate is limited because each attempt may ask a name
-     * server and needs a handshake.
+     * attempts may begin together. Further attempts follow at this rate. The rate is limited because each attempt may
+     * ask a name server and needs a handshake.
      */
     static final int MAX_A_SECOND = 256;
 
@@ -116,8 +116,8 @@ public final class ConnectThrottle {
             long early = spentNanos + EACH_NANOS - SECOND_NANOS - now;
             boolean isFull = inProgress.size() >= MAX_AT_ONCE;
             if (isFull || early > 0) {
-                // A timer is set even if MAX_AT_ONCE attempts are in progress. Otherwise the next attempt would depend
-                // only on the end of one of these.
+                // A timer is set even if MAX_AT_ONCE attempts are in progress. Otherwise the beginning of the next
+                // attempt would depend only on the end of one of these attempts.
                 lookLater(now, isFull ? SECOND_NANOS : early);
                 return null;
             }

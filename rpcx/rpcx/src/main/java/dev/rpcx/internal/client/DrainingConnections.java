@@ -13,8 +13,8 @@ final class DrainingConnections {
     /**
      * Adds a connection, which becomes the newest.
      *
-     * @return the oldest connection, which has been removed and has to end, if there were more than {@code most};
-     *     otherwise null
+     * @return the oldest connection, which has been removed and has to end, if there are more than {@code max}
+     *     connections now; otherwise null
      */
     synchronized @Nullable ClientConnection add(ClientConnection connection, int max) {
         oldestFirst.add(connection);

@@ -61,7 +61,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
     private static final AtomicReferenceFieldUpdater<FutureCall, @Nullable ClientCall> SLOT =
             AtomicReferenceFieldUpdater.newUpdater(FutureCall.class, ClientCall.class, "slot");
 
-    /** Slot of the latest attempt; null before the first one. The slot may have another call by now. */
+    /** Slot of the latest attempt; null before the first attempt. The slot may have another call by now. */
     private volatile @Nullable ClientCall slot;
 
     /**
@@ -364,7 +364,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * Cancels the latest attempt, because the caller gives the call up. If another attempt is being made at the same
-     * time, the thread that makes it cancels it after sending it.
+     * time, the thread that makes that attempt sends it, and then cancels it.
      */
     @Override
     public void run() {

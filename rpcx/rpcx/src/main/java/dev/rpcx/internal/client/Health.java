@@ -48,8 +48,9 @@ public final class Health {
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * Divisor of a call's time. If a server ends a call because its deadline has passed, then less of the call's time
-     * remains than the whole time divided by this number, apart from the network delay.
+     * Divisor of a call's whole time. When a server ends a call because the call's deadline has passed, hardly any time
+     * remains, apart from the network delay: less than the whole time divided by this number. If more remains, the
+     * handler passes on the exceeded deadline of another call.
      */
     private static final int EARLY = 10;
 
@@ -58,7 +59,7 @@ public final class Health {
         ANSWERED,
         /**
          * The instance has answered: its handler has failed, or passes on the failure of another service. The reason
-         * may be what the caller asks for. So this outcome counts against nobody, and is no result either.
+         * may lie in what the caller asks for. So this outcome counts against nobody, although the call has no result.
          */
         FAULT,
         /**
@@ -68,8 +69,8 @@ public final class Health {
         FAILED,
         /**
          * The instance could be reached, and has refused the call. That may be the instance's own fault: it may belong
-         * to another service or have an older version, or may be unable to check who calls. Counts as a failure if
-         * another instance takes the call.
+         * to another service or have an older version, or may be unable to check who calls. The refusal counts as a
+         * failure if another instance takes the call.
          */
         REFUSED,
         /**
@@ -226,8 +227,8 @@ public final class Health {
     private volatile long lastFailureNanos;
 
     /**
-     * Ejection of the instance; null for a healthy instance. Nearly all instances are healthy. The choice of an
-     * instance reads only this field.
+     * Ejection of the instance; null for a healthy instance. Nearly all instances are healthy, so the choice of an
+     * instance normally reads only this field.
      */
     private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
 
@@ -360,8 +361,8 @@ public final class Health {
     }
 
     /**
-     * Called when a call that has chosen the instance cannot be sent. That says nothing about the instance, so the
-     * trial goes to the next call.
+     * Called when the call for which this instance was chosen cannot be sent. That says nothing about the instance. If
+     * the call had the trial of the instance, the next call may take that trial.
      */
     void unsent() {
         Ejection current = ejection.get();

@@ -92,8 +92,8 @@ final class Hedge extends LoopThread.Untold {
         if (!result.isDone()) {
             look(this::again, afterNanos);
         }
-        // This runs when the result has ended, whoever has ended it, for example the caller. A second call that begins
-        // later finds that the result has ended.
+        // The action below runs when the result has ended, whoever has ended it, for example the caller. A second call
+        // that begins later finds that the result has ended.
         result.onEnd((value, failure) -> {
             stopLooking();
             giveUpAll();
@@ -119,7 +119,8 @@ final class Hedge extends LoopThread.Untold {
             timer = null;
         }
         if (last != null) {
-            // otherwise the timer would keep the arguments and the result in memory until its time
+            // the timer is cancelled, since otherwise it would keep the arguments and the result in memory until its
+            // time
             last.cancel(false);
         }
     }
@@ -247,7 +248,7 @@ final class Hedge extends LoopThread.Untold {
     /** Counts the end of a call. A failure decides the result only if the other call can no longer succeed. */
     private void ended(Leg leg, @Nullable Object value, @Nullable Throwable failure) {
         boolean isUnsent = leg.isAgain && leg.call.address() == null;
-        // This is found out here, so that nothing can fail between the stores below.
+        // The value is computed here, so that nothing can fail between the stores below.
         boolean mayHaveRun = failure != null && Attempts.mayHaveRun(failure);
         synchronized (this) {
             if (!leg.isOver) {

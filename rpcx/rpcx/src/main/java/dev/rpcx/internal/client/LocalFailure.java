@@ -91,8 +91,9 @@ final class LocalFailure extends RPCXException {
     }
 
     /**
-     * Returns the error for a caller. An error of this class becomes a plain RPCXException, since logs and metrics of
-     * callers name classes. If there is no memory for that, the error is returned unchanged.
+     * Returns the error for a caller. An error of this class becomes a plain RPCXException, since callers' logs and
+     * metrics show the name of an error's class, and this class is internal. If there is no memory for that, the error
+     * is returned unchanged.
      */
     static RPCXException asPublicException(RPCXException end) {
         if (!(end instanceof LocalFailure)) {

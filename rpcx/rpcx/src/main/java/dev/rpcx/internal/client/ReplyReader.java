@@ -22,7 +22,7 @@ final class ReplyReader {
         this.result = result;
     }
 
-    /** Returns the codec of the result, or of the items of the stream that the method brings. */
+    /** Returns the codec of the result, or of the stream's items if the method's result is a stream. */
     Codec<Object> codec() {
         return result;
     }
@@ -37,8 +37,8 @@ final class ReplyReader {
     }
 
     /**
-     * Returns the error of a call for whose result the codec or a constructor has thrown something. That may be an
-     * {@code Error} too: the failure concerns this call alone.
+     * Returns the error of a call whose result could not be read, because the codec or a constructor has thrown
+     * something. What was thrown may be an {@code Error} too: the failure concerns this call alone.
      */
     static RPCXException unreadable(Throwable e) {
         try {

@@ -159,8 +159,8 @@ public final class RequestWriter {
     /**
      * Takes a slot of this connection, or of another one of the same instance, and writes the request into it.
      *
-     * @param unfit instances that do not take the call. If this instance takes it, each of them is counted as failed.
-     *     If no instance takes it, the call itself is at fault.
+     * @param unfit instances that do not take the call. If the instance of {@code on} takes the call, a failure is
+     *     counted for each of them. If no instance takes the call, the call itself is at fault.
      */
     private ClientCall prepareOn(
             ClientConnection on,
@@ -259,10 +259,10 @@ public final class RequestWriter {
             }
             call.givenNanos = left;
             // A server gives a request that has no field TIME the full default time. So if the call has less time left,
-            // that time is written, rounded down so that it never grows on its way. What the call has spent waiting is
-            // subtracted, and so is what the request spends waiting for the socket. What the request spends waiting for
-            // the event loop is not subtracted. If the loop is held up, it sends the request with all of the time that
-            // is written here, even if that time is over, since nobody looks at the clock then.
+            // the remaining time is written, rounded down so that it never grows on its way. What the call has spent
+            // waiting is subtracted, and so is what the request spends waiting for the socket. What the request spends
+            // waiting for the event loop is not subtracted. If the loop is held up, it sends the request with all of
+            // the time that is written here, even if that time is over, since nobody looks at the clock then.
             long micros = Math.max(1, TimeUnit.NANOSECONDS.toMicros(left));
             int timeAt = out.writerIndex();
             if (connection.carriesTime(left) || !CurrentCall.isAbsent()) {

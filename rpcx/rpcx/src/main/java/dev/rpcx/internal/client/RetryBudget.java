@@ -15,8 +15,8 @@ public final class RetryBudget {
     private final AtomicInteger tenths = new AtomicInteger(FIRST);
 
     /**
-     * Adds a tenth of an attempt for a call that is made. While no call has failed lately, the budget is full, and this
-     * is a single read.
+     * Adds a tenth of an attempt for a call that is made. When the budget is full, as it is after many calls without
+     * failures, this method is a single read.
      */
     void called() {
         if (tenths.get() < MAX) {

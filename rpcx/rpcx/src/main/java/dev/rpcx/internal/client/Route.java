@@ -178,8 +178,8 @@ public abstract class Route {
 
     /**
      * Records how a call has ended, or that it could not be sent. Only the last attempt of a call is recorded, since
-     * the caller learns only of that one. A trial that sends a stream is also recorded as answered, when the server
-     * first gives credit.
+     * the caller learns only of that one. If the call of a trial sends a stream, the trial is also recorded as
+     * answered, when the server first gives credit.
      */
     public final void recordOutcome(Health.Outcome outcome, long permit) {
         if (breaker != null) {
@@ -229,7 +229,8 @@ public abstract class Route {
     /**
      * Returns an existing connection for a call; null if there is none. Runs for every call, so it allocates nothing.
      *
-     * @param key number of the argument that decides which instance is called, by {@code RouteKey}; 0 for none
+     * @param key number that {@code RouteKey} computes from the argument that decides which instance is called; 0 if no
+     *     argument decides
      */
     public abstract @Nullable ClientConnection ready(int key);
 
@@ -437,8 +438,8 @@ public abstract class Route {
         }
 
         /**
-         * Waits for {@code next}. If that has ended already, its end is handled immediately. If the wait of the call
-         * has ended, the call does not wait for {@code next}.
+         * Waits for {@code next}. If {@code next} has ended already, its end is handled immediately. If the wait of the
+         * call has ended, the call does not wait for {@code next}.
          */
         void waitFor(PendingConnection<C> next) {
             pending = next;
@@ -662,9 +663,9 @@ public abstract class Route {
     }
 
     /**
-     * Returns the text of a failure as one visible line, since it goes to logs and a peer may have written it. The line
-     * is created once for all calls that wait for the same connection attempt: they get its failure in one pass of the
-     * event loop.
+     * Returns the text of a failure as one line of visible characters: the text goes to logs, and a peer may have
+     * written it. The line is created once for all calls that wait for the same connection attempt: these calls get the
+     * failure in one pass of the event loop.
      */
     private FailureLine line(Throwable cause) {
         FailureLine before = failureLine;

@@ -49,8 +49,8 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Passes on the instances that are read from an answer, or a failure. Whatever the reading throws is a failure too,
-     * since anybody may have sent the bytes of an answer.
+     * Passes on the instances that are read from an answer, or a failure. What {@code reading} throws is passed on as a
+     * failure too, since anybody may have sent the bytes of an answer.
      */
     private static <T> void passOn(
             @Nullable T answer,
@@ -70,8 +70,8 @@ public sealed interface DnsQuestion {
     }
 
     /**
-     * Question for the addresses of a host. All of them are of one family, and have the same port. The hosts file and
-     * the search list are used for this question.
+     * Question for the addresses of a host. All of these addresses are of one family, IPv4 or IPv6, and get the same
+     * port. The hosts file and the search list are used for this question.
      */
     record Addresses(String host, int port) implements DnsQuestion {
         public Addresses {
@@ -98,7 +98,7 @@ public sealed interface DnsQuestion {
 
     /**
      * Question for the targets of the SRV records of a name. Of the targets that can be called, only the preferred ones
-     * count: those with the lowest priority number. Their weights are scaled together if one is above
+     * count: those with the lowest priority number. Their weights are scaled together if one weight is above
      * {@link Endpoint#MAX_WEIGHT}, or if one is 0 and another is not. A weight of 0 becomes 1, the smallest weight
      * there is. Source: RFC 2782.
      */

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * Asks one question to DNS again and again, on one of the event loops that clients share, and calls its listener on
  * that loop.
  *
- * <p>One task repeats as long as the watch is open, and asks again even if the question before never ends. So whatever
- * fails in one question, for example for want of memory, costs that question and no other.
+ * <p>A task is repeated as long as the watch is open, and asks again even if the last question is never answered. So a
+ * failure in one question, for example for lack of memory, costs no other question.
  */
 final class DnsWatch implements Endpoints.Watch {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
@@ -38,13 +38,16 @@ final class DnsWatch implements Endpoints.Watch {
     private volatile @Nullable Future<?> looks;
 
     // the fields below are used on the event loop only
-    /** Number of the latest question. The answer to an earlier one is out of date. */
+    /** Number of the latest question. The answer to an earlier question is out of date, and is ignored. */
     private long number;
 
     private boolean isAsking;
     private long askedNanos;
 
-    /** Number of runs of the repeated task from one question to the next, if the first of the two is answered. */
+    /**
+     * Number of runs of the repeated task from one question to the next, if the first of the two questions has been
+     * answered.
+     */
     private final long looksApart;
 
     /** Number of runs of the repeated task since the last question. */
@@ -90,8 +93,8 @@ final class DnsWatch implements Endpoints.Watch {
     }
 
     /**
-     * Asks the question if that is due, or ends the task if the watch is closed. Throws nothing, since the task would
-     * then not run again.
+     * Asks the question if that is due, or ends the task if the watch is closed. Throws nothing, since a task that
+     * throws is not repeated.
      */
     private void look() {
         try {

@@ -9,14 +9,14 @@ import java.util.List;
 /**
  * Endpoints from DNS, which is asked again and again, on one of the event loops that clients share.
  *
- * @param refresh time from one question to the next if the first of the two is answered: 100 ms to 1 h
+ * @param refresh time from one question to the next if the first of the two questions has been answered: 100 ms to 1 h
  * @param nameServers name servers to ask; if empty, the system's name servers are asked
  */
 public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddress> nameServers)
         implements Endpoints {
     /**
      * Default time from one question to the next. It is chosen so that a new instance has traffic within 5 s: half of
-     * that time is for the instance's record to arrive in DNS.
+     * the 5 s is for the instance's record to arrive in DNS.
      */
     public static final Duration STANDARD_REFRESH = Duration.ofSeconds(2);
 

@@ -10,13 +10,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One watch for all clients of the process whose endpoints are equal. It lasts from the listener of the first client to
- * the end of the last client. So a registry costs one thread or one connection, however many clients there are.
- * Thread-safe.
+ * One watch for all clients of the process whose endpoints are equal. The watch begins when the first listener joins,
+ * and ends when the last listener leaves. So a registry costs one thread or one connection, however many clients there
+ * are. Thread-safe.
  *
- * <p>No user code runs under a lock that more than one watch or one listener needs. Endpoints may block while they are
- * watched, hashed or compared, or may use clients themselves. Then they hold up only those who watch the same
- * endpoints.
+ * <p>User code runs only under locks that belong to one watch or to one listener. Endpoints may block while they are
+ * watched, hashed or compared, or may use clients themselves. In that case they hold up only the clients that watch the
+ * same endpoints.
  */
 public final class SharedWatch implements Endpoints.Listener {
     private static final System.Logger LOGGER = System.getLogger("dev.rpcx.discovery");
@@ -36,7 +36,7 @@ public final class SharedWatch implements Endpoints.Listener {
     /** Number of listeners that have joined and have not ended. Guarded by {@link #LOCK}. */
     private int users = 1;
 
-    /** Lock that is held while the watch begins, which runs the user's code. */
+    /** Lock that is held while the watch begins. Beginning the watch runs the user's code. */
     private final Object beginning = new Object();
 
     private volatile Endpoints.@Nullable Watch watch;
@@ -51,7 +51,7 @@ public final class SharedWatch implements Endpoints.Listener {
      * The latest news from the registry.
      *
      * @param number number of this news, counted from 1; 0 if there is none yet
-     * @param foundAs number of the news in which the list came
+     * @param foundAs number of the news that brought the list {@code found}; 0 if there is no list yet
      * @param found latest list; null if there is none yet
      * @param failure failure that this news reports; null if the registry has answered since the last failure
      */
@@ -78,8 +78,8 @@ public final class SharedWatch implements Endpoints.Listener {
         }
 
         /**
-         * Passes news to the listener, except what it has got already. A listener that throws must not keep the news
-         * from the other listeners.
+         * Passes news to the listener, but leaves out what the listener has got already. A listener that throws must
+         * not keep the news from the other listeners.
          */
         synchronized void deliver(News news) {
             long before = heard;
@@ -115,7 +115,7 @@ public final class SharedWatch implements Endpoints.Listener {
 
     /**
      * Begins to watch, as {@link Endpoints#watch} does, but all clients whose endpoints are equal share one watch. A
-     * listener that comes later immediately gets the latest news that the others have got.
+     * listener that comes later immediately gets the latest news that the other listeners have got.
      */
     public static Endpoints.Watch of(Endpoints endpoints, Endpoints.Listener listener) {
         if (endpoints instanceof EndpointsFixed) {
@@ -213,8 +213,8 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (LOCK) {
             isLast = users == 1;
             if (isLast) {
-                // the list changes before the count, so that a watch in the list has users, even if there is no memory
-                // for another list
+                // The list changes before the count of users. So every watch in the list has users, even if there is no
+                // memory for another list.
                 List<SharedWatch> fewer = new ArrayList<>(inUse);
                 fewer.remove(this);
                 inUse = fewer;

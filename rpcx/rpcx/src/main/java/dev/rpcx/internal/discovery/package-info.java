@@ -2,16 +2,16 @@
  * Tells a client which instances a service has: from a fixed list, from DNS, or from a registry of the user.
  *
  * <p>This package uses {@code io} for event loops and name servers, and {@code Endpoint} and {@code Endpoints} of
- * {@code dev.rpcx}. It must not know who listens: that is {@code ClientCluster} of {@code client}, which connects and
- * chooses. {@code server} does not know this room. Other registries implement {@code Endpoints} in modules of their
- * own, such as {@code rpcx-zookeeper}.
+ * {@code dev.rpcx}. This package must not know who listens. The listener is {@code ClientCluster} of {@code client},
+ * which connects and chooses. {@code server} does not know this room. Other registries implement {@code Endpoints} in
+ * modules of their own, such as {@code rpcx-zookeeper}.
  *
  * <ul>
- *   <li>Who is listened to: {@link SharedWatch} keeps one watch for all clients of the process whose endpoints are
- *       equal, and passes on its news.
- *   <li>Where instances are: {@link EndpointsFixed} is a list that never changes; {@link EndpointsDns} has DNS asked,
- *       by {@link DnsWatch}, which asks again and again; {@link DnsQuestion} is what it asks, addresses of a host or an
- *       SRV record, and reads instances from the answer.
+ *   <li>One watch for many clients: {@link SharedWatch} keeps one watch for all clients of the process whose endpoints
+ *       are equal, and passes on its news.
+ *   <li>Where instances are: {@link EndpointsFixed} is a list that never changes; {@link EndpointsDns} starts a
+ *       {@link DnsWatch}, which asks DNS again and again; {@link DnsQuestion} is the question, for the addresses of a
+ *       host or for SRV records, and reads the instances from the answer.
  * </ul>
  *
  * <p>A client has names resolved at two places: here, if a name stands for the instances of a service, and by
