@@ -22,10 +22,9 @@ import java.util.function.Supplier;
  */
 public interface CallContext {
     /**
-     * Runs {@code calls}, and sets one time limit for all RPCX calls together that it makes. This limit replaces the
-     * time of each method, but it cannot exceed the time that remains for the call being handled. It applies to the
-     * RPCX calls only: it does not end a computation or a sleep within {@code calls}. Blocks until {@code calls}
-     * returns.
+     * Runs {@code calls}, and sets one time limit for all RPCX calls together that this code makes. This limit replaces
+     * the time of each method, but it cannot exceed the time that remains for the call being handled. The limit ends no
+     * computation and no sleep within {@code calls}, but only RPCX calls. Blocks until {@code calls} returns.
      *
      * @param time 1 µs to 1 h
      * @return what {@code calls} returns
@@ -48,8 +47,8 @@ public interface CallContext {
      * Runs {@code task} on the calling thread. While the task runs, {@link #current} returns this context. Use this
      * method for a task that belongs to the call and runs elsewhere, such as a dependent of a future that the handler
      * has created. Calls that the task makes have no more time than the call of this context has remaining, and
-     * {@link Tokens#forwarding} signs them for the caller of that call, whatever else the thread handles. The context
-     * may be used after its call has ended. Thread-safe: any thread may call this.
+     * {@link Tokens#forwarding} signs these calls for the caller of the context's call, even if the thread is handling
+     * another call. The context may be used after its call has ended. Thread-safe: any thread may call this.
      */
     void run(Runnable task);
 
@@ -77,7 +76,10 @@ public interface CallContext {
      */
     Optional<Principal> principal();
 
-    /** Sets the {@code principal} of the call. A server's interceptor calls this method before it proceeds. */
+    /**
+     * Sets the {@link #principal} of the call to {@code caller}. A server's interceptor calls this method before it
+     * proceeds.
+     */
     void authenticate(Principal caller);
 
     /**
@@ -90,9 +92,9 @@ public interface CallContext {
     /**
      * Registers {@code task}, which runs once if the call is cancelled before it has ended: its caller gives it up or
      * is gone, its time is over, or the server cuts it off while stopping. If that has already happened, the task runs
-     * immediately on the calling thread. The task never runs for a call that ends in time, with one exception: an
-     * interceptor has answered the call while the handler is still running. The task runs on the kind of thread on
-     * which the method's handlers run, so it must not block if that is the event loop.
+     * immediately on the calling thread. The task never runs for a call that ends in time, unless an interceptor has
+     * answered the call while the handler is still running. The task runs on the kind of thread on which the method's
+     * handlers run, so it must not block if that is the event loop.
      *
      * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself does
      * not cancel the future, since others may hold it too. There is one exception: if the handler returns the

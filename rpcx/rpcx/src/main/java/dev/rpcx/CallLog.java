@@ -184,7 +184,8 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            // a second subscription is passed on as it is: the subscriber cancels it, which does not end the stream
+            // a second subscription is not wrapped: the subscriber has to cancel it, and this cancel does not end the
+            // stream
             subscriber.onSubscribe(
                     isSubscribed.compareAndSet(false, true)
                             ? new LoggedSubscription(this, subscription)
@@ -240,20 +241,20 @@ public final class CallLog implements Interceptor {
         }
     }
 
-    /** Failure with which a stream counts as ended if its subscriber wants no more of it, or if its caller is gone. */
+    /** Failure that is logged for a stream if its subscriber has cancelled it, or if the caller of its call is gone. */
     private static final class GivenUp extends CancellationException {
         private static final long serialVersionUID = 1L;
     }
 
     /**
-     * Those data of a call that are written in its line. A stage that outlasts the call holds this object instead of
-     * the {@code Invocation}, and so holds neither arguments nor results.
+     * What the line of a call says about the call. A stage that outlasts the call holds this object instead of the
+     * {@code Invocation}, and so holds neither arguments nor results.
      */
     private record Named(
             String service, String method, @Nullable String traceparent) {}
 
     /**
-     * Returns those data of a call that are written in its line. They contain no {@code traceparent} if that entry is
+     * Returns what the line of a call says about the call. The result has no {@code traceparent} if this entry is
      * computed for each attempt: to compute it here would run the user's code.
      */
     private static Named named(Invocation call) {
@@ -285,7 +286,8 @@ public final class CallLog implements Interceptor {
             context.principal().map(Principal::getName).ifPresent(name -> text(line, "principal", name));
         }
         String trace = call.traceparent;
-        // a traceparent has a version, a trace, a span and flags, with hyphens between them
+        // a traceparent is a version of 2 characters, a trace id of 32, a span id and flags, with hyphens between them;
+        // so the trace id begins at index 3 and ends before index 35
         if (trace != null && trace.length() >= 35 && trace.charAt(2) == '-') {
             text(line, "trace", trace.substring(3, 35));
         }
@@ -309,9 +311,9 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * Returns whether a call counts as cancelled. At a server that depends on whether the call has been cancelled, and
-     * not on the exception: a handler may throw a {@link CancellationException} for its own reasons, and may throw
-     * anything after a cancel.
+     * Returns whether a call counts as cancelled. At a client the exception decides. At a server the call's context
+     * decides: a handler may throw a {@link CancellationException} for its own reasons, and may throw anything after a
+     * cancel.
      */
     private boolean isCancelled(@Nullable CallContext context, Throwable t) {
         return t instanceof GivenUp

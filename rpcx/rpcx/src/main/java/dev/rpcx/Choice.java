@@ -7,9 +7,9 @@ package dev.rpcx;
  */
 public enum Choice {
     /**
-     * Draws two random instances, and chooses the one with fewer calls in flight. This is as good as a choice among all
-     * instances, and the clients do not all choose the same idle instance. This is the default. Source: Mitzenmacher,
-     * "The Power of Two Choices in Randomized Load Balancing", 2001.
+     * Picks two instances at random, and chooses the one with fewer calls in flight. The result is as good as a choice
+     * among all instances, and the clients do not all choose the same idle instance. This is the default. Source:
+     * Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001.
      */
     LEAST_LOADED,
     /**

@@ -85,16 +85,16 @@ public final class Client implements AutoCloseable {
      * {@code endpoints} share their connections, which stay until the client closes. The client begins to connect
      * immediately, in the background.
      *
-     * <p>If an instance refuses a call as not executed, with {@link RPCXException.Code#NOT_FOUND} or
-     * {@link RPCXException.Code#UNAUTHENTICATED}, the call is retried once at another instance, unless its method takes
-     * or returns a stream. Each method has a budget for these retries, separate from the budget for all other retries.
-     * The budget for these retries holds at most 100 of them, and gets ten more a second. If the other instance takes
-     * the retried call, the budget gets this retry back.
+     * <p>If an instance refuses a call with {@link RPCXException.Code#NOT_FOUND} or
+     * {@link RPCXException.Code#UNAUTHENTICATED}, and says that it has not executed the call, the call is retried once
+     * at another instance. A call whose method takes or returns a stream is not retried. Each method has a budget for
+     * these retries, separate from the budget for all other retries. It holds at most 100 retries, and gets ten more a
+     * second. If the other instance takes the retried call, the budget gets this retry back.
      *
-     * @throws IllegalArgumentException for the reasons that {@link #create(Class)} names, except that the annotation
-     *     needs no address here; if the client uses the classic wire, which cannot tell when an instance leaves; or if
-     *     the client uses TLS without an expected name (see {@link Tls#expecting}), unless the endpoints are made by
-     *     {@link Endpoints#of}
+     * @throws IllegalArgumentException in three cases: (1) for the reasons that {@link #create(Class)} names, except
+     *     that the annotation needs no address here; (2) if the client uses the classic wire, which cannot tell when an
+     *     instance leaves; (3) if the client uses TLS without an expected name (see {@link Tls#expecting}), and the
+     *     endpoints are not made by {@link Endpoints#of}
      * @throws IllegalStateException if the client is closed
      */
     public <T> T create(Class<T> type, Endpoints endpoints) {
@@ -123,10 +123,10 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * Closes the connections, and ends the threads unless other clients use them too. Before that, the client waits for
-     * one-way calls that their server has not acknowledged yet: until their time is over, but at most 5 s. Other calls
-     * in flight end with {@link RPCXException.Code#UNAVAILABLE}. Blocks until everything has ended, but at most 10 s:
-     * an event loop that is running a callback ends only after the callback. Closing a closed client does nothing.
+     * Closes the connections, and ends the threads unless other clients use them too. Before that, the client waits
+     * until each one-way call has been acknowledged by its server, or its time is over, but at most 5 s. Other calls in
+     * flight end with {@link RPCXException.Code#UNAVAILABLE}. Blocks until everything has ended, but at most 10 s: an
+     * event loop that is running a callback ends only after the callback. Closing a closed client does nothing.
      *
      * @throws IllegalStateException if the calling thread is an event loop, since this method would have to wait for it
      */
@@ -183,9 +183,9 @@ public final class Client implements AutoCloseable {
 
         /**
          * Sets the maximum time until the client notices that a server has vanished. Calls in flight to that server
-         * then end as unavailable. 100 ms to 1 h; default 10 s. A server that sends nothing is asked for a sign of
-         * life, at most three times within this time. The classic wire has no such request: there it takes up to four
-         * times this time until the client notices that a host has vanished.
+         * then end as unavailable. 100 ms to 1 h; default 10 s. If a server sends nothing, the client sends it a
+         * request for a sign of life, at most three times in this period. The classic wire has no such request: there
+         * it takes up to four times as long until the client notices that a host has vanished.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.micros(
@@ -200,13 +200,13 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Adds a circuit breaker, which opens when this share of the calls has failed. Each address, and each set of
+         * Adds a circuit breaker, which opens when this fraction of the calls has failed. Each address, and each set of
          * instances, has a separate breaker. A breaker looks at the calls of the last 10 s, and opens only if there
          * were at least 20 of them. A call has failed if it could not be made, ended as unavailable, as overloaded or
          * with a protocol error, or was not answered in time. While the breaker is open, calls fail immediately as
          * {@link RPCXException.Code#UNAVAILABLE}, not executed. After 1 s one call goes through as a trial, and then
          * one more trial each second. The first trial that is answered closes the breaker. Any answer of a handler that
-         * has run counts as an answer, whatever its code.
+         * has run counts as an answer, whatever code it has.
          *
          * <p>A call without an answer counts as failed only if it had enough time: at least nine tenths of its method's
          * time, or at least twice the time that answers of this method took lately.
@@ -267,8 +267,9 @@ public final class Client implements AutoCloseable {
         /**
          * Sets the number of event loop threads, which then serve only this client's connections: 1 to 1024. Without
          * this setting, the client borrows event loops from a pool that it shares with the other clients of the process
-         * that have no such setting. The pool has one event loop for each processor, at most four. They end one second
-         * after the last of these clients has closed. Clients that use {@code inProcess} share a separate pool.
+         * that have no such setting. The pool has one event loop for each processor, at most four. The pool's event
+         * loops end one second after the last of these clients has closed. Clients that use {@code inProcess} share a
+         * separate pool.
          */
         public Builder eventLoops(int count) {
             if (count < 1 || count > 1024) {
@@ -298,8 +299,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Runs the client on this platform, with event loops that no other client uses. There is one, or the number
-         * that a call of {@code eventLoops} has set before.
+         * Runs the client on this platform, with event loops that no other client uses. The client has one event loop,
+         * unless a call of {@code eventLoops} has set another number before.
          */
         Builder platform(Platform given) {
             platform = given;

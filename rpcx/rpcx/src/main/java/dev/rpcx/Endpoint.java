@@ -7,8 +7,9 @@ import dev.rpcx.internal.Given;
  *
  * @param host name or IP address: 1 to 255 characters, without spaces and control characters
  * @param port 1 to 65535
- * @param weight 1 to 1000: the instance's share of the calls, in proportion to the weights of the other instances. It
- *     counts if the client chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or {@link Choice#CONSISTENT_HASH}.
+ * @param weight 1 to 1000: the instance's part of the calls, in proportion to the weights of the other instances. The
+ *     weight matters only if the client chooses by {@link Choice#WEIGHTED_ROUND_ROBIN} or
+ *     {@link Choice#CONSISTENT_HASH}.
  */
 public record Endpoint(String host, int port, int weight) {
     /** Maximum weight. */

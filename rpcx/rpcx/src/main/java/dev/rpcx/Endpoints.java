@@ -46,8 +46,8 @@ public interface Endpoints {
 
     /**
      * Running watch that {@link #watch} has started. Its {@code close} ends the reports to the listener.
-     * {@code Client.close} waits until this {@code close} has returned, but no longer than its own maximum time of 10
-     * s.
+     * {@code Client.close} waits until this {@code close} has returned, but for at most 10 s, which is the maximum time
+     * of {@code Client.close}.
      */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
@@ -57,7 +57,7 @@ public interface Endpoints {
 
     /**
      * Returns endpoints that have exactly these instances. A client keeps its connections to them until it closes, and
-     * tries again and again to reach those that are not there. For instances that come and go, implement an
+     * tries again and again to connect to instances that it cannot reach. For instances that come and go, implement an
      * {@code Endpoints} that reports each change to its {@link Listener}, instead of creating new {@code Endpoints}
      * each time.
      *

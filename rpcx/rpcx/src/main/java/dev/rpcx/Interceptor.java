@@ -39,11 +39,11 @@ import org.jspecify.annotations.Nullable;
  * <p>If a handler returns a stage that has not ended, the interceptors of a server see another stage in its place. That
  * stage belongs to the call, and ends as the handler's stage does. The same happens if an interceptor returns a stage
  * of a class that may begin its work only when a dependent is attached: the interceptors before it see a stage of the
- * call, and the work begins within {@link Next#proceed}. Every class counts as such a class, except
+ * call, and the work begins within {@link Next#proceed}. RPCX takes every class for such a class, except
  * {@code CompletableFuture} itself and the futures of RPCX.
  *
- * <p>The stage of the call ends as {@code CANCELLED} if the call ends before the stage that it replaces: because an
- * interceptor has answered the call, or because the call is given up, one second after its caller has gone. So no
+ * <p>If the call ends before the stage that was replaced, the call's own stage ends as {@code CANCELLED}. This happens
+ * if an interceptor has answered the call, or if the call is given up, one second after its caller has gone. So no
  * dependent stays attached to a stage that outlasts the call, or that many calls share.
  */
 @FunctionalInterface
@@ -79,8 +79,8 @@ public interface Interceptor {
 
     /**
      * Call on its way through the interceptors. An interceptor changes it by {@code with}, {@code withArguments} and
-     * {@code withEachAttempt}, which return changed copies. So a server knows to which call each copy belongs, on
-     * whatever thread and however late the interceptor proceeds. You can implement this interface for tests of an
+     * {@code withEachAttempt}, which return changed copies. From a copy, a server knows the call to which the copy
+     * belongs, whichever thread proceeds with it, and however late. You can implement this interface for tests of an
      * interceptor, but {@link Next#proceed} of RPCX refuses your implementation with an
      * {@link IllegalArgumentException}.
      */

@@ -67,9 +67,9 @@ public final class Metadata {
     }
 
     /**
-     * Returns a copy with one more entry. Its value is computed each time a request with it is written: once for a call
-     * that is sent once, and again for each retry, each hedge and each subscription of a stream. Use it for values that
-     * are valid only once, such as a nonce.
+     * Returns a copy with one more entry. The value is computed each time that a request with this entry is written:
+     * once for a call that is sent once, and again for each retry, each hedge and each subscription of a stream. Use it
+     * for values that are valid only once, such as a nonce.
      *
      * <p>If a request has waited for its socket for more than 10 s when it begins to be sent, the value is computed
      * again. The new value is sent, unless it is so much longer that the request's buffer has no room for it: then the
@@ -96,7 +96,7 @@ public final class Metadata {
 
     /**
      * Returns the value of the entry with this name, or null if there is none. Names are case-sensitive. The value of a
-     * computed entry is computed for this call of {@code get}, so it differs from the value in any request.
+     * computed entry is computed for this call of {@code get}, so it need not equal the value that any request carries.
      */
     public @Nullable String get(String name) {
         Supplier<String> value = computed.get(Given.notNull(name, "name", "that of an entry"));
@@ -137,8 +137,8 @@ public final class Metadata {
     }
 
     /**
-     * Computes a value. Whatever the user's code throws, errors included, ends this attempt. Nothing of the attempt has
-     * been sent by then.
+     * Computes a value. If the user's code throws anything, even an error, this attempt ends before any of it has been
+     * sent.
      */
     private static String computed(String name, Supplier<String> value) {
         RPCXException.Code code = RPCXException.Code.INVALID;

@@ -7,8 +7,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Publishes a method of a service. On a client's method, it says which published method is called. On a service's
- * method only the name counts: the client decides how long a call may take, and whether it is retried.
+ * Publishes a method of a service. On a client's method, the annotation says which published method is called. On a
+ * service's method only the name counts: the client decides how long a call may take, and whether it is retried.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
@@ -35,9 +35,9 @@ public @interface Method {
      * if its method is idempotent; a call that certainly was not executed is retried for any method. A call whose
      * method takes or returns a stream is not retried.
      *
-     * <p>If this client knows that nothing of a call has been sent, since its connection closed before that, the call
-     * goes to another connection in any case, unless its method takes a stream, and that stream has its subscriber
-     * already.
+     * <p>If the connection of a call closed before anything of the call was sent, and this client knows that, the call
+     * goes to another connection, whatever its method. The only exception is a call whose method takes a stream, if
+     * that stream has its subscriber already.
      *
      * <p>The number of retries and hedges together is at most a tenth of the number of first attempts. In addition, a
      * client starts with ten retries or hedges for each address, or for each set of instances. The retries that

@@ -9,8 +9,8 @@ import java.lang.annotation.Target;
 /**
  * On a client's {@code void} method: a call returns as soon as it is handed to the connection. The server acknowledges
  * that it has taken the call, but does not report how the call ends. A call is in flight until it has been
- * acknowledged. Since the number of calls in flight is limited, the acknowledgement bounds a flood of such calls. If
- * there is no connection yet, the call is kept until there is one, and {@link Client#close} waits for that.
+ * acknowledged. So the limit on calls in flight also bounds a flood of one-way calls. If there is no connection yet,
+ * the call is kept until there is one, and {@link Client#close} waits for that.
  *
  * <p>If a failure is known before the call returns, the call throws it. A later failure does not reach the caller. It
  * only causes a warning in a log, at most one a minute, with the number of warnings that were left out. The client logs

@@ -27,7 +27,7 @@ public @interface RPCXClient {
     String remoteServerAddress() default "";
 
     /**
-     * Port of the server: 1 to 65535. The paper calls the port the domain. It may be 0 if
+     * Port of the server: 1 to 65535. The paper whose design RPCX follows calls the port the domain. It may be 0 if
      * {@link Client#create(Class, String, int)} gives the port.
      */
     int remoteServerDomain() default 0;

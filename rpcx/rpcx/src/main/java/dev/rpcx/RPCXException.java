@@ -14,13 +14,13 @@ public class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /**
-     * Maximum number of causes to unwrap. There are usually only a few, since stages that depend on each other wrap an
-     * exception only once.
+     * Maximum number of wrappers that {@link #cause} removes from an exception. There are usually only a few, since
+     * stages that depend on each other wrap an exception only once.
      */
     private static final int MAX_CAUSES = 32;
 
     /**
-     * What went wrong. The order of the constants is that of their numbers on the wire, which never change. So new
+     * Says what went wrong. The order of the constants is that of their numbers on the wire, which never change. So new
      * codes are added at the end.
      */
     public enum Code {
@@ -53,8 +53,8 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Whether the handler was started. A caller has to know that before it tries again. The order of the constants is
-     * that of their numbers on the wire.
+     * Says whether the handler was started. A caller has to know that before it tries again. The order of the constants
+     * is that of their numbers on the wire.
      */
     public enum Executed {
         /** The handler was never started: trying again is safe. */
@@ -71,7 +71,7 @@ public class RPCXException extends RuntimeException {
     /**
      * Creates an exception that a handler throws to end the call with this code and message.
      *
-     * @param message text that the caller gets; null for the name of the code
+     * @param message text that the caller gets, or null to use the name of the code
      */
     public RPCXException(Code code, @Nullable String message) {
         this(code, message, Executed.EXECUTED, null);
@@ -82,7 +82,7 @@ public class RPCXException extends RuntimeException {
      * message, and says that the handler was not executed. If it is thrown after the handler has started, whoever
      * throws it, the caller gets {@link Executed#EXECUTED} instead.
      *
-     * @param message text that the caller gets; null for the name of the code
+     * @param message text that the caller gets, or null to use the name of the code
      */
     public static RPCXException refused(Code code, @Nullable String message) {
         return new RPCXException(code, message, Executed.NOT_EXECUTED, null);
@@ -92,8 +92,8 @@ public class RPCXException extends RuntimeException {
      * Creates an exception for a client's interceptor or a test. It stands for a call that has ended with this code,
      * message and state.
      *
-     * @param message null for the name of the code
-     * @param cause cause for a log of this process; it is never sent
+     * @param message text of the exception, or null to use the name of the code
+     * @param cause cause, for logs of this process only: it is never sent
      */
     public RPCXException(Code code, @Nullable String message, Executed executed, @Nullable Throwable cause) {
         // a null message would be sent as the text "null"

@@ -16,15 +16,16 @@ import java.util.concurrent.CompletableFuture;
  * waits for a connection is not made. A call that is under way goes on at its server. But if its method has
  * {@link Method#hedgeMillis}, the call is cancelled.
  *
- * <p>The arguments are read before the method returns. They are read once more if the call is sent again before this
- * future has ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} describe. So if an argument is changed
- * in the meantime, the second attempt sends the changed argument. A change after the end of this future is never sent.
+ * <p>The arguments are read before the client's method returns. They are read once more if the call is sent again
+ * before this future has ended, as {@link Method#idempotent} and {@link Method#hedgeMillis} describe. So if an argument
+ * is changed in the meantime, the second attempt sends the changed argument. A change after the end of this future is
+ * never sent.
  *
  * <p>A dependent of this future, or of a future that its methods return, runs in the {@link CallContext} that was
  * current when the dependent was attached: calls that the dependent makes have no more time than the call of that
- * context, and {@link Tokens#forwarding} signs them for the caller of that call. This does not hold for dependents of
- * {@link #minimalCompletionStage}, which the JDK makes. The futures that the methods of this class return are of this
- * type too, but stand for no call: to cancel one of them does not cancel the call.
+ * context, and {@link Tokens#forwarding} signs these calls for the caller of the context's call. This does not hold for
+ * dependents of {@link #minimalCompletionStage}, which the JDK makes. The futures that the methods of this class return
+ * are of this type too, but stand for no call: to cancel one of them does not cancel the call.
  *
  * <p>A handler may return the {@code RPCXFuture} of another call. When the handler's own caller gives up, RPCX cancels
  * this future if its call was made for that caller, and nobody else waits for the future: no other call, no dependent,

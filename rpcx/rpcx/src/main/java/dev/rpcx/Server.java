@@ -103,8 +103,9 @@ public final class Server implements AutoCloseable {
      * <p>A client without calls closes its connections when it is asked to send no more calls. A peer that ignores this
      * request, and answers PINGs, keeps its connection until {@code time} is over, even if it does nothing else.
      *
-     * <p>Any thread may call this method, once or several times, also while another thread is in it: the shorter time
-     * counts. Before {@link #start} there is nothing to wait for, and the server cannot be started afterwards.
+     * <p>Any thread may call this method, once or several times, also while another thread is running it: the shortest
+     * of the times counts. Before {@link #start} there is nothing to wait for, and the server cannot be started
+     * afterwards.
      *
      * @param time 0 or more; a negative time counts as 0, and more than 365 days count as 365 days
      * @throws IllegalStateException if the calling thread is an event loop, since this method would have to wait for it
@@ -141,12 +142,14 @@ public final class Server implements AutoCloseable {
          */
         private static final long HEAP_OF_CONNECTION = 64 * 1024;
 
-        /** Divisor for the default limit of one address: the maximum number of all connections is divided by it. */
+        /**
+         * Divisor for the default limit on connections of one address: it divides the maximum number of all
+         * connections.
+         */
         private static final int PART_OF_ADDRESS = 5;
 
         /**
-         * Minimum of the default limit of one address. A few clients behind one address need this number of
-         * connections.
+         * Smallest default limit on connections of one address. A few clients that share one address need this number.
          */
         private static final int MIN_OF_ADDRESS = 64;
 
@@ -216,9 +219,9 @@ public final class Server implements AutoCloseable {
 
         /**
          * Sets the maximum number of connections at a time: 1 to 1 000 000. Default 10 000, or one for each 64 KiB of
-         * heap if that is less. A connection beyond the limit is closed as it comes. An idle connection holds 4 KiB of
-         * heap, or 9 KiB with TLS. During a TLS handshake it holds 13 KiB, or more if a client's certificates are
-         * large.
+         * heap if that is less. A connection beyond the limit is closed as soon as it is opened. An idle connection
+         * holds 4 KiB of heap, or 9 KiB with TLS. During a TLS handshake it holds 13 KiB, or more if a client's
+         * certificates are large.
          */
         public Builder maxConnections(int count) {
             maxConnections = checked("maxConnections", count, 1, 1_000_000);
@@ -228,7 +231,7 @@ public final class Server implements AutoCloseable {
         /**
          * Sets the maximum number of connections from one address at a time: 1 to 1 000 000. Default: a fifth of
          * {@code maxConnections}, but at least 64. All IPv6 addresses of one /64 network count as one address. A
-         * connection beyond the limit is closed as it comes.
+         * connection beyond the limit is closed as soon as it is opened.
          */
         public Builder maxConnectionsPerAddress(int count) {
             maxConnectionsPerAddress = checked("maxConnectionsPerAddress", count, 1, 1_000_000);
@@ -245,12 +248,13 @@ public final class Server implements AutoCloseable {
         /**
          * Sets the maximum number of handlers that run at a time, not counting those on event loops: 4 to 1 000 000.
          * Default 10 000. A call beyond the limit is refused as overload, and is not executed. A connection gets one
-         * more handler only while it runs no more handlers than the maximum still leaves free. So a connection can run
-         * about half of the maximum while it is the only one, and fewer while other connections run many.
+         * more handler only if it runs at most as many handlers as may still start within the maximum. So a connection
+         * can run about half of the maximum while it is the only one, and fewer while other connections run many.
          *
          * <p>The server itself finds a lower limit for a method whose calls wait for each other longer than their
-         * callers' time allows. That limit is the number of handlers that end in about half of the callers' time, at
-         * least 4. Once there is a second connection, the connections share that limit as they share the maximum.
+         * callers' time allows. That limit is the number of handlers at a time with which calls end in about half of
+         * their callers' time, but at least 4. Once there is a second connection, the connections share that limit as
+         * they share the maximum.
          *
          * <p>Whatever number is set here, RPCX itself does not fill the heap; only what handlers allocate themselves is
          * not limited. Each handler may hold some memory that is not charged: at most 24 KiB, and at most a 16th of the

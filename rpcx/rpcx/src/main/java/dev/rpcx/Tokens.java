@@ -25,13 +25,13 @@ import org.jspecify.annotations.Nullable;
  * valid for one service and method, for 30 s and for one use. Each caller has a different secret, so it can sign under
  * its own name only. Arguments are not signed, so use {@link Tls} for the connections.
  *
- * <p>A service between two others names the caller that it serves with {@link #forwarding}: the calls that it makes
- * carry the caller's name under the service's own signature. The name counts only if the next server lets that service
- * speak for others.
+ * <p>A service that is called and makes calls itself uses {@link #forwarding} to name the caller that it serves: the
+ * calls that it makes carry the caller's name under the service's own signature. The name counts only if the next
+ * server lets that service speak for others.
  *
- * <p>"One use" means that each {@link OneUse}, which is a memory of used tokens, accepts a token once. Usually a
- * process has one {@code OneUse} for all of its servers. If several instances of a service accept the same secrets, a
- * token that was intercepted on its way is valid once at each instance, unless the instances share a {@code OneUse}.
+ * <p>"One use" means that each {@link OneUse}, which remembers used tokens, accepts a token once. Usually a process has
+ * one {@code OneUse} for all of its servers. If several instances of a service accept the same secrets, a token that
+ * was intercepted on its way is valid once at each instance, unless the instances share a {@code OneUse}.
  *
  * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} describes its bytes, and
  * what is signed.
@@ -108,9 +108,9 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor that does the same as that of {@link #forwarding}, but never signs for the service itself.
-     * If the thread handles no call, or one without a {@link CallContext#principal}, the call that it makes is refused
-     * as {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
+     * Returns an interceptor as {@link #forwarding} does, but one that never signs for the service itself. If the
+     * thread handles no call, or one without a {@link CallContext#principal}, the call that it makes is refused as
+     * {@link RPCXException.Code#UNAUTHENTICATED} before it is sent.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -177,9 +177,10 @@ public final class Tokens {
 
     /**
      * Returns an interceptor for a server. The interceptor refuses calls without a valid token as
-     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed, and with the same text whatever is wrong with the
-     * token. For all other calls, it sets {@link CallContext#principal}. Used tokens are remembered until they expire,
-     * by {@link OneUse#inProcess()}: so a token is valid once at all servers of the process together.
+     * {@link RPCXException.Code#UNAUTHENTICATED}, not executed. The text of the refusal is the same whatever is wrong
+     * with the token. For all other calls, the interceptor sets {@link CallContext#principal}. Used tokens are
+     * remembered until they expire, by {@link OneUse#inProcess()}: so a token is valid once at all servers of the
+     * process together.
      *
      * <p>If a call waits at the server for so long that its valid token expires, it is refused as
      * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: a second one
@@ -196,9 +197,9 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor that does the same as that of {@link #requiring(Function)}, but trusts some services to
-     * name the caller that they serve. For a call of such a service, {@link CallContext#principal} is the
-     * {@link Caller} that the service names.
+     * Returns an interceptor as {@link #requiring(Function)} does, but one that trusts some services to name the caller
+     * that they serve. For a call of such a service, {@link CallContext#principal} is the {@link Caller} that the
+     * service names.
      *
      * @param mayForward returns whether a principal may speak for others. It is called only for a principal whose
      *     signature is valid. If it throws, the call is refused, and the log says so, at most once a minute.
@@ -208,8 +209,8 @@ public final class Tokens {
     }
 
     /**
-     * Returns an interceptor that does the same as that of {@link #requiring(Function, Predicate)}, but remembers used
-     * tokens in {@code used}. Use it if several processes accept the same secrets and share one memory of used tokens.
+     * Returns an interceptor as {@link #requiring(Function, Predicate)} does, but one that remembers used tokens in
+     * {@code used}. Use it if several processes accept the same secrets and share one record of used tokens.
      */
     public static Interceptor requiring(
             Function<String, byte @Nullable []> secrets, Predicate<String> mayForward, OneUse used) {
@@ -249,8 +250,8 @@ public final class Tokens {
             if (caller == null) {
                 throw RPCXException.refused(RPCXException.Code.UNAUTHENTICATED, "no valid token");
             }
-            // the context has to be that of the call that brought the token, on whatever thread this interceptor is
-            // called
+            // the thread that calls this interceptor may have the context of another call; Chain.proceed gives it the
+            // context of the call that brought the token
             return Chain.proceed(call, known -> {
                 CallContext.current().orElseThrow().authenticate(caller);
                 return next.proceed(known);
@@ -305,7 +306,7 @@ public final class Tokens {
         boolean first(String signer, String token, Instant until);
 
         /**
-         * Returns the memory of used tokens that all servers of this process share. It takes at most an eighth of the
+         * Returns the record of used tokens that all servers of this process share. It takes at most an eighth of the
          * heap, and one signer may take half of that. It holds 130 bytes for each token, and about 160 bytes and the
          * name (2 bytes for each character) for each signer. A token is held for 40 s, or for up to 50 s if the clock
          * of its signer is ahead. So there is room for about 26,000 calls a second for each GiB of heap, and for at
@@ -330,7 +331,8 @@ public final class Tokens {
     }
 
     /**
-     * Checks the tokens at a server. Refusing a well-formed token takes the time of one signature, whatever is wrong.
+     * Checks the tokens at a server. To refuse a well-formed token takes the time of checking one signature, whatever
+     * is wrong with the token.
      */
     private static final class Verifier {
         private final Function<String, byte @Nullable []> secrets;
@@ -338,8 +340,8 @@ public final class Tokens {
         private final OneUse used;
 
         /**
-         * Time for which a token is remembered after its expiry. It is 10 s in the memory of this process. In any other
-         * {@code OneUse} it is 20 s, since the clock of a store may be ahead.
+         * Time for which a token is remembered after its expiry. It is 10 s in the record that the servers of this
+         * process share. In any other {@code OneUse} it is 20 s, since the clock of a store may be ahead.
          */
         private final Duration keptBeyond;
 
@@ -380,8 +382,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), now)) {
-                // the token was valid when it came, and is too old now: a copy of it may have been used and forgotten
-                // in the meantime
+                // the token was valid when the call came, and has expired since; a copy of the token may have been used
+                // meanwhile, and forgotten again
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         "the call has waited here for " + TimeUnit.MILLISECONDS.toSeconds(ageMillis)
@@ -391,8 +393,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), clock.millis())) {
-                // the store may have been asked after the token had expired, and may have forgotten a copy of the token
-                // by then
+                // the token has expired meanwhile: the store may have been asked too late, when it had already
+                // forgotten a used copy of the token
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
             }

@@ -37,8 +37,8 @@
  * handler and sends the reply, which wakes the caller; the caller decodes it itself. The comments of these packages
  * tell it step by step; the comment of {@code dev.rpcx.internal} has the map of all rooms.
  *
- * <p>Threads: a connection belongs to one event loop. Only that loop uses the parts of a connection whose comments do
- * not say that any thread may call them.
+ * <p>Threads: a connection belongs to one event loop. Only that loop uses the parts of the connection, except parts
+ * whose comments say that any thread may call them.
  *
  * <p>Settings: what is given to a builder, a factory or a method of this API is checked there immediately. A null that
  * is not allowed by {@code @Nullable} leads to a {@link java.lang.NullPointerException}, and any other bad value to an

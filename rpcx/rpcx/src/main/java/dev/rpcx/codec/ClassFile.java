@@ -184,7 +184,7 @@ final class ClassFile {
         return new Code(maxStack, maxLocals);
     }
 
-    /** Position in the code of a method to which instructions can jump. */
+    /** Target of jumps: a position in the code of a method. */
     static final class Label {
         private int at = -1;
     }

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Codecs {
     /**
-     * Names of the types about which a warning has been logged, because their numbers depend on the order of
-     * declaration. Each type is logged once per process, however many clients and servers the process has.
+     * Names of the types about which a warning has been logged, because the numbers of their members depend on the
+     * order of declaration. Each type is logged once per process, however many clients and servers the process has.
      */
     private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
@@ -62,11 +62,12 @@ public final class Codecs {
     }
 
     /**
-     * Returns the codecs with the default limits, {@link Limits#STANDARD}, and with the numbers of the lock files that
-     * the class loader of this service or client interface finds. The numbers of fields belong to the types, so the
-     * result does not depend on the thread that calls this method, or on the thread's context class loader. All
-     * interfaces of one class loader get the same codecs. New ones are created only if nobody used the earlier ones any
-     * more and memory was short.
+     * Returns the codecs with the default limits, {@link Limits#STANDARD}. Protobuf numbers of fields that have no
+     * {@code @Field} are taken from the lock files that the class loader of this service or client interface finds; a
+     * lock file is committed with the sources, and keeps the numbers that fields have once got. The numbers belong to
+     * the types, so the result depends neither on the thread that calls this method nor on its context class loader.
+     * All interfaces of one class loader get the same codecs. Once nobody uses these codecs, they may be dropped when
+     * memory is short, and the next call creates new ones.
      */
     public static Codecs standard(Class<?> service) {
         ClassLoader loader = service.getClassLoader();

@@ -17,9 +17,9 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads one value of a shape, such as an element of a list or the value of an optional field. The value is
- * boxed, and is written without a tag. The class is longer than 400 lines because it has up to five short methods for
- * every scalar.
+ * Writes and reads one value of a {@code Shape}, which is the type of a single value on the wire: for example an
+ * element of a list or the value of an optional field. The value is boxed, and is written without a tag. The class is
+ * longer than 400 lines because it has up to five short methods for every scalar.
  */
 abstract class ElementCodec {
     /** Memory in bytes of an object with one field of up to four bytes, such as an {@code Integer}. */
@@ -71,7 +71,7 @@ abstract class ElementCodec {
     abstract @Nullable Object read(In in);
 
     /**
-     * Returns the value that a field of this shape is read as if the message does not contain the field. Returns null
+     * Returns the value that is read for a field of this shape if the message does not contain the field. Returns null
      * for shapes that have no default.
      */
     @Nullable
@@ -99,12 +99,13 @@ abstract class ElementCodec {
     }
 
     /**
-     * Says whether the JDK's hash tables use the order of these values to find one among others with the same hash. The
-     * tables do so only if the class of the value itself declares {@code Comparable} with that class as the type
-     * argument. The classes of dates and date-times do not: they inherit {@code Comparable} from an interface. A
-     * decimal counts as a value without an order, because comparing two decimals by their order costs a multiplication
-     * of all digits. An enum counts as a value with an order, although its class does not declare {@code Comparable}
-     * either: a sender cannot choose the hashes of its constants.
+     * Says whether a hash table of these values stays fast even if a sender chooses many values with the same hash. If
+     * not, {@code KeyHashes} counts what it costs to compare them. The JDK's tables find a value among others with the
+     * same hash by its order, but only if the value's own class declares {@code Comparable} with that class as the type
+     * argument. The classes of dates and date-times do not: they inherit {@code Comparable} from an interface. For a
+     * decimal this method returns false, because comparing two decimals costs a multiplication of all digits. For an
+     * enum it returns true, although an enum's class does not declare {@code Comparable} either: a sender cannot choose
+     * the hashes of the constants.
      */
     boolean hasOrder() {
         return true;

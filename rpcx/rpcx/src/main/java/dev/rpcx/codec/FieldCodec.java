@@ -36,9 +36,9 @@ public abstract class FieldCodec {
     public abstract void write(Out out, @Nullable Object value);
 
     /**
-     * Returns the first {@code partial} for {@link #read}. For a field with a single value, it is the value of a field
-     * that does not occur in the message. For a list, set or map it is null, and the first call of {@link #read}
-     * creates the object that gathers the elements.
+     * Returns the first {@code partial} for {@link #read}. For a field with a single value, it is the value that stands
+     * for an absent field. For a list, set or map it is null, and the first call of {@link #read} creates the object
+     * that gathers the elements.
      */
     public abstract @Nullable Object start();
 
@@ -174,8 +174,8 @@ public abstract class FieldCodec {
      */
     private static final class Elements {
         /**
-         * Bytes of a reference on a heap below 32 GiB. The number serves to count what the regions of the heap waste,
-         * which matters only on such heaps.
+         * Bytes of a reference on a heap below 32 GiB. The number is used to count the bytes that a large array wastes
+         * in the heap's regions. On larger heaps this waste does not matter.
          */
         private static final int REFERENCE_BYTES = 4;
 
@@ -456,8 +456,8 @@ public abstract class FieldCodec {
             isCompared = !key.hasOrder();
             keys = KeyHashes.Keys.of(java.util.Objects.requireNonNull(type.key()));
             entryBytes = KeyHashes.overheadBytes(key) + key.objectBytes + value.objectBytes;
-            // a message or well-known type can be read from no bytes; a scalar without a default, such as a UUID,
-            // cannot
+            // a message or well-known type can be read even if it has no bytes; a scalar without a default, such as a
+            // UUID, cannot
             hasEmpty = type.shape() instanceof MessageType || type.shape() instanceof WellKnown;
             keyTag = 1 << 3 | java.util.Objects.requireNonNull(type.key()).wireType();
             valueTag = 2 << 3 | type.shape().wireType();

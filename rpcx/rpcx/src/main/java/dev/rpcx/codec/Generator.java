@@ -58,10 +58,10 @@ final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**
-     * Ordinary codec classes, which are not hidden. They are found by the type for which they were defined, and then by
-     * the bytes that their class file has without the suffix of its name. An ordinary class lives as long as the class
-     * loader of the type, while codecs of the type may be created many times. Therefore an existing class is used
-     * again, which is possible because it depends on nothing but those bytes.
+     * Ordinary codec classes, which are not hidden. The first key is the type for which a class was defined. The second
+     * key is the content of its class file, as it would be if the class's name had no suffix. An ordinary class lives
+     * as long as the class loader of the type, while codecs of the type may be created many times. Therefore an
+     * existing class is used again. This is possible because the class depends on nothing but that content.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override
@@ -71,8 +71,8 @@ final class Generator {
     };
 
     /**
-     * Max number of fields of a type for which the code expects the fields in the order of their numbers. With more
-     * fields, that code would be too long for the just-in-time compiler.
+     * Max number of fields that a type may have so that the generated code expects them in the order of their numbers.
+     * With more fields, that code would be too long for the just-in-time compiler.
      */
     private static final int MAX_IN_ORDER = 64;
 

@@ -11,17 +11,18 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * is public only because the classes that charge for buffers are in another package.
  *
  * <p>Some collectors divide the heap into regions, among them G1, the JVM's default. An array of more than half a
- * region gets whole regions, which it shares with no other object. On heaps up to 2 GiB, half a region is 512 KiB.
- * There, an array of 512 KiB takes 1 MiB, and an array of 1 MiB takes 2 MiB: with its header, the first is larger than
- * half a region, and the second larger than one region. A smaller array never crosses from one region to the next, so
- * two arrays of 400 kB take 1 MiB. All limits on the memory that a peer can fill have to count these additional bytes.
- * Source:
+ * region gets whole regions, which it shares with no other object. On heaps up to 2 GiB, a region is 1 MiB, so half a
+ * region is 512 KiB. There, an array of 512 KiB takes 1 MiB, and an array of 1 MiB takes 2 MiB: with its header, the
+ * first is larger than half a region, and the second larger than one region. A smaller array never crosses from one
+ * region to the next. So a region holds only two arrays of 400 kB: the rest of the region is too small for a third, and
+ * the two count as 1 MiB. All limits on the memory that a peer can fill have to count these additional bytes. Source:
  * <a href="https://docs.oracle.com/en/java/javase/25/gctuning/garbage-first-g1-garbage-collector1.html">HotSpot Garbage
  * Collection Tuning Guide, Humongous Objects</a>.
  */
 public final class HeapArray {
     /**
-     * Max bytes of an array besides its elements: the header before them, and the padding that aligns the array's end.
+     * Max bytes of an array in addition to its elements: the header before them, and the padding that aligns the
+     * array's end.
      */
     private static final int HEADER_BYTES = 24;
 

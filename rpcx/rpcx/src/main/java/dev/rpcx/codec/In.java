@@ -37,15 +37,14 @@ public final class In extends Pool.Scratch {
 
     /**
      * Memory in bytes that the objects of a message may take however small the message is. Without this minimum, a
-     * small message of records of which few components are sent could not be read.
+     * small message could not be read if it consists of records most of whose components are not sent.
      */
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Max cost of comparing the keys of a message that have the same hash, in addition to
-     * {@code MAX_COMPARED_PER_BYTE} for each byte of the message. The unit is bytes compared: bytes of keys in the
-     * message or in memory. To compare as much as the largest message allows takes some 100 ms, and is far more than
-     * honest keys need.
+     * Max cost of comparing the keys of a message that have the same hash, in addition to {@code MAX_COMPARED_PER_BYTE}
+     * for each byte of the message. The unit is bytes compared: bytes of keys in the message or in memory. For the
+     * largest message, both limits together allow comparisons that take some 100 ms. Honest keys need far less.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
@@ -53,16 +52,17 @@ public final class In extends Pool.Scratch {
 
     /**
      * Cost of one step of the search for an element in a set, in addition to the bytes of the element. The unit is
-     * bytes compared, as for comparisons.
+     * bytes compared, as it is for the cost of comparing keys.
      */
     private static final long LOOKUP_BYTES = 16;
 
     /**
-     * Divisor of the square of a decimal's bytes; the quotient is the cost of ordering the decimal in a table, in bytes
-     * compared. To order a decimal of 1,700 bytes once costs as much as comparing 45,000 bytes, which is a 64th of the
-     * square. But the decimal may be ordered eight times, so the divisor is 8 and not 64. The reason is that a hash
-     * table of the JDK orders the keys of one hash again each time that the table grows and keys of another hash move
-     * out of their bin. That happens seven times while the table grows from some thousands of keys to half a million.
+     * The cost of ordering a decimal in a hash table is counted as the square of the decimal's bytes, divided by this
+     * number. The unit is bytes compared. To order a decimal of 1,700 bytes once costs as much as comparing 45,000
+     * bytes, which is a 64th of the square of 1,700. But the decimal may be ordered eight times, so the divisor is 8
+     * and not 64. The reason is that a hash table of the JDK orders the keys of one hash again each time that the table
+     * grows and keys of another hash move out of their bin. That happens seven times while the table grows from some
+     * thousands of keys to half a million.
      */
     private static final int SQUARE_DIVISOR = 8;
 
@@ -107,13 +107,13 @@ public final class In extends Pool.Scratch {
 
     /**
      * Cost, in bytes compared, of looking up each element of the sets and maps within keys once, and of ordering long
-     * decimals. It counts from the beginning of the message up to what has been read so far.
+     * decimals. It covers everything that has been read of the message so far.
      */
     private long lookupCost;
 
-    /** Number of values, in the key that is being read, with which one value of another key may be compared. */
+    /** Upper bound for the key that is being read: with how many of its values one value of another key is compared. */
     private float compared;
-    /** Number of times that a value of another key may be looked up in the key that is being read. */
+    /** Upper bound for the key that is being read: how many times a value of another key is looked up in it. */
     private float lookedUp;
 
     /**
@@ -178,7 +178,7 @@ public final class In extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // thrown by a constructor that checks its arguments, or by other code that is not part of this package
+            // the exception comes from a constructor that checks its arguments, or from other code outside this package
             throw CodecException.ofForeign(in.name() + " refused what was read: ", e);
         } finally {
             in.reset();
@@ -979,7 +979,7 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Reads a length, and limits reading to that many bytes, such as the packed elements of a list. Returns the
+     * Reads a length, and limits reading to that many bytes, for example to the packed elements of a list. Returns the
      * previous end of reading, which has to be passed to {@link #endRun}.
      */
     int beginRun() {

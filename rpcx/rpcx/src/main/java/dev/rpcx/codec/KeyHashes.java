@@ -18,13 +18,14 @@ import java.util.Random;
  *
  * <p>Two keys that hold sets or maps are compared by looking up the values of one key in the other. Which of the two
  * keys is searched changes from level to level. Each lookup computes the hash of the value again, however large the
- * value is, and compares the value with all values that have this hash. This gives two upper bounds for a value within
- * one key:
+ * value is, and compares the value with all values that have this hash. This gives two upper bounds for each value
+ * within one key:
  *
  * <ul>
- *   <li>The number of values of the other key with which it is compared. This is the number of values with one hash in
- *       the corresponding set or map; for sets within sets, the numbers of all levels are multiplied.
- *   <li>The number of times that it is looked up in the other key. This is the same product without the last level.
+ *   <li>With how many values of the other key the value is compared. This is the number of values with one hash in the
+ *       corresponding set or map; for sets within sets, the numbers of all levels are multiplied.
+ *   <li>How many times the value is looked up in the other key. This is the same product, but without the number of the
+ *       last level.
  * </ul>
  *
  * <p>The cost of comparing two keys is therefore at most the sum of three products. The first is the cost of comparing
@@ -50,10 +51,10 @@ final class KeyHashes {
     private static final int HASH_BYTES = 32;
 
     /**
-     * Number of keys of a set or map up to which nothing is counted. Keys are counted from the first one on if they
-     * contain sets or maps, if they are part of a key themselves, or if they may be far larger than their bytes. To
-     * compare up to 32 keys of any other kind takes at most eight times as long as to read them, while counting would
-     * make honest small sets slower by a sixth to a half.
+     * The first keys of a set or map, up to this number, are not counted. But keys are counted from the first one on if
+     * they contain sets or maps, if they are part of a key themselves, or if they may be far larger than their bytes.
+     * To compare up to 32 keys of any other kind takes at most eight times as long as to read them, while counting
+     * would make honest small sets slower by a sixth to a half.
      */
     private static final int MIN_KEYS = 32;
 
@@ -159,8 +160,9 @@ final class KeyHashes {
         if (isCostly) {
             in.collection(TABLE_BYTES);
         } else if (keys.mayBeLarge) {
-            // the memory is asked for, but does not count for Limits.memoryPerByte, the limit that grows with the size
-            // of the message: messages with many small sets of such keys come near that limit
+            // these bytes are requested from Memory, but do not count towards Limits.memoryPerByte, the limit that
+            // grows with the size of the message: messages with many small sets of such keys already come near that
+            // limit
             in.take(TABLE_BYTES);
         }
     }

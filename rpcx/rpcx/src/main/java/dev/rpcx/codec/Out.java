@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Everything is written once, front to back, into a byte array. If the target is a heap buffer, this array is the
  * target's own. Otherwise it is an array that is kept between messages, and its content is copied to the target at the
  * end. In front of a message that is inside another one, room is reserved for its length: as many bytes as the length
- * of the last message of that type needed. If the length then needs more or fewer bytes, the bytes of the message are
+ * of the previous message of that type took. If the new length needs more or fewer bytes, the bytes of the message are
  * moved, mostly by one or two bytes. So no size is computed in advance, and no string is read only to find the length
  * of its encoding.
  *
@@ -121,7 +121,7 @@ public final class Out extends Pool.Scratch {
         } catch (CodecException e) {
             throw e;
         } catch (Throwable e) {
-            // thrown by an accessor, or by a buffer that is not allowed to grow
+            // the exception comes from an accessor, or from a buffer that is not allowed to grow
             throw CodecException.ofForeign(out.name() + " could not be written: ", e);
         } finally {
             out.reset();
@@ -573,7 +573,7 @@ public final class Out extends Pool.Scratch {
     }
 
     /**
-     * Begins a packed run, and reserves one byte for its length.
+     * Begins a packed run, which is the elements of a packed list or set, and reserves one byte for its length.
      *
      * @return start of the run, which has to be passed to {@link #endRun}
      */

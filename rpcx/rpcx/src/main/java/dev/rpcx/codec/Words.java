@@ -4,15 +4,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the text of an exception that may be sent to a peer. That is the message that somebody has written into the
- * exception. Messages of the virtual machine contain names of classes, members and variables, so other texts replace
+ * Finds the text that may be sent to a peer for an exception. This is the exception's message, if a programmer has
+ * written it. Messages of the virtual machine contain names of classes, members and variables, so other texts replace
  * them. The class has no state, and any thread may call it.
  */
 public final class Words {
     /**
-     * Beginnings of those of the virtual machine's messages about null that always contain a name (JEP 358): the name
-     * of the method or field whose use failed. The other messages about null contain a name only if they say what was
-     * null, and then they end with {@link #IS_NULL}.
+     * The virtual machine has several messages about null (JEP 358). Messages with one of these beginnings always
+     * contain a name: that of the method or field whose use failed. The other messages contain a name only if they say
+     * what was null, and then they end with {@link #IS_NULL}.
      */
     private static final List<String> NULL_ACTIONS =
             List.of("Cannot invoke \"", "Cannot read field \"", "Cannot assign field \"");
@@ -28,7 +28,8 @@ public final class Words {
     private Words() {}
 
     /**
-     * Returns the text of an exception that may be sent to a peer, without the name of the exception's class.
+     * Returns the text that may be sent to a peer for an exception. It does not contain the name of the exception's
+     * class.
      *
      * @return null if the exception has no message
      */

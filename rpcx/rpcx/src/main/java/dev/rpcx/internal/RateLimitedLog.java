@@ -37,7 +37,8 @@ public final class RateLimitedLog {
         long before;
         synchronized (this) {
             long now = clock.millis();
-            // the absolute difference: a clock that was set back must not suppress warnings for longer than the pause
+            // the difference is taken without its sign, so that a clock that was set back does not suppress warnings
+            // for longer than the pause
             if (wasLogged && Math.abs(now - loggedMillis) < PAUSE_MILLIS) {
                 suppressed++;
                 return;

@@ -87,8 +87,8 @@ public final class Varint {
     }
 
     /**
-     * Overwrites a varint of {@code bytes} bytes with a number that is not larger. If the new number needs fewer bytes,
-     * it is padded to {@code bytes} bytes.
+     * Overwrites a varint of {@code bytes} bytes with {@code value}, which must not be larger than the old number. If
+     * the new number needs fewer bytes, it is padded to {@code bytes} bytes.
      */
     public static void writePadded(ByteBuf out, int index, int bytes, long value) {
         long rest = value;

@@ -200,7 +200,8 @@ public final class ServiceProcessor extends AbstractProcessor {
 
     /**
      * Refuses a method if another method of the same type already has its published name, as {@code PublishedMethod}
-     * does at start. A client's interface may have several forms of one method if they take the same parameters.
+     * does at start. A client's interface may have one method in several forms, such as one that blocks and one that
+     * returns a future, if all forms take the same parameters.
      */
     private void refuseTwice(
             Map<String, ExecutableElement> published, String methodName, ExecutableElement method, TypeElement type) {

@@ -258,8 +258,8 @@ final class TypeCheck {
     }
 
     /**
-     * Checks a type that may be that of a container's elements. An {@code Optional} is refused, since it must not stand
-     * within a container.
+     * Checks a type by the rules for the elements of a container. An {@code Optional} is refused, since it must not
+     * stand within a container.
      */
     private void element(TypeMirror given, String where, Element at) {
         TypeMirror type = bound(given);
@@ -710,8 +710,8 @@ final class TypeCheck {
     private @Nullable ExecutableElement setter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<ExecutableElement> methods = new ArrayList<>(accessors(in));
-        // this includes the setter of a generic superclass, if a subclass overrides it with the actual type of the type
-        // parameter: a bridge method with the setter's signature then calls the subclass's setter
+        // these methods include the setter of a generic superclass, even if a subclass overrides it with the actual
+        // type of the type parameter: a bridge method with the setter's signature then calls the subclass's setter
         lineage(in).forEach(c -> methods.addAll(publicOnes(c.getEnclosedElements())));
         for (String name : Accessors.setters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {

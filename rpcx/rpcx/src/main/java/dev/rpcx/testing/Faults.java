@@ -49,8 +49,8 @@ public record Faults(
      */
     public Fate fate(Random random) {
         Objects.requireNonNull(random, "random: null (expected: one of random(connection, up))");
-        // all five numbers are drawn for every frame of a call, so that adding one kind of fault does not change which
-        // frames get the others
+        // five random numbers are used up for every frame of a call, so that adding one kind of fault does not change
+        // which frames get the other kinds
         return new Fate(
                 random.nextDouble() < delay,
                 random.nextDouble() < loss,
@@ -77,7 +77,7 @@ public record Faults(
     }
 
     /**
-     * Returns faults with this seed that affect no frame yet. The methods {@code delaying}, {@code losing},
+     * Returns an object with this seed, and without faults. The methods {@code delaying}, {@code losing},
      * {@code duplicating}, {@code reordering} and {@code cutting} each add one kind of fault.
      */
     public static Faults seeded(long seed) {
@@ -85,7 +85,8 @@ public record Faults(
     }
 
     /**
-     * Returns a copy in which this fraction of frames is delayed. Fraction and time replace earlier ones.
+     * Returns a copy in which this fraction of frames is delayed by this time. Fraction and time replace those that
+     * were set earlier.
      *
      * @param fraction 0 to 1
      * @param by time by which a frame is delayed, 0 to 1 min
@@ -95,30 +96,33 @@ public record Faults(
         return new Faults(seed, fraction, by, loss, duplicate, reorder, cut);
     }
 
-    /** Returns a copy in which this fraction of frames, 0 to 1, is lost. This fraction replaces an earlier one. */
+    /**
+     * Returns a copy in which this fraction of frames, 0 to 1, is lost. The fraction replaces the one that was set
+     * earlier.
+     */
     public Faults losing(double fraction) {
         return new Faults(seed, delay, delayedBy, fraction, duplicate, reorder, cut);
     }
 
     /**
-     * Returns a copy in which this fraction of frames, 0 to 1, arrives twice. This fraction replaces an earlier one. A
-     * request that arrives twice breaks the rules of the wire, so its connection ends.
+     * Returns a copy in which this fraction of frames, 0 to 1, arrives twice. The fraction replaces the one that was
+     * set earlier. A request that arrives twice breaks the rules of the wire, so its connection ends.
      */
     public Faults duplicating(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, fraction, reorder, cut);
     }
 
     /**
-     * Returns a copy in which this fraction of frames, 0 to 1, is swapped with the next one. This fraction replaces an
-     * earlier one.
+     * Returns a copy in which this fraction of frames, 0 to 1, changes places with the next frame of a call. The
+     * fraction replaces the one that was set earlier.
      */
     public Faults reordering(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, fraction, cut);
     }
 
     /**
-     * Returns a copy in which the connection ends at this fraction of frames, 0 to 1. This fraction replaces an earlier
-     * one.
+     * Returns a copy in which the connection ends at this fraction of frames, 0 to 1. The fraction replaces the one
+     * that was set earlier.
      */
     public Faults cutting(double fraction) {
         return new Faults(seed, delay, delayedBy, loss, duplicate, reorder, fraction);

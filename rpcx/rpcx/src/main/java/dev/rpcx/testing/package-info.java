@@ -1,7 +1,6 @@
 /**
- * What the tests of a service that uses RPCX may need: a simulated bad network. Starting point:
- * {@link dev.rpcx.testing.FaultyLink}. Its {@link dev.rpcx.testing.Faults} also work without a socket, by
- * {@code Client.builder().inProcess().faults(…)}.
+ * Simulates a bad network for the tests of services that use RPCX. Starting point: {@link dev.rpcx.testing.FaultyLink}.
+ * Its {@link dev.rpcx.testing.Faults} also work without a socket, by {@code Client.builder().inProcess().faults(…)}.
  *
  * <p>The package has two layers, as {@code dev.rpcx} has.
  *

@@ -92,7 +92,8 @@ public final class SchemaTool {
                 default -> throw new SchemaException(USAGE);
             };
         } catch (IllegalArgumentException e) {
-            // either a SchemaException, or what client and server throw for methods that cannot be published
+            // the exception is a SchemaException, or the one that client and server throw for a method that cannot be
+            // published
             err.println(e.getMessage());
             return 1;
         } catch (NoSuchFileException e) {
@@ -314,7 +315,7 @@ public final class SchemaTool {
         String text = Files.exists(file) ? Files.readString(file) : null;
         Lock before = text == null ? Lock.none() : Lock.parse(text, file.toString());
         if (text != null && before.entries().isEmpty()) {
-            // otherwise every type would get new numbers
+            // a lock file without any type is refused: with it, every type would get new numbers
             throw new SchemaException(file + " has no type in it (expected: what `rpcx lock` has written, or no file)");
         }
         Schema schema = extending(before, file);
@@ -344,8 +345,8 @@ public final class SchemaTool {
     /**
      * Writes a new file next to the old one, and replaces the old file by it in one atomic step. A process that reads
      * the file meanwhile, or after a crash, finds either the old text or the new one, and never a part of one. If
-     * several processes write the file at the same time, none overwrites what another has written: each finds what the
-     * one before it has written, and throws.
+     * several processes write the file at the same time, none overwrites what another has written: this method throws
+     * if another process is writing the file, or has changed it since {@code before} was read.
      *
      * @param before text of the file when the new text was made; null if there was no file
      * @throws SchemaException if another process is writing the file, or has written it since {@code before} was read
@@ -462,7 +463,8 @@ public final class SchemaTool {
                         + " -parameters)");
             }
             for (String call : before.entries().keySet()) {
-                // the map calls has no request or reply that only a client's interface has, and not the service's class
+                // a request or reply that the lock has is missing in calls if the service's class no longer has it,
+                // even if a client's interface still does
                 if (service.isServed() && service.owns(call) && !calls.containsKey(call)) {
                     breaks.add(Compatibility.removedCall(call));
                 }

@@ -275,8 +275,8 @@ public final class Compatibility {
         }
         Lock.Line once = at(0, before);
         if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
-            // when the request lost its message in an earlier version, that was not reported as a break for clients
-            // that still send the message
+            // in an earlier version the request was one message, which was then removed. The removal was no break for
+            // clients that still send the message, but the new fields are one
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
         }

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param javaClass class of the enum
  * @param numbers numbers of the constants; the index is the ordinal of the constant
- * @param unknown constant that is read for a number that no constant has; it has the number 0. If it is null, the
- *     number 0 is read as null if no constant has it, and any other number that no constant has is refused
+ * @param unknown constant that is read for a number that no constant has; it has the number 0. If {@code unknown} is
+ *     null, a number that no constant has is refused, except the number 0, which is read as null
  * @param source source of the numbers
  * @param reserved numbers of removed constants
  */

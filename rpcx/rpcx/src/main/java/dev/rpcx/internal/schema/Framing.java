@@ -57,8 +57,8 @@ public final class Framing {
     }
 
     /**
-     * Says whether all fields of both messages are framed in the same way. This includes fields above number 6. The
-     * kinds of such fields cannot be compared with those of a peer.
+     * Says whether all fields of both messages are framed in the same way. This includes fields above number 6. With a
+     * peer, only the kinds of the fields 1 to 6 can be compared.
      */
     public static boolean isAlike(MessageType one, MessageType other) {
         return of(one) == of(other) && kinds(one).equals(kinds(other));

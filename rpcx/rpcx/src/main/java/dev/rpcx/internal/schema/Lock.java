@@ -382,7 +382,8 @@ public final class Lock {
                     continue;
                 }
                 if (line.removed() || isOurs) {
-                    // the number may be in use: a component that @Field keeps at its number may change its name
+                    // the new lines may already have this number: @Field can keep a component at its number under a new
+                    // name
                     lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
                 }
             }

@@ -22,8 +22,8 @@ final class Numbers {
     private int next;
 
     /**
-     * Chooses the source of the numbers. It is {@link Field} if a member has this annotation; otherwise the lock if it
-     * has the type; otherwise {@code otherwise}.
+     * Chooses the source of the numbers. It is {@link Field} if a member has this annotation; otherwise it is the lock
+     * if the lock has the type, and {@code otherwise} if it does not.
      *
      * @param locked entry of the type in the lock; null if there is none
      * @param otherwise source of the numbers if there is neither an annotation nor a lock
@@ -87,8 +87,8 @@ final class Numbers {
      * Says whether {@code @Field} gives a member the same number under which the lock marks this member as removed. If
      * so, the number is taken by the member from now on.
      *
-     * <p>The type may come from an older version of a library than the lock was written for. Then the member is the old
-     * one, and its number is right. Otherwise the check of the lock reports the reuse as a break.
+     * <p>The lock may have been written for a newer version of the library from which the type comes. Then the member
+     * is the old one, and its number is right. Otherwise the check of the lock reports the reuse as a break.
      */
     private boolean isGivenAgain(int number, String name) {
         Lock.Line line = source != NumberSource.ANNOTATION || locked == null

@@ -497,8 +497,8 @@ public final class Schema {
                     component.getName(),
                     numbers.of(component, component.getName(), i + 1),
                     type,
-                    // the compiler puts an annotation that is not for record components, such as Spring's, only on the
-                    // accessor
+                    // the compiler puts an annotation that may not stand on a record component, such as Spring's, only
+                    // on the accessor
                     nullable(
                             component,
                             component.getAnnotatedType(),
