@@ -23,6 +23,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExecutionException;
 import picocli.CommandLine.Help;
+import picocli.CommandLine.MaxValuesExceededException;
 import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.ArgSpec;
@@ -235,6 +236,11 @@ public final class Rpcx {
                             ? e.getCause().getMessage()
                             : Printable.clipped(String.valueOf(e.getValue())) + " (expected: true or false)");
         }
+        if (e instanceof MaxValuesExceededException) {
+            // picocli's message names the value, which may be a secret
+            return Printable.clipped(String.valueOf(e.getMessage()).replaceAll("(?s)^\\w+ '([^']*)' should.*", "$1"))
+                    + ": takes no value (expected: the option alone)";
+        }
         String word = unmatched.isEmpty() ? e.getValue() : unmatched.get(0);
         if (word == null) {
             return Printable.clipped(String.valueOf(e.getMessage()));
@@ -259,9 +265,9 @@ public final class Rpcx {
         return ((OptionSpec) option).longestName();
     }
 
-    /** Returns the error without what stands behind an equals sign, which may be a secret. */
+    /** Returns the error without what stands behind an equals sign or a colon, which may be a secret. */
     private static String noOption(String word, CommandSpec command) {
-        String name = word.split("=", 2)[0];
+        String name = word.split("[=:]", 2)[0];
         List<String> names =
                 command.options().stream().map(OptionSpec::longestName).toList();
         return Printable.clipped(name) + ": no such option of " + command.name() + Printable.nearest(name, names) + " ("

@@ -302,7 +302,7 @@ class CommandLineTest {
                 Map.entry(new String[] {"list", address, "\u001B[31m\nx"}, "\\u001b[31m\\u000ax: one word too many"),
                 Map.entry(new String[] {"li\u001B[31mst"}, "li\\u001b[31mst: no such command"),
                 Map.entry(new String[] {"list", address, "--\u001B[31m"}, "--\\u001b[31m: no such option"),
-                Map.entry(new String[] {"list", address, "--tls=\u001B[31m"}, "\\u001b[31m"),
+                Map.entry(new String[] {"list", address, "--tls=\u001B[31m"}, "--tls: takes no value"),
                 Map.entry(new String[] {"list", address, "--tls=" + "x".repeat(100_000)}, "--tls"),
                 Map.entry(new String[] {"list", address, "--" + "x".repeat(100_000)}, "100002 characters"),
                 Map.entry(new String[] {"help", "\u001B[31m"}, "\\u001b[31m: no such command"),
@@ -442,6 +442,14 @@ class CommandLineTest {
         assertThat(complained())
                 .contains("    at picocli.CommandLine", "--tokn: no such option")
                 .doesNotContain("kept-secret");
+    }
+
+    @Test
+    void noErrorHoldsTheValueOfAnOptionThatTakesNone() {
+        assertThat(run("list", address, "--tls=kept-secret")).isEqualTo(1);
+        assertThat(complained()).startsWith("--tls: takes no value").doesNotContain("kept-secret");
+        assertThat(run("list", address, "--token:alice:kept-secret")).isEqualTo(1);
+        assertThat(complained()).contains("--token: no such option").doesNotContain("kept-secret");
     }
 
     @Test

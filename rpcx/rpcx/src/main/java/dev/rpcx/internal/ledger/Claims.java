@@ -26,8 +26,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p><b>When they end.</b> Chosen connections of the event loop that asks for room end immediately. So the connections
  * of one loop never hold more than the pool: however many frames begin in one round of the loop, each frame that is one
  * too many pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until
- * then, the bytes that these connections hold may be in excess of the pool's size. This excess is never more than the
- * size of the pool: where it would be more, only connections of the event loop that asks for room are chosen.
+ * then, the bytes that these connections hold may be in excess of the pool's size. Once chosen connections of other
+ * loops hold as much as the pool, only connections of the event loop that asks for room are chosen. So when connections
+ * are chosen, they hold less than the pool and one connection together. A chosen connection may still grow until it
+ * ends.
  */
 final class Claims {
     /**
@@ -146,7 +148,7 @@ final class Claims {
             boolean isOwn = hold.claim.isOnLoopOf(asks);
             if (isOwn) {
                 endsNow += greedy.bytes();
-            } else if (chosenBytes - endsNow + greedy.bytes() > maxBytes) {
+            } else if (chosenBytes - endsNow >= maxBytes) {
                 continue;
             }
             // these two additions may fail for want of memory, so they come before the next two lines: a hold that has
