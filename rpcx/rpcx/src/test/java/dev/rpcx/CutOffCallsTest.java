@@ -27,6 +27,15 @@ import org.junit.jupiter.api.Timeout;
 class CutOffCallsTest {
     private static final int FIRST = 1 << 16;
 
+    /** A parameter whose own code runs as it is read. */
+    record Told(String text) {
+        static Runnable asItIsRead = () -> {};
+
+        Told {
+            asItIsRead.run();
+        }
+    }
+
     @RPCXServer("cut")
     static final class Service {
         final List<CompletableFuture<String>> waiting = new ArrayList<>();
@@ -39,6 +48,12 @@ class CutOffCallsTest {
             begun++;
             within.run();
             return text;
+        }
+
+        @Method
+        String told(Told told) {
+            begun++;
+            return told.text();
         }
 
         @Method
@@ -206,5 +221,26 @@ class CutOffCallsTest {
         hand.handleAll(channel);
         assertThat(seen).containsExactly(true, 1);
         assertThat(server.core().served()).isZero();
+    }
+
+    @Test
+    void aCallThatIsCancelledWhileItsRequestIsReadDoesNotBegin() {
+        ByteBuf told = RawPeer.prelude("cut", "told");
+        ByteBuf fields = RawPeer.text("a");
+        told.writeByte(1 << 3 | 2).writeByte(fields.readableBytes()).writeBytes(fields);
+        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED, FIRST, told));
+        List<String> read = new ArrayList<>();
+        Told.asItIsRead = () -> {
+            read.add("read");
+            send(RawPeer.frame(Wire.CANCEL, FIRST, Unpooled.EMPTY_BUFFER));
+        };
+        try {
+            hand.handleAll(channel);
+        } finally {
+            Told.asItIsRead = () -> {};
+        }
+        assertThat(read).hasSize(1);
+        assertThat(service.begun).isZero();
+        assertThat(server.core().running()).isZero();
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.wire.MetadataFields;
+import dev.rpcx.internal.wire.Outbound;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
@@ -251,5 +252,38 @@ class RequestBuffersTest {
         platform.handleAll(channel);
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
         assertThat(held(Resource.KEPT_BYTES) - before).isLessThan(40_000);
+    }
+
+    /** A reply of which so many bytes are sent. */
+    private static String reply(int bytes) {
+        int characters = bytes - (RawPeer.text("x".repeat(bytes)).readableBytes() - bytes);
+        assertThat(RawPeer.text("x".repeat(characters)).readableBytes()).isEqualTo(bytes);
+        return "x".repeat(characters);
+    }
+
+    @Test
+    void theLargestBufferThatCountsAsSmallIsNotReplacedWhileAReplyWaits() {
+        long before = held(Resource.KEPT_BYTES);
+        request(GENERATION, 3_000);
+        platform.reads(channel, false);
+        service.all.get(0).complete("done");
+        platform.handleAll(channel);
+        assertThat(held(Resource.REPLY_BYTES)).isPositive();
+        platform.reads(channel, true);
+        assertThat(held(Resource.KEPT_BYTES) - before).isEqualTo(Outbound.SMALL_BYTES);
+    }
+
+    /** One of which less than half is empty is not worth another one. */
+    @Test
+    void aBufferThatIsHalfEmptyIsReplacedWhileAReplyWaits() {
+        for (int i = 0; i < 2; i++) {
+            request((1 + i) * GENERATION, 6_000);
+            platform.reads(channel, false);
+            service.all.get(i).complete(reply(4_096 + i));
+            platform.handleAll(channel);
+            assertThat(held(Resource.REPLY_BYTES)).isEqualTo(i == 0 ? 4_096 : 8_192);
+            platform.reads(channel, true);
+            assertThat(held(Resource.REPLY_BYTES)).isZero();
+        }
     }
 }

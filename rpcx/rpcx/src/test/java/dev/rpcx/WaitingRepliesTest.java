@@ -3,14 +3,19 @@ package dev.rpcx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.internal.io.LoopThread;
+import dev.rpcx.internal.ledger.Account;
 import dev.rpcx.internal.ledger.Resource;
+import dev.rpcx.internal.server.ServerConnection;
 import dev.rpcx.internal.wire.MetadataFields;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -38,15 +43,19 @@ class WaitingRepliesTest {
     }
 
     /** As a token is looked at elsewhere: the call goes on when its answer has come, on an event loop. */
-    private final CompletableFuture<String> answer = new CompletableFuture<>();
+    private CompletableFuture<String> answer = new CompletableFuture<>();
 
     /** What the interceptor answers in the handler's place; null where it does not. */
     private @Nullable CompletableFuture<String> early;
+
+    /** What came with the calls, as the interceptor has seen it. */
+    private final List<Metadata> given = new ArrayList<>();
 
     private final HandPlatform platform = new HandPlatform();
     private final Service service = new Service();
     private final Server server = Server.builder(RegistryServer.registry(service))
             .interceptor((call, next) -> {
+                given.add(call.metadata());
                 CompletableFuture<?> rest = answer.thenCompose(any -> {
                     try {
                         return (CompletableFuture<?>) next.proceed(call);
@@ -77,8 +86,12 @@ class WaitingRepliesTest {
     }
 
     private void send(ByteBuf bytes) {
+        send(channel, bytes);
+    }
+
+    private void send(EmbeddedChannel to, ByteBuf bytes) {
         byte[] all = ByteBufUtil.getBytes(bytes);
-        platform.read(channel, all, 0, all.length);
+        platform.read(to, all, 0, all.length);
     }
 
     private long held(Resource kind) {
@@ -94,15 +107,19 @@ class WaitingRepliesTest {
     }
 
     private void request() {
+        arrive(channel);
+        platform.handleAll(channel);
+    }
+
+    private void arrive(EmbeddedChannel to) {
         ByteBuf text = RawPeer.text("x".repeat(LARGE));
         ByteBuf prelude = RawPeer.prelude("waiting", "done");
         MetadataFields.write(prelude, Metadata.EMPTY.with("n", "v".repeat(5_000)));
-        send(RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE, GENERATION, prelude));
+        send(to, RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.METADATA | Wire.MORE, GENERATION, prelude));
         while (text.readableBytes() > PART_BYTES) {
-            send(RawPeer.frame(Wire.PART | Wire.MORE, GENERATION, text.readSlice(PART_BYTES)));
+            send(to, RawPeer.frame(Wire.PART | Wire.MORE, GENERATION, text.readSlice(PART_BYTES)));
         }
-        send(RawPeer.frame(Wire.PART, GENERATION, text));
-        platform.handleAll(channel);
+        send(to, RawPeer.frame(Wire.PART, GENERATION, text));
     }
 
     private void answerOnAnEventLoop() throws InterruptedException {
@@ -192,5 +209,124 @@ class WaitingRepliesTest {
         assertThat(then).containsEntry(Resource.REPLY_BYTES, 0L);
         assertThat(then.get(Resource.REQUEST_BYTES)).isBetween(5_000L, 20_000L);
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
+    }
+
+    private void smallRequest(int id) {
+        send(RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED,
+                id,
+                RawPeer.prelude("waiting", "done").writeBytes(RawPeer.text("a"))));
+        platform.handleAll(channel);
+    }
+
+    /** A call that is over leaves its buffer to its place, for the next one. */
+    private long keepABuffer() {
+        long before = held(Resource.KEPT_BYTES);
+        answer.complete("good");
+        request();
+        answer = new CompletableFuture<>();
+        long kept = held(Resource.KEPT_BYTES);
+        assertThat(kept - before).isGreaterThan(LARGE);
+        return kept;
+    }
+
+    /** What is charged while a thread goes on with a small call that the interceptor has answered. */
+    private Map<Resource, Long> heldBehind(String reply) throws InterruptedException {
+        CompletableFuture<String> answered = new CompletableFuture<>();
+        early = answered;
+        smallRequest(2 * GENERATION);
+        Map<Resource, Long> then = new EnumMap<>(Resource.class);
+        service.meanwhile = () -> {
+            answered.complete(reply);
+            platform.settle(channel);
+            then.putAll(allHeld());
+        };
+        answerOnAnEventLoop();
+        platform.handleAll(channel);
+        assertThat(then).containsEntry(Resource.REQUEST_BYTES, 0L).containsEntry(Resource.REPLY_BYTES, 0L);
+        return then;
+    }
+
+    @Test
+    void theInterceptorSeesWhatCameWithTheCall() {
+        answer.complete("good");
+        request();
+        assertThat(given).extracting(all -> all.get("n")).containsExactly("v".repeat(5_000));
+    }
+
+    /** The call holds nothing else that could be given back before its thread has ended. */
+    @Test
+    void aBufferThatWasKeptStaysWithASmallCallWhoseThreadGoesOn() throws InterruptedException {
+        long kept = keepABuffer();
+        assertThat(heldBehind("a")).containsEntry(Resource.KEPT_BYTES, kept);
+        assertThat(held(Resource.KEPT_BYTES)).isEqualTo(kept);
+    }
+
+    /** The thread may go on for long, and has no need of the buffer. */
+    @Test
+    void aBufferThatWasKeptIsGivenUpBehindALargeReplyWhoseThreadGoesOn() throws InterruptedException {
+        keepABuffer();
+        assertThat(heldBehind("x".repeat(LARGE))).containsEntry(Resource.KEPT_BYTES, 0L);
+        assertThat(held(Resource.KEPT_BYTES)).as("there is none any more").isZero();
+    }
+
+    /** A connection whose handlers' threads are not its event loop, where a test says so. */
+    private HandChannel connect(Account account) {
+        HandChannel hand = new HandChannel(platform.ticker);
+        hand.pipeline().addLast(new ServerConnection(hand, server.core(), account, platform.ticker.nanoTime()));
+        send(hand, RawPeer.preface());
+        return hand;
+    }
+
+    private Account open() {
+        return Objects.requireNonNull(server.core().ledger().open(null));
+    }
+
+    private void handleElsewhere(HandChannel hand) {
+        hand.loop.isElsewhere = true;
+        assertThat(platform.handle(0)).isTrue();
+        hand.loop.isElsewhere = false;
+    }
+
+    private void end(HandChannel hand, Account account) {
+        hand.finishAndReleaseAll();
+        platform.handleAll(hand);
+        account.close();
+    }
+
+    /** The event loop has not come to the reply yet, which is in the buffer of the request. */
+    @Test
+    void aHandlersThreadGivesBackWhatTheRequestWasReadIntoAndChargesNoBufferTwice() {
+        Account account = open();
+        HandChannel hand = connect(account);
+        answer.complete("good");
+        arrive(hand);
+        handleElsewhere(hand);
+        assertThat(held(Resource.REQUEST_BYTES)).isGreaterThan(LARGE);
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+        platform.settle(hand);
+        assertThat(held(Resource.REQUEST_BYTES)).isZero();
+        end(hand, account);
+    }
+
+    /** The thread that has brought the result has ended by the time at which the event loop finds that it waits. */
+    @Test
+    void whatAThreadHadIsGivenBackThoughItHasEndedBeforeItsReplyWaits() throws InterruptedException {
+        Account account = open();
+        HandChannel hand = connect(account);
+        arrive(hand);
+        platform.handleAll(hand);
+        answerOnAnEventLoop();
+        platform.settle(hand);
+        handleElsewhere(hand);
+        assertThat(held(Resource.OBJECT_BYTES)).isGreaterThan(LARGE / 2);
+        platform.reads(hand, false);
+        assertThat(held(Resource.REPLY_BYTES)).as("it waits").isPositive();
+        assertThat(held(Resource.OBJECT_BYTES)).isZero();
+        assertThat(held(Resource.HANDLERS)).isZero();
+        platform.reads(hand, true);
+        assertThat(held(Resource.REPLY_BYTES)).isZero();
+        end(hand, account);
     }
 }

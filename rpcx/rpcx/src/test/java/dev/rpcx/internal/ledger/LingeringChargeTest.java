@@ -1,6 +1,7 @@
 package dev.rpcx.internal.ledger;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.rpcx.HandPlatform;
@@ -12,6 +13,7 @@ import dev.rpcx.RawPeer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import dev.rpcx.internal.Varint;
+import dev.rpcx.internal.server.HandledContext;
 import dev.rpcx.internal.server.PendingResult;
 import dev.rpcx.internal.server.ServerCall;
 import dev.rpcx.internal.server.ServerConnection;
@@ -333,6 +335,19 @@ public class LingeringChargeTest {
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
         assertThat(call.body.capacity()).isLessThanOrEqualTo(Outbound.FIRST_BYTES);
         taken.forEach(Charge::release);
+    }
+
+    /** The future of a call that a handler has made may keep the context for long. */
+    @Test
+    void aPlaceThatIsKeptAndTheContextOfItsLastCallKeepNothingOfEachOther() throws ReflectiveOperationException {
+        start(ID, "keeps", LARGE);
+        ServerCall call = firstCall();
+        HandledContext context = call.context();
+        context.onCancel(() -> {});
+        service.kept.remove().complete(1);
+        platform.handleAll(channel);
+        assertThatThrownBy(call::context).isInstanceOf(NullPointerException.class);
+        assertThat(context.cancel()).as("what wants to know of its end").isEmpty();
     }
 
     @Test

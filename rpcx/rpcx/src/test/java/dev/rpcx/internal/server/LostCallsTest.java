@@ -31,6 +31,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -75,6 +76,14 @@ public class LostCallsTest {
         @Method
         void fails(String text) {
             throw new IllegalStateException(text);
+        }
+
+        @Method
+        @RunOn(RunOn.Place.EVENT_LOOP)
+        String failsAtItsEnd() {
+            CallContext.current().orElseThrow().onCancel(() -> {});
+            FailingSteps.of(1);
+            return "a";
         }
     }
 
@@ -246,6 +255,18 @@ public class LostCallsTest {
             within.run();
             return result;
         }
+
+        @Method
+        CompletionStage<String> later() {
+            within.run();
+            return result;
+        }
+
+        @Method
+        String echo(String text) {
+            within.run();
+            return text;
+        }
     }
 
     /** The memory ends as an interceptor has to be told that nobody waits for the result any more. */
@@ -326,7 +347,8 @@ public class LostCallsTest {
         service.within = () -> FailingSteps.of(1);
         send(platform, channel, RawPeer.frame(Wire.REQUEST | Wire.NAMED, ID, RawPeer.prelude("waits", "waits")));
         send(platform, channel, RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
-        platform.pass(channel, 1_500, TimeUnit.MILLISECONDS);
+        List<Throwable> reported = reportedBy(() -> platform.pass(channel, 1_500, TimeUnit.MILLISECONDS));
+        assertThat(reported).singleElement().isInstanceOf(OutOfMemoryError.class);
         assertThat(connection.isClosed()).isFalse();
         assertThat(account.held(Resource.OBJECT_BYTES))
                 .as("for as long as the future is open")
@@ -547,5 +569,242 @@ public class LostCallsTest {
                 .isInstanceOf(OutOfMemoryError.class);
         assertThat(context.hasThreads()).isFalse();
         account.close();
+    }
+
+    /** What is told to the handler of this thread's uncaught exceptions. */
+    private static List<Throwable> reportedBy(Runnable task) {
+        List<Throwable> reported = new ArrayList<>();
+        Thread here = Thread.currentThread();
+        here.setUncaughtExceptionHandler((thread, thrown) -> reported.add(thrown));
+        try {
+            task.run();
+        } finally {
+            here.setUncaughtExceptionHandler(null);
+        }
+        return reported;
+    }
+
+    private static ByteBuf request(int id, String service, String method, ByteBuf arguments) {
+        return RawPeer.frame(
+                Wire.REQUEST | Wire.NAMED, id, RawPeer.prelude(service, method).writeBytes(arguments));
+    }
+
+    /** The call in the first slot; null where there is none. */
+    private @Nullable ServerCall firstCallIfAny() {
+        try {
+            Field calls = ServerConnection.class.getDeclaredField("calls");
+            calls.setAccessible(true);
+            ServerCall[] all = (ServerCall[]) calls.get(connection);
+            return all.length == 0 ? null : all[0];
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private ServerCall firstCall() {
+        return Objects.requireNonNull(firstCallIfAny());
+    }
+
+    /** Has the connection look for lost calls, as if a thread had said that there are some. */
+    private void look() {
+        connection.lost.isAny = true;
+        connection.endLost();
+        platform.settle(channel);
+        assertThat(connection.lost.isAny).isFalse();
+    }
+
+    private List<Integer> answered(int type) {
+        ByteBuf in = Unpooled.wrappedBuffer(HandPlatform.written(channel));
+        List<Integer> ids = new ArrayList<>();
+        while (in.isReadable()) {
+            ByteBuf frame = in.readSlice((int) Varint.read(in));
+            assertThat(frame.readUnsignedByte()).isEqualTo((short) type);
+            ids.add(frame.readInt());
+        }
+        return ids;
+    }
+
+    private void nothingIsLeft() {
+        channel.finishAndReleaseAll();
+        platform.handleAll(channel);
+        nothingIsHeld();
+    }
+
+    private void nothingIsHeld() {
+        assertThat(Inside.core(server).running()).isZero();
+        assertThat(account.held(Resource.CALLS)).isZero();
+        account.close();
+        assertThat(Inside.core(server).ledger().audit()).isEmpty();
+    }
+
+    /** One has not arrived completely, one waits for its thread, and of two the handlers run or have returned. */
+    @Test
+    void callsThatGoOnAreNotTakenForLost() {
+        Waiting service = new Waiting();
+        serve(service);
+        HandPlatform.written(channel);
+        send(
+                platform,
+                channel,
+                RawPeer.frame(Wire.REQUEST | Wire.NAMED | Wire.MORE, ID, RawPeer.prelude("waits", "echo")));
+        send(platform, channel, request(ID + 1, "waits", "echo", RawPeer.text("a")));
+        send(platform, channel, request(ID + 2, "waits", "waits", Unpooled.EMPTY_BUFFER));
+        look();
+        service.within = this::look;
+        send(platform, channel, request(ID + 3, "waits", "waits", Unpooled.EMPTY_BUFFER));
+        assertThat(account.held(Resource.CALLS)).isEqualTo(4);
+        assertThat(HandPlatform.written(channel)).isEmpty();
+        send(platform, channel, RawPeer.frame(Wire.PART, ID, RawPeer.text("b")));
+        service.result.complete("c");
+        platform.handleAll(channel);
+        assertThat(answered(Wire.REPLY)).containsExactlyInAnyOrder(ID, ID + 1, ID + 2, ID + 3);
+        nothingIsLeft();
+    }
+
+    /** The caller has all that there is, and one who wants to know of the call's end has not been told yet. */
+    @Test
+    void aCallThatIsOverButForItsThreadsIsNotTakenForLost() {
+        Waiting service = new Waiting();
+        serve(service);
+        List<String> told = new ArrayList<>();
+        service.within = () -> CallContext.current().orElseThrow().onCancel(() -> told.add("cancelled"));
+        send(platform, channel, request(ID, "waits", "later", Unpooled.EMPTY_BUFFER));
+        platform.handleAll(channel);
+        ServerCall call = firstCall();
+        send(platform, channel, RawPeer.frame(Wire.CANCEL, ID, Unpooled.EMPTY_BUFFER));
+        service.result.complete("late");
+        platform.settle(channel);
+        assertThat(call.loopState.isOverButThreads).isTrue();
+        assertThat(call.isLost()).isFalse();
+        look();
+        assertThat(account.held(Resource.CALLS)).isEqualTo(1);
+        assertThat(told).isEmpty();
+        platform.handleAll(channel);
+        assertThat(told).hasSize(1);
+        nothingIsLeft();
+    }
+
+    /** Its caller may give the number of a call that has ended to another one. */
+    @Test
+    void aCallWithTheNumberOfALostOneIsNotTakenForIt() {
+        Waiting service = new Waiting();
+        serve(service);
+        HandPlatform.written(channel);
+        service.within = () -> platform.ticker.failAt(1);
+        send(platform, channel, request(ID, "waits", "echo", RawPeer.text("a")));
+        try {
+            platform.handle(0);
+        } catch (OutOfMemoryError ofTheClock) {
+            // whoever runs handlers reports it
+        }
+        platform.settle(channel);
+        assertThat(answered(Wire.ERROR)).containsExactly(ID);
+        service.within = () -> {};
+        // a slot has another number each time
+        send(platform, channel, request(2 * ID, "waits", "echo", RawPeer.text("b")));
+        platform.handleAll(channel);
+        assertThat(answered(Wire.REPLY)).containsExactly(2 * ID);
+        send(platform, channel, request(ID, "waits", "echo", RawPeer.text("c")));
+        assertThat(account.held(Resource.CALLS)).as("its place is the same").isEqualTo(1);
+        look();
+        assertThat(HandPlatform.written(channel)).isEmpty();
+        platform.handleAll(channel);
+        assertThat(answered(Wire.REPLY)).containsExactly(ID);
+        nothingIsLeft();
+    }
+
+    /** The thread that brings the result of the first fails over it. */
+    @Test
+    void aCallWithThePlaceOfALostOneIsNotTakenForIt() {
+        Waiting service = new Waiting();
+        serve(service);
+        HandPlatform.written(channel);
+        send(platform, channel, request(ID, "waits", "later", Unpooled.EMPTY_BUFFER));
+        platform.handleAll(channel);
+        platform.ticker.failAt(1);
+        try {
+            service.result.complete("a");
+        } catch (OutOfMemoryError ofTheClock) {
+            // it was told to the stage
+        }
+        platform.ticker.failAt(0);
+        platform.settle(channel);
+        assertThat(answered(Wire.ERROR)).containsExactly(ID);
+        send(platform, channel, request(2 * ID, "waits", "echo", RawPeer.text("b")));
+        assertThat(account.held(Resource.CALLS)).as("it is the same").isEqualTo(1);
+        look();
+        assertThat(HandPlatform.written(channel)).isEmpty();
+        platform.handleAll(channel);
+        assertThat(answered(Wire.REPLY)).containsExactly(2 * ID);
+        nothingIsLeft();
+    }
+
+    /** The memory ends on the event loop as the handler has returned. */
+    @Test
+    void aCallWhoseEventLoopFailsAtItsEndIsFoundByItsConnection() {
+        serve(new Service(), (call, next) -> next.proceed(call));
+        HandPlatform.written(channel);
+        channel.writeInbound(request(ID, "lost", "failsAtItsEnd", Unpooled.EMPTY_BUFFER));
+        platform.settle(channel);
+        assertThat(firstCallIfAny()).isNull();
+        assertThat(account.held(Resource.CALLS)).isZero();
+        nothingIsLeft();
+    }
+
+    /** The memory ends as the event loop is told that no thread can be started for the call. */
+    @Test
+    void aCallThatCannotBeRefusedIsFoundByItsConnection() {
+        serve(new Service());
+        HandPlatform.written(channel);
+        send(platform, channel, request(ID, "lost", "echo", RawPeer.text("a")));
+        ServerCall call = firstCall();
+        channel.loop.isElsewhere = true;
+        channel.loop.fails = true;
+        assertThatThrownBy(() -> call.refused(new OutOfMemoryError("unable to create native thread")))
+                .isInstanceOf(OutOfMemoryError.class);
+        channel.loop.isElsewhere = false;
+        channel.loop.fails = false;
+        assertThat(answered(Wire.ERROR)).isEmpty();
+        connection.endLost();
+        platform.settle(channel);
+        assertThat(answered(Wire.ERROR)).containsExactly(ID);
+        channel.finishAndReleaseAll();
+        platform.settle(channel);
+        nothingIsHeld();
+    }
+
+    @Test
+    void oneThreadAloneMaySendTheEndOfACall() {
+        serve(new Service());
+        send(platform, channel, request(ID, "lost", "echo", RawPeer.text("a")));
+        ServerCall call = firstCall();
+        assertThat(call.tryEnd()).isTrue();
+        assertThat(call.tryEnd()).isFalse();
+        nothingIsLeft();
+    }
+
+    /** An interceptor answers, and waits for the handler's stage still. */
+    @Test
+    void whoWaitsForTheStageOfACallThatAnInterceptorHasEndedIsToldAndWhatTheStageHoldsStaysCharged() {
+        Waiting service = new Waiting();
+        List<String> told = new ArrayList<>();
+        serve(service, (call, next) -> {
+            ((CompletionStage<?>) next.proceed(call)).whenComplete((value, thrown) -> told.add("told"));
+            return "early";
+        });
+        HandPlatform.written(channel);
+        send(platform, channel, request(ID, "waits", "later", Unpooled.EMPTY_BUFFER));
+        platform.handle(0);
+        platform.settle(channel);
+        assertThat(answered(Wire.REPLY)).containsExactly(ID);
+        platform.handleAll(channel);
+        assertThat(told).containsExactly("told");
+        assertThat(account.held(Resource.OBJECT_BYTES))
+                .as("for as long as the future is open")
+                .isPositive();
+        service.result.complete("late");
+        assertThat(told).hasSize(1);
+        assertThat(account.held(Resource.OBJECT_BYTES)).isZero();
+        nothingIsLeft();
     }
 }
