@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.rpcx.internal.io.LoopThread;
 import dev.rpcx.internal.ledger.Account;
+import dev.rpcx.internal.ledger.Charge;
 import dev.rpcx.internal.ledger.Resource;
 import dev.rpcx.internal.server.ServerConnection;
 import dev.rpcx.internal.wire.MetadataFields;
@@ -51,6 +52,7 @@ class WaitingRepliesTest {
     /** What came with the calls, as the interceptor has seen it. */
     private final List<Metadata> given = new ArrayList<>();
 
+    private final List<HandChannel> elsewhere = new ArrayList<>();
     private final HandPlatform platform = new HandPlatform();
     private final Service service = new Service();
     private final Server server = Server.builder(RegistryServer.registry(service))
@@ -77,6 +79,7 @@ class WaitingRepliesTest {
 
     @AfterEach
     void nothingIsLeft() {
+        elsewhere.forEach(EmbeddedChannel::finishAndReleaseAll);
         channel.close();
         platform.handleAll(channel);
         platform.pass(channel, 2, TimeUnit.HOURS);
@@ -273,6 +276,7 @@ class WaitingRepliesTest {
     /** A connection whose handlers' threads are not its event loop, where a test says so. */
     private HandChannel connect(Account account) {
         HandChannel hand = new HandChannel(platform.ticker);
+        elsewhere.add(hand);
         hand.pipeline().addLast(new ServerConnection(hand, server.core(), account, platform.ticker.nanoTime()));
         send(hand, RawPeer.preface());
         return hand;
@@ -304,7 +308,8 @@ class WaitingRepliesTest {
         handleElsewhere(hand);
         assertThat(held(Resource.REQUEST_BYTES)).isGreaterThan(LARGE);
         assertThat(held(Resource.OBJECT_BYTES)).isZero();
-        assertThat(held(Resource.REPLY_BYTES)).isZero();
+        // on a small heap the first bytes of the buffer are charged too
+        assertThat(held(Resource.REPLY_BYTES)).isLessThanOrEqualTo(Charge.STEP_BYTES);
         platform.settle(hand);
         assertThat(held(Resource.REQUEST_BYTES)).isZero();
         end(hand, account);

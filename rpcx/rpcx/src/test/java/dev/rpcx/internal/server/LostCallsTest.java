@@ -44,6 +44,7 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -84,6 +85,14 @@ public class LostCallsTest {
             CallContext.current().orElseThrow().onCancel(() -> {});
             FailingSteps.of(1);
             return "a";
+        }
+    }
+
+    /** Also of a test that has failed: what it has written would count as lost. */
+    @AfterEach
+    void release() {
+        if (channel != null) {
+            channel.finishAndReleaseAll();
         }
     }
 
