@@ -28,9 +28,10 @@ public final class PendingResult extends Stages.Waiter {
     public static final int LINGERING_BYTES = 512;
 
     /**
-     * Number of stack frames that a thread which completes a future may need to end the call. Most of these frames are
-     * larger than those by which {@code ThreadTools.reserveStack} counts. Before the thread takes the call, it checks
-     * that its stack has this much room. If there is less room, the thread fails, and has not taken the call.
+     * Number of stack frames that a thread may need to end the call, after the thread has completed the future for
+     * which the call waits. Most of these frames are larger than those by which {@code ThreadTools.reserveStack}
+     * counts. The thread first checks that its stack has this much room. Only then does it take over the call, in order
+     * to end it. If there is less room, the thread fails, and has not taken over the call.
      */
     private static final int RESERVED_FRAMES = 100;
 
@@ -49,7 +50,9 @@ public final class PendingResult extends Stages.Waiter {
     private final LostCalls lost;
     private @Nullable Call call;
 
-    /** Whether the thread that brought the result has taken the call, but has then failed without ending the call. */
+    /**
+     * Whether the thread that brought the result has taken over the call, and has then failed before it ended the call.
+     */
     private volatile boolean isLost;
 
     public PendingResult(Call call, CompletionStage<?> stage, LostCalls lost) {
@@ -73,8 +76,8 @@ public final class PendingResult extends Stages.Waiter {
 
     @Override
     public void accept(@Nullable Object value, @Nullable Throwable thrown) {
-        // a thread whose stack is nearly full fails here, before it has taken the call: the call then ends when its
-        // time is over
+        // a thread whose stack is nearly full fails here, before it has taken over the call: the call then ends when
+        // its time is over
         ThreadTools.reserveStack(RESERVED_FRAMES);
         Call waiting = take();
         if (waiting == null) {
@@ -145,17 +148,18 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Makes the charge that remains for a call that has been given up. The objects into which its request was read stay
-     * charged until the stage ends, or until nobody can reach the stage any more. If another call has returned the same
-     * stage before, nothing of this call remains at the stage, and nothing stays charged. A stage that existed before
-     * the call does not hold the call's request, unless the handler itself has attached the request to the stage.
+     * Makes the charge that remains for a call that has been given up although its handler's stage has not ended. The
+     * objects into which the call's request was read stay charged until the stage ends, or until nobody can reach the
+     * stage any more. There is one exception: if another call has returned the same stage before, nothing stays
+     * charged. In that case nothing of this call remains at the stage. If the stage existed before this call, it does
+     * not hold the call's request either, unless the handler itself has attached the request to the stage.
      *
      * @param own stages that the call's interceptors have been given instead of the handler's stage
      * @param chargedBytes bytes that the call was charged for the objects into which its request was read; the call has
      *     handed this charge over to this method
      * @param unchargedBytes further bytes that the parameters take; they need no charge while the call has a place
      * @param metadataBytes bytes that the metadata of the request take
-     * @return whether a place of a call has to stay charged, because the bytes cannot be charged
+     * @return whether the call's place has to stay charged, because the bytes cannot be charged
      */
     boolean leaveCharge(
             Account account, List<DetachableStage> own, long chargedBytes, int unchargedBytes, int metadataBytes) {
@@ -177,10 +181,10 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Makes the charge that remains, and has it held by the first hook that was attached for this call.
+     * Makes the charge that remains. It is held by the first hook that was attached to a stage for this call.
      *
-     * @param last waits for a stage, whose hook is used if none of the stages {@code own} has a hook; null if nothing
-     *     waits for a stage
+     * @param last result for which the call waits, at a stage; null if the call waits for none. If none of the stages
+     *     in {@code own} has attached a hook, the hook that was attached for this result holds the charge
      */
     private static boolean leaveCharge(
             Account account,
@@ -218,9 +222,10 @@ public final class PendingResult extends Stages.Waiter {
     }
 
     /**
-     * Returns the first hook that one of the given stages has attached to its source for this call. This first hook is
-     * at the handler's own stage, and not at a stage that interceptors have made. Returns null if none of the given
-     * stages has attached a hook.
+     * Returns the first hook that one of the given stages has attached for this call. Each of these stages attaches the
+     * hook to its source, which is the stage whose result it waits for. The source of the first hook is the handler's
+     * own stage, and not a stage that interceptors have made. Returns null if none of the given stages has attached a
+     * hook.
      */
     private static Stages.@Nullable Hook hook(List<DetachableStage> own) {
         for (DetachableStage seen : own) {

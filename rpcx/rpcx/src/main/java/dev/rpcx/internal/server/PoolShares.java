@@ -32,16 +32,18 @@ import org.jspecify.annotations.Nullable;
  * come later: see {@link OrphanedWork}. Thread-safe.
  *
  * <p>Whether a connection may begin a task depends on only two numbers. One is the number of free threads. The other is
- * the number of threads that the connection holds, plus the running tasks that earlier connections of its address had
- * left behind when it came: the tasks that it has <em>found</em>. So there is one queue of waiting connections for each
- * value of the second number. The next connection to begin a task is the earliest connection of all those queues whose
- * number is not greater than the number of free threads. There are few queues, however many connections wait.
+ * the number of threads that the connection holds, plus the number of running tasks that it has <em>found</em>. A
+ * connection has found the tasks that earlier connections of its address had left behind when it came. So there is one
+ * queue of waiting connections for each value of the second number. The next connection to begin a task is the earliest
+ * connection of all those queues whose number is not greater than the number of free threads. There are few queues,
+ * however many connections wait.
  *
- * <p>Connections of one address that hold equally many threads and have found the same tasks share one entry of a
- * queue. Connections that hold equally many threads and have found all running tasks left behind at their address share
- * one entry too. When such a task ends, or another connection leaves tasks behind, these connections move together.
- * Connections that have found only some of the running tasks differ in how many of them they have found, so there are
- * fewer such entries than threads.
+ * <p>A queue has one entry for all connections of one address that hold equally many threads and have found the same
+ * tasks. It also has one entry for all connections of one address that hold equally many threads and have found all
+ * running tasks that are left behind at the address. When such a task ends, or another connection leaves tasks behind,
+ * the connections of one entry move together. Other connections have found only some of the running tasks. Among those
+ * of one address that hold equally many threads, there is one entry for each number of running tasks that they have
+ * found. So there are fewer such entries than threads.
  *
  * <p>A task that may begin does not wait while a thread is free, unless no thread can be started. If no thread can be
  * started, the task waits for the end of a running task. If no task runs, the waiting task is refused, or it waits
@@ -73,8 +75,8 @@ public final class PoolShares {
     }
 
     /**
-     * Once a set of waiting tasks has held more tasks than this, a smaller set replaces it as soon as a quarter of this
-     * number of tasks, or fewer, still wait. Otherwise the set would keep the memory of its largest size.
+     * If a set of waiting tasks has held more tasks than this, a smaller set replaces it when only a few tasks still
+     * wait: at most a quarter of this number. Otherwise the set would keep the memory of its largest size.
      */
     private static final int MAX_KEPT = 64;
 
@@ -156,7 +158,10 @@ public final class PoolShares {
         return waitingConnections;
     }
 
-    /** Returns how often an entry has joined a queue or a crowd, which is the main cost of each change. For tests. */
+    /**
+     * Returns how often an entry has been put into a queue or into a {@code Crowd}. This is the main cost of each
+     * change to the shares. For tests.
+     */
     public synchronized long queueJoins() {
         return queueJoins;
     }
@@ -414,15 +419,16 @@ public final class PoolShares {
     private final class Neighbours {
         /**
          * The waiting connections of the address, by their marks. The mark of a connection says how many tasks had ever
-         * been left behind there when the connection came. The mark is {@code OrphanedWork.ALL} for a connection that
-         * has gone.
+         * been left behind at the address when the connection came. The mark is {@code OrphanedWork.ALL} for a
+         * connection that has gone.
          */
         private final TreeMap<Long, Peers> byMark = new TreeMap<>();
 
         /**
-         * Connections that have found all running tasks that are left behind, and perhaps also tasks that still wait.
-         * The index is the number of threads that each connection of the crowd holds. An element is null if no
-         * connection with that number of threads has waited yet.
+         * Crowds of the address. The connections of a crowd have found all running tasks that are left behind at the
+         * address. They may also have found tasks that are left behind and still wait for a thread. The index is the
+         * number of threads that each connection of the crowd holds. An element is null if no connection with that
+         * number of threads has waited yet.
          */
         private final List<@Nullable Crowd> crowds = new ArrayList<>();
 
@@ -446,8 +452,9 @@ public final class PoolShares {
 
         /**
          * Changes the count of tasks that are left behind, and moves the connections whose position in the queues
-         * depends on it. The smallest mark with which a connection has found all running tasks never decreases. So a
-         * connection that has found only some of these tasks never becomes one that has found all of them.
+         * depends on it. A connection has found all running tasks if its mark is at least
+         * {@code OrphanedWork.allFrom()}. That value never decreases. So the change never turns a connection that has
+         * found only some of these tasks into one that has found all of them.
          */
         private void change(OrphanedWork of, Consumer<OrphanedWork> change) {
             long before = of.allFrom();
@@ -488,7 +495,7 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room for one more level, so that adding it needs no memory. */
+        /** Makes room for one more level in this crowd, so that adding the level needs no memory. */
         void makeRoom() {
             levels.makeRoom();
             makeRoomInQueue();
@@ -531,8 +538,9 @@ public final class PoolShares {
         private final Long mark;
 
         /**
-         * Levels of these connections. The index is the number of threads that each connection of the level holds. An
-         * element is null if no connection with that number of threads has waited yet.
+         * The waiting connections of this object, divided into levels by the number of threads that each connection
+         * holds. The index is that number. An element is null if no connection with that number of threads has waited
+         * yet.
          */
         private @Nullable Level[] byOwn = new Level[1];
 
@@ -584,8 +592,8 @@ public final class PoolShares {
         }
 
         /**
-         * Moves the levels from the crowds to the queues. Called because a task that is left behind now runs, and these
-         * connections have not found it.
+         * Moves the levels from the crowds to the queues. Called because a task that is left behind now runs, and the
+         * connections of this object have not found that task.
          */
         void leaveCrowds() {
             leaveTurns();
@@ -624,7 +632,7 @@ public final class PoolShares {
             this.own = own;
         }
 
-        /** Makes room for one more share, so that adding it needs no memory. */
+        /** Makes room for one more share in this level, so that adding the share needs no memory. */
         void makeRoom() {
             shares.makeRoom();
             if (of.isOfCrowds) {
@@ -743,8 +751,9 @@ public final class PoolShares {
                 return;
             }
             if (noThread != null || isShort) {
-                // Either other tasks have begun to wait while this task counted as holding a thread, or tasks were
-                // waiting before because no thread could be started for them.
+                // Some waiting tasks may be able to begin now. If no thread runs this task, other tasks may have begun
+                // to wait while it counted as holding a thread. If the pool was short of threads, tasks have waited
+                // since then, because no thread could be started for them.
                 beginWaiting(null);
             }
             if (noThread instanceof RuntimeException e) {
@@ -768,8 +777,8 @@ public final class PoolShares {
                 shrink();
                 dropped(1);
                 if (!isWaiting()) {
-                    // The share must not stay in the queue: if the share's connection has gone, nothing but the queue
-                    // would still refer to the share.
+                    // A share without waiting tasks must not stay in the queue. If the share's connection has gone,
+                    // nothing but the queue would refer to the share, and the queue would keep it in memory.
                     leaveTurn();
                 }
                 isOfOthers = isGone && orphanedWork != null;

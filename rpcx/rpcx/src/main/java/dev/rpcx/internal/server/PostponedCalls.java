@@ -20,10 +20,12 @@ final class PostponedCalls {
 
     /**
      * Maximum of {@code resumed}: the number of calls under way that have waited, and were started before their caller
-     * had read nearly everything. What these calls send has to be read too, and so keeps the calls that still wait from
-     * being started. Also, however much the caller has read, {@code resume} starts no call while this many calls that
-     * have waited still need a thread for their handlers. Otherwise {@code resume} could start calls that then have to
-     * wait again.
+     * had read nearly everything. What these calls send adds to the unread bytes, and so delays the calls that still
+     * wait.
+     *
+     * <p>This number also limits {@code starting}: the number of calls that have waited and were started, and whose
+     * handlers have no thread yet. While {@code starting} is at least this number, {@code resume} starts no call,
+     * however much the caller has read. Otherwise {@code resume} could start calls that then have to wait again.
      */
     private static final int MAX_AT_ONCE = 16;
 

@@ -87,8 +87,9 @@ public final class ServerCall extends Outbound
     int metadataCost;
 
     /**
-     * Id of the call that its thread was about to end and could not end; 0 if there is none. A thread whose stack is
-     * full first stores the id here, and then stores in the connection that it has a lost call: see {@link LostCalls}.
+     * Id of the call that a thread was about to end and could not end; 0 if there is none. If the thread's stack is
+     * full, the thread first stores the id here. Then it sets a flag in the connection, which says that there may be
+     * lost calls: see {@link LostCalls}.
      */
     private int lostId;
 
@@ -105,8 +106,9 @@ public final class ServerCall extends Outbound
 
     /**
      * Group that counts the handler against the limit of its method; null if the handler is not counted. Set before the
-     * handler starts. Cleared by whoever ends the handler: while holding this object's lock if the handler has not
-     * started, and by the last of the call's threads if {@link CallThreads} runs any.
+     * handler starts. Cleared when the handler ends, or when it is certain that it will not start. If the handler has
+     * not started, the thread that clears this field holds this object's lock. If {@link CallThreads} runs threads for
+     * the call, the last of these threads clears this field, unless the method returns a stream.
      */
     AdmissionLimit.@Nullable Group admitted;
 
@@ -392,8 +394,8 @@ public final class ServerCall extends Outbound
         }
         if (endUnlessThreads()) {
             charged.objects.release();
-            // the last of the call's threads may have ended since they were last checked: then the handler stops
-            // counting here
+            // the handler may still be counted, if threads ran for the call when this was last checked; now that none
+            // runs, the handler is no longer counted
             connection.handled(this);
         }
     }
@@ -553,8 +555,8 @@ public final class ServerCall extends Outbound
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // the id is stored here too, because this method may run as a callback of an earlier stage: then the
-                // exception goes to that stage, and the caller of this method does not mark the call as lost
+                // this method may run as a callback of an earlier stage: then the exception goes to that stage, and to
+                // no method that marks the call as lost; so the id is stored here too
                 lostId = id;
                 throw t;
             }
@@ -622,8 +624,8 @@ public final class ServerCall extends Outbound
             releaseObjects();
             return;
         }
-        // once leaveStages has returned, no thread starts the handler any more; threads that still run may use the
-        // objects of the request
+        // leaveStages is called first: once it has returned, no thread starts the handler any more; threads that still
+        // run may use the objects of the request, so the objects are released only if no thread runs
         leaveStages();
         if (!hasThreads()) {
             releaseObjects();

@@ -187,8 +187,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     private final CallList dropped = new CallList();
 
     /**
-     * Says whether there may be calls that their threads were about to end and could not end. Any thread may set this
-     * flag.
+     * Says whether there may be lost calls: calls that a thread was about to end and could not end. Any thread may set
+     * this flag.
      */
     final LostCalls lost = new LostCalls(() -> inLoopOrHere(this::endLost));
 
@@ -352,8 +352,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
     /**
      * Makes a call wait instead of starting its handler. The call waits until its caller has read enough of the earlier
      * replies and items, and until the call is admitted. Each such wait lasts at most 2 * {@code ALLOWED_STALLS} *
-     * {@link #stallNanos}. A small request in parts may take as long to arrive, including the time for which this side
-     * pauses reading. If there is no room for the charge of the waiting call, the call is refused.
+     * {@link #stallNanos}. This is also the time that a small request in parts may take to arrive, including the time
+     * for which this side pauses reading. If there is no room for the charge of the waiting call, the call is refused.
      */
     void postpone(ServerCall call) {
         if (!call.chargeWaiting()) {
@@ -970,8 +970,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
             left = Math.min(left, readingClock.remaining(unfinished.lastProgressNanos + stallNanos, now));
             long whole = wholeNanos(unfinished);
             left = Math.min(left, readingClock.remaining(unfinished.beganReadingNanos + whole, now));
-            // a peer that does not read its replies makes this side pause reading, and the reading clock stands still
-            // then; such pauses may at most double the time of the message
+            // if the peer does not read its replies, this side pauses reading; during such a pause the reading clock,
+            // which measures the two times above, stands still; this third limit is measured by a clock that goes on,
+            // so pauses may at most double the time in which the message has to arrive
             left = Math.min(left, unfinished.beganNanos + 2 * whole - now);
         }
         if (isPostponed(call)) {
@@ -1219,7 +1220,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
         try {
             next = checkDetached(now);
         } finally {
-            // if this check has failed, the next one checks all calls again
+            // if this check has thrown, next is still 0: then the list is due immediately, and the next check goes
+            // through all its calls again
             if (now + next - detachedDueNanos < 0) {
                 detachedDueNanos = now + next;
             }
@@ -1371,7 +1373,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     @Override
     public boolean isSentLater() {
-        // the check for lost calls first sends what is queued, so it does not take the call of this message for lost
+        // the check for lost calls first sends everything that is queued, and so sends this message too; therefore it
+        // does not take the call of this message for lost
         lost.isAny = true;
         try {
             lost.requestCheck();
@@ -1489,7 +1492,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
 
     /**
      * Has the event loop begin to send the items of the publisher that a handler has returned. Called on the handler's
-     * thread. The server subscribes to the publisher in the same place in which the handlers of the method run.
+     * thread. The server subscribes to the publisher on the same kind of thread on which the handlers of the method
+     * run.
      */
     void stream(ServerCall call, Flow.Publisher<?> result) {
         @SuppressWarnings("unchecked") // the codec refuses items of another type
@@ -1536,8 +1540,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             if (!get()) {
                 startStream(call, publisher, this);
             }
-            // if the stream does not count as being opened any more, the thread that handed this task to the event loop
-            // has failed in doing so, and the call is ended as a lost call
+            // if the stream is no longer counted as being opened, the handler's thread has failed after it had queued
+            // this task; then this task does nothing, and the call is ended as a lost call
         }
     }
 
@@ -1567,12 +1571,12 @@ public final class ServerConnection extends WireConnection implements ServedConn
             begins.opened();
             throw t;
         }
-        // the stream may go on for long, but its handler does not count any more, so other calls may start
+        // the stream may go on for long, but its handler is no longer counted as running, so other calls may start
         resumeIfWaiting();
     }
 
     private void subscribeTo(ServerCall call, Flow.Publisher<Object> publisher, Opening begins) {
-        // the handler does not count any more: from now on, only the stream uses the call's place
+        // from now on the handler is no longer counted as running: only the stream uses the call's place
         admission.uncountNow(call);
         AtomicReference<@Nullable StreamSender> self = new AtomicReference<>();
         ServerMethod method = call.method();
@@ -1713,8 +1717,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
             } else if (!handled
                     && hasBegun
                     && (call.method().returnsStream() || call.context().isHandlerBehind())) {
-                // there are two cases: the handler has ended, and what it has registered for a cancel concerns its
-                // stream; or an interceptor has answered, the answer has not been sent, and the handler still runs
+                // the call is cancelled here in two cases: in the first, the handler has ended and has returned a
+                // stream, and the callbacks that it has registered for a cancel concern this stream; in the second, an
+                // interceptor has answered, its answer has not been sent, and the handler still runs
                 call.cancel();
             }
         } finally {
@@ -1747,8 +1752,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
             // the call waits for a thread, and that thread will not run it
             admission.uncount(call);
         }
-        // that an interceptor has begun does not mean that the method has been executed: the interceptors may have kept
-        // the call from it until now
+        // if an interceptor has begun, the method has not necessarily been executed: the interceptors may have kept the
+        // call from the method until now
         return hasBegun && call.isExecuted();
     }
 
@@ -1766,8 +1771,8 @@ public final class ServerConnection extends WireConnection implements ServedConn
                 }
             }
         } catch (Throwable t) {
-            // a stack overflow, for example; it is only reported, so that the call's place is given back and its
-            // handler stops counting nevertheless
+            // what was thrown, for example because of a stack overflow, is only reported: the call's place has to be
+            // given back nevertheless, and its handler must no longer be counted
             ThreadTools.report(t);
         }
     }
@@ -1943,9 +1948,9 @@ public final class ServerConnection extends WireConnection implements ServedConn
      * Stops reading from a client that does not read its replies, and resumes when the client reads them. After the end
      * of the connection, everything is read.
      *
-     * <p>When a client that reads slowly has taken some bytes, more of its replies fill the room immediately. So this
-     * side always reads something between two pauses. Otherwise no byte of an upload by such a client would ever
-     * arrive.
+     * <p>When a client that reads slowly has read some bytes, there is room to send more. Further replies to this
+     * client fill that room immediately, and the next pause could begin at once. But this side always reads something
+     * between two pauses. Otherwise no byte of an upload by such a client would ever arrive.
      */
     private void readUnlessFull() {
         if (isClosed() || channel.isWritable()) {

@@ -99,14 +99,14 @@ public final class ServerCore {
     private final List<ByteBuf> dictionary;
     private final Settings settings;
 
-    /** Open connections of which it is known whether they use the native or the classic wire, by channel. */
+    /** Open connections whose wire, native or classic, is already known, by channel. */
     private final Map<Channel, ServedConnection> connections = new ConcurrentHashMap<>();
 
     private final Set<Channel> channels = ConcurrentHashMap.newKeySet();
 
     /**
-     * Connections of which it is known whether they use the native or the classic wire, by channel. A connection stays
-     * here until it has ended and all its calls have ended.
+     * Connections whose wire, native or classic, is already known, by channel. A connection stays here until it has
+     * ended and all its calls have ended.
      */
     private final Map<Channel, ServedConnection> served = new ConcurrentHashMap<>();
 
@@ -144,7 +144,7 @@ public final class ServerCore {
          * Returns the published methods, in the order of their numbers. The numbers begin with 1 and have no gap.
          *
          * @param running counter of the running handlers of all methods, except those on event loops
-         * @param groups groups of the callers
+         * @param groups groups into which the server puts its connections, by the addresses of their peers
          */
         List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos);
     }
@@ -379,8 +379,8 @@ public final class ServerCore {
             // start
             cutOff = true;
             group.close(LOOPS_END_NANOS);
-            // calls that go on after the end of their connection become known only a moment after the channel is
-            // closed, and no event loop checks them any more: so all connections are cut off once more
+            // a connection finds out only a moment after its channel has been closed which of its calls go on without
+            // it; no event loop checks these calls any more: so all connections are cut off once more
             served.values().forEach(connection -> inAnyCase(connection::cutOff));
             threads.close();
             if (isQuiet) {
@@ -489,8 +489,8 @@ public final class ServerCore {
     }
 
     /**
-     * Takes one of several steps of a stop. If the step throws, for example because there is no memory, the exception
-     * is reported, and the caller goes on with the next step.
+     * Runs one of several steps of a stop. If the step throws, for example because there is no memory, the exception is
+     * reported, and the caller of this method goes on with the next step.
      */
     private static void inAnyCase(Runnable one) {
         try {

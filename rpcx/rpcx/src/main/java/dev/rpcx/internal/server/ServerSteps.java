@@ -114,8 +114,9 @@ final class ServerSteps {
     }
 
     private static void stream(ServerCall call, @Nullable Object result) {
-        // the handler no longer counts, and from now on only the stream uses the call's place; unlike leave, leaveNow
-        // does not check whether threads run for the call: some threads may deliver incoming items already
+        // from now on the handler is no longer counted, and only the stream uses the call's place; leave would go on
+        // counting the handler while threads run for the call, and some threads may deliver incoming items already:
+        // leaveNow does not check for such threads
         Admission.leaveNow(call, true);
         if (result instanceof Flow.Publisher<?> publisher) {
             call.connection.stream(call, publisher);

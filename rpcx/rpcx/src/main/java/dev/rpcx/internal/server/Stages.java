@@ -56,8 +56,9 @@ public final class Stages {
     }
 
     /**
-     * Returns whether attaching a dependent to the stage starts no work of the stage itself. If the stage has ended,
-     * attaching a dependent runs that dependent. The class of the stage decides.
+     * Returns whether attaching a dependent to the stage starts no work of the stage itself. This depends only on the
+     * class of the stage. If the stage has ended, attaching a dependent runs that dependent, but this is not work of
+     * the stage itself.
      */
     static boolean isPassive(CompletionStage<?> stage) {
         return stage instanceof BoundFuture<?> || stage.getClass() == CompletableFuture.class;
@@ -125,9 +126,10 @@ public final class Stages {
 
         /**
          * Returns the hook that was attached to the stage for this waiter; null if the stage's hook was attached for
-         * another waiter. If this waiter was never added at a hook, this method makes sure that the stage has one. It
-         * does so only if attaching a dependent starts no work of the stage: see {@code isPassive}. Otherwise only
-         * {@link #await} attaches a hook, on the thread that runs the handler.
+         * another waiter. If this waiter was never added at a hook, the stage may have no hook. This method then
+         * attaches a hook, but only if attaching a dependent starts no work of the stage: see {@code isPassive}. To a
+         * stage of another kind, only {@link #await} attaches a hook, on the thread that runs the handler; for such a
+         * stage, this method returns null.
          */
         final @Nullable Hook hook(CompletionStage<?> stage) {
             synchronized (this) {
