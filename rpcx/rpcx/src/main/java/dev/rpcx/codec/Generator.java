@@ -47,21 +47,22 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * As long as the fields come in the order of their numbers, the code asks for the memory of all plain values together,
- * once per message. At that point it has already created their objects. There are at most {@code MAX_IN_ORDER} of them,
- * and each takes at most 72 bytes in addition to its bytes in the message. For a string beyond ASCII, {@link In} asks
- * for more memory when it reads the string.
+ * once per message. At that point it has already created the objects of these values. There are at most
+ * {@code MAX_IN_ORDER} such objects, and each takes at most 72 bytes in addition to its bytes in the message. For a
+ * string beyond ASCII, {@link In} asks for more memory when it reads the string.
  *
- * <p>The class is longer than 400 lines because the enum {@code Form} at its end belongs to the code that adds the
- * instructions.
+ * <p>The class is longer than 400 lines because it contains the enum {@code Form}, which belongs to the methods that
+ * add the instructions of the bytecode.
  */
 final class Generator {
     private static final AtomicInteger ORDINARY = new AtomicInteger();
 
     /**
      * Ordinary codec classes, which are not hidden. The first key is the type for which a class was defined. The second
-     * key is the content of its class file, as it would be if the class's name had no suffix. An ordinary class lives
-     * as long as the class loader of the type, while codecs of the type may be created many times. Therefore an
-     * existing class is used again. This is possible because the class depends on nothing but that content.
+     * key is the content of a class file that differs from the class's own only in the class's name, which there has no
+     * suffix. An ordinary class lives as long as the class loader of the type, while codecs of the type may be created
+     * many times. Therefore an existing class is used again. This is possible because two classes with the same keys
+     * differ only in their suffixes.
      */
     private static final ClassValue<Map<ByteBuffer, Class<?>>> KEPT = new ClassValue<>() {
         @Override
@@ -129,7 +130,7 @@ final class Generator {
             logMissing(type + ", reflection instead", e);
             return null;
         } catch (Throwable e) {
-            // a native image allows no new classes, and throws an error that exists only there
+            // a native image allows no new classes: it throws an error of a class that exists only in native images
             logMissing(type + " here, reflection instead", e);
             return null;
         }
@@ -137,8 +138,8 @@ final class Generator {
 
     /**
      * Says whether code in the type's package may name the classes of the values that it passes to the constructor and
-     * to setters. A setter that is inherited from another package may take a class that is visible only in that
-     * package. Code elsewhere that names such a class would fail when it runs.
+     * to setters. The type may inherit a setter from a class in another package, and the setter may take a class that
+     * is visible only in that other package. A codec that names such a class would fail when it runs.
      */
     private static boolean reachesValues(MessageType type) {
         return Stream.concat(Stream.of(type.constructor()), type.setters().stream())
@@ -172,9 +173,9 @@ final class Generator {
     }
 
     /**
-     * Defines the codec class, as a hidden class if that is allowed. If the type belongs to another module or class
-     * loader, the codec class is an ordinary class, which cannot access private members. Returns null if such a type
-     * has a private constructor.
+     * Defines the codec class, as a hidden class if that is allowed. It is not allowed if the type belongs to another
+     * module or class loader than this library. The codec class is then an ordinary class, which cannot access private
+     * members. So if the constructor of such a type is private, no class is defined, and this method returns null.
      */
     private static @Nullable Class<?> define(MessageType type, FieldCodec[] codecs, MethodHandles.Lookup lookup)
             throws IllegalAccessException {

@@ -12,10 +12,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>Some collectors divide the heap into regions, among them G1, the JVM's default. An array of more than half a
  * region gets whole regions, which it shares with no other object. On heaps up to 2 GiB, a region is 1 MiB, so half a
- * region is 512 KiB. There, an array of 512 KiB takes 1 MiB, and an array of 1 MiB takes 2 MiB: with its header, the
- * first is larger than half a region, and the second larger than one region. A smaller array never crosses from one
- * region to the next. So a region holds only two arrays of 400 kB: the rest of the region is too small for a third, and
- * the two count as 1 MiB. All limits on the memory that a peer can fill have to count these additional bytes. Source:
+ * region is 512 KiB. There, an array of 512 KiB takes 1 MiB: with its header, the array is larger than half a region.
+ * An array of 1 MiB takes 2 MiB: with its header, the array is larger than one region. An array of at most half a
+ * region never crosses from one region to the next. So a region holds only two arrays of 400 kB: the rest of the region
+ * is too small for a third, and the two count as 1 MiB. All limits on the memory that a peer can fill have to count
+ * these additional bytes. Source:
  * <a href="https://docs.oracle.com/en/java/javase/25/gctuning/garbage-first-g1-garbage-collector1.html">HotSpot Garbage
  * Collection Tuning Guide, Humongous Objects</a>.
  */
@@ -49,9 +50,9 @@ public final class HeapArray {
     private HeapArray() {}
 
     /**
-     * Starts a thread that finds out the size of the heap's regions. Only the first call does so. To find out the size
-     * takes 35 to 350 ms. Without this call, the thread that has the first large array would block for that time, and
-     * it may be an event loop.
+     * Starts a thread that finds out the size of the heap's regions, which takes 35 to 350 ms. Only the first call does
+     * so. Without this call, the thread that is the first to compute the bytes of a large array would block for that
+     * time, and that thread may be an event loop.
      */
     public static void prepare() {
         if (!PREPARED.compareAndSet(false, true)) {
@@ -101,8 +102,7 @@ public final class HeapArray {
     }
 
     /**
-     * Returns how many more bytes of the heap a buffer will take when {@code bytes} bytes have been written after its
-     * content.
+     * Returns how many more bytes of the heap a buffer will take once its content has grown by {@code bytes}.
      */
     public static long growth(ByteBuf buffer, int bytes) {
         int needed = buffer.writerIndex() + bytes;
@@ -110,8 +110,8 @@ public final class HeapArray {
     }
 
     /**
-     * Gives the buffer room for {@code bytes} bytes after its content. {@link #growth} returns beforehand how many
-     * bytes of the heap this takes.
+     * Gives the buffer enough room for its content to grow by {@code bytes}. {@link #growth} returns beforehand how
+     * many more bytes of the heap the buffer then takes.
      */
     public static void grow(ByteBuf buffer, int bytes) {
         int needed = buffer.writerIndex() + bytes;
@@ -135,8 +135,8 @@ public final class HeapArray {
     }
 
     /**
-     * Holds the size of the heap's regions. The JVM loads this class when the size of a large array is first asked for,
-     * and not earlier, since loading the JVM's management takes time.
+     * Holds the size of the heap's regions. The JVM loads this class only when the size of a large array is first asked
+     * for. It is not loaded earlier, because it loads the JVM's management, which takes time.
      */
     private static final class Regions {
         private static final List<String> WITHOUT_REGIONS =

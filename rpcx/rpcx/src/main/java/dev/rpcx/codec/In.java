@@ -42,9 +42,10 @@ public final class In extends Pool.Scratch {
     private static final long MIN_MEMORY = 1 << 20;
 
     /**
-     * Max cost of comparing the keys of a message that have the same hash, in addition to {@code MAX_COMPARED_PER_BYTE}
-     * for each byte of the message. The unit is bytes compared: bytes of keys in the message or in memory. For the
-     * largest message, both limits together allow comparisons that take some 100 ms. Honest keys need far less.
+     * A part of the max cost of comparing the keys of a message that have the same hash. The max cost is this number,
+     * plus {@code MAX_COMPARED_PER_BYTE} for each byte of the message. The unit is bytes compared: bytes of keys in the
+     * message or in memory. The max cost for the largest message allows comparisons that take some 100 ms. Honest keys
+     * need far less.
      */
     private static final long MIN_COMPARED = 8 << 20;
 
@@ -59,10 +60,10 @@ public final class In extends Pool.Scratch {
     /**
      * The cost of ordering a decimal in a hash table is counted as the square of the decimal's bytes, divided by this
      * number. The unit is bytes compared. To order a decimal of 1,700 bytes once costs as much as comparing 45,000
-     * bytes, which is a 64th of the square of 1,700. But the decimal may be ordered eight times, so the divisor is 8
-     * and not 64. The reason is that a hash table of the JDK orders the keys of one hash again each time that the table
-     * grows and keys of another hash move out of their bin. That happens seven times while the table grows from some
-     * thousands of keys to half a million.
+     * bytes, which is a 64th of the square of 1,700. But the divisor is 8 and not 64, because the decimal may be
+     * ordered eight times: once when it is added to the table, and seven times later. The reason is that a hash table
+     * of the JDK orders the keys of one hash again each time that the table grows and keys of another hash move out of
+     * their bin. That happens seven times while the table grows from some thousands of keys to half a million.
      */
     private static final int SQUARE_DIVISOR = 8;
 
@@ -111,14 +112,14 @@ public final class In extends Pool.Scratch {
      */
     private long lookupCost;
 
-    /** Upper bound for the key that is being read: with how many of its values one value of another key is compared. */
+    /** Max number of values, in the key that is being read, with which one value of another key may be compared. */
     private float compared;
-    /** Upper bound for the key that is being read: how many times a value of another key is looked up in it. */
+    /** Max number of times that a value of another key may be looked up in the key that is being read. */
     private float lookedUp;
 
     /**
-     * Bytes that sets and maps have taken from {@link #memoryLeft}. All other bytes that were taken from there belong
-     * to messages.
+     * Bytes of {@link #memoryLeft} that were taken for sets and maps. All other bytes that were taken of it were taken
+     * for messages.
      */
     private long collections;
 
@@ -230,8 +231,8 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Returns null, which {@code buf} holds while there is no array. The field does not hold {@code NO_BYTES} instead,
-     * because a store of null needs no memory fence.
+     * Returns the value of {@code buf} while there is no array: null. It is not the empty array {@code NO_BYTES},
+     * because a store of null needs no memory fence, unlike that of an array.
      */
     @SuppressWarnings("NullAway") // nothing is read while there is no array
     static byte[] noArray() {
@@ -366,8 +367,9 @@ public final class In extends Pool.Scratch {
     }
 
     /**
-     * Skips a field that this version of the message type does not have. If this version does have a field with this
-     * number, the field is refused as {@code MALFORMED}, since its wire type is another one.
+     * Skips a field that this version of the message type does not have. If this version has a field with this number,
+     * the sender has given that field another wire type. The field is then not skipped, but refused as
+     * {@code MALFORMED}.
      *
      * <p>Groups, which Protobuf has deprecated, are skipped as well.
      */
@@ -491,7 +493,7 @@ public final class In extends Pool.Scratch {
      * @param bytes bytes of the elements, which are counted elsewhere
      */
     void array(long bytes) {
-        // most arrays take no additional bytes, and there may be millions of arrays
+        // this check saves time: a message may have millions of arrays, and most of them take no additional bytes
         if (bytes > HeapArray.ALWAYS_EXACT_BYTES) {
             take((int) (HeapArray.heapBytes(bytes) - bytes));
         }
@@ -582,8 +584,8 @@ public final class In extends Pool.Scratch {
 
     /**
      * Counts an element that is added to a set or map which finds elements by their hash or their order. To add the
-     * element costs nothing. But if the set or map is part of a key, each comparison of that key looks up each of its
-     * elements.
+     * element costs nothing. But if the set or map is part of a key, each comparison of that key looks up every element
+     * of the set or map.
      *
      * @param others number of elements that the set or map has already
      */
@@ -610,7 +612,8 @@ public final class In extends Pool.Scratch {
     /**
      * Counts the cost of computing the hash of a key that contains sets or maps. Sets and maps do not store their
      * hashes, so the hash is computed from everything in the key. This happens when the key is added to its set or map.
-     * If that set or map is part of another key, it happens again in each lookup.
+     * If that set or map is part of another key, it happens again each time that this key is looked up while the other
+     * key is compared.
      *
      * @param bytes size of the key in bytes
      */
@@ -743,8 +746,8 @@ public final class In extends Pool.Scratch {
 
     /**
      * Reads the length of an integer in bytes, and then the integer in two's complement. Returns null for a length of
-     * 0, with which Protobuf writes bytes that were never set. A number of more digits than the limit is refused as
-     * {@code TOO_LARGE}.
+     * 0: this is how Protobuf writes a field of bytes that was never set. A number of more digits than the limit is
+     * refused as {@code TOO_LARGE}.
      */
     public @Nullable BigInteger bigInteger() {
         int length = length();

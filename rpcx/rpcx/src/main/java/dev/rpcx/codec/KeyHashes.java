@@ -13,8 +13,8 @@ import java.util.Random;
  *
  * <p>The cost of comparing a key is its number of bytes in the message, or the memory in bytes of the messages in the
  * key if that is more. The memory counts because a component that is not sent is compared like any other. Keys that may
- * be far larger than their bytes are counted from the first key on, because a message may repeat such keys any number
- * of times, or have many small sets of them.
+ * be far larger than their bytes in the message are counted from the first key on, because a message may repeat such
+ * keys any number of times, or have many small sets of them.
  *
  * <p>Two keys that hold sets or maps are compared by looking up the values of one key in the other. Which of the two
  * keys is searched changes from level to level. Each lookup computes the hash of the value again, however large the
@@ -28,10 +28,16 @@ import java.util.Random;
  *       last level.
  * </ul>
  *
- * <p>The cost of comparing two keys is therefore at most the sum of three products. The first is the cost of comparing
- * one key, multiplied by the number of comparisons that the other key allows. The other two are, for each of the two
- * keys, the cost of looking up what it holds, multiplied by the number of lookups that the other key allows. Elements
- * of sets within keys are counted from the first element on.
+ * <p>The cost of comparing two keys, A and B, is therefore at most the sum of three products:
+ *
+ * <ul>
+ *   <li>The cost of comparing each value of A once, multiplied by the number of values of B with which one value may be
+ *       compared.
+ *   <li>The cost of looking up once what A holds, multiplied by the number of times that a value may be looked up in B.
+ *   <li>The cost of looking up once what B holds, multiplied by the number of times that a value may be looked up in A.
+ * </ul>
+ *
+ * <p>The elements of a set that is part of a key are counted from the first element on.
  *
  * <p>The JDK's tables order decimals that have the same hash. To order two decimals of about the same size, the JDK
  * brings their digits to one scale by a power of ten. This power has as many digits as the longer decimal, and is
@@ -52,15 +58,15 @@ final class KeyHashes {
 
     /**
      * The first keys of a set or map, up to this number, are not counted. But keys are counted from the first one on if
-     * they contain sets or maps, if they are part of a key themselves, or if they may be far larger than their bytes.
-     * To compare up to 32 keys of any other kind takes at most eight times as long as to read them, while counting
-     * would make honest small sets slower by a sixth to a half.
+     * they contain sets or maps, if they are part of a key themselves, or if they may be far larger than their bytes in
+     * the message. To compare up to 32 keys of any other kind takes at most eight times as long as to read them, while
+     * counting would make honest small sets slower by a sixth to a half.
      */
     private static final int MIN_KEYS = 32;
 
     /**
-     * Max number of components with which a key counts as small. With more, it may be far larger than its bytes in the
-     * message.
+     * Max number of components with which a key counts as small. A key with more components may be far larger than its
+     * bytes in the message.
      */
     private static final int MAX_COMPONENTS = 8;
 
@@ -111,7 +117,10 @@ final class KeyHashes {
     private int used;
     private int bits;
 
-    /** Bytes in the message of the key that was read last. While a key is being read: position at which it began. */
+    /**
+     * Number of bytes that the key that was read last takes in the message. While a key is being read: position in the
+     * message at which the key began.
+     */
     private int bytes;
     /**
      * Memory in bytes of the messages in the key that was read last, as {@code In.madeBytes} counts it. While a key is
@@ -160,9 +169,9 @@ final class KeyHashes {
         if (isCostly) {
             in.collection(TABLE_BYTES);
         } else if (keys.mayBeLarge) {
-            // these bytes are requested from Memory, but do not count towards Limits.memoryPerByte, the limit that
-            // grows with the size of the message: messages with many small sets of such keys already come near that
-            // limit
+            // Memory is asked for these bytes. They do not count towards Limits.memoryPerByte, the limit that grows
+            // with the size of the message, because messages with many small sets of such keys already come near that
+            // limit.
             in.take(TABLE_BYTES);
         }
     }

@@ -127,7 +127,7 @@ public final class Out extends Pool.Scratch {
             out.reset();
             POOL.give(out);
             if (!done) {
-                // this step comes last, because it throws if an accessor has changed the buffer
+                // this is the last step of the cleanup, because it throws if an accessor has changed the buffer
                 target.writerIndex(start);
             }
         }

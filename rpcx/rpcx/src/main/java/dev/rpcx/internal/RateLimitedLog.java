@@ -25,8 +25,8 @@ public final class RateLimitedLog {
     }
 
     /**
-     * Makes sure that the next warning is logged, and resets the count of suppressed warnings. This is for tests, which
-     * share the instances that exist once in the process.
+     * Makes sure that the next warning is logged, and resets the count of suppressed warnings. This is for tests: an
+     * object of this class may exist once in the process, and earlier tests may have used it.
      */
     public synchronized void forget() {
         wasLogged = false;

@@ -87,8 +87,10 @@ public final class Varint {
     }
 
     /**
-     * Overwrites a varint of {@code bytes} bytes with {@code value}, which must not be larger than the old number. If
-     * the new number needs fewer bytes, it is padded to {@code bytes} bytes.
+     * Overwrites a varint with {@code value}, which must not be larger than the old number. If the new number needs
+     * fewer bytes, it is padded to the length of the old varint.
+     *
+     * @param bytes length of the old varint in bytes
      */
     public static void writePadded(ByteBuf out, int index, int bytes, long value) {
         long rest = value;

@@ -107,8 +107,8 @@ public final class CallFuture<T> extends BoundFuture<T> {
 
     /**
      * Removes the references of this future to its call. Called when the call is over, or when its caller has ended
-     * this future and no attempt of the call is under way or to come. The second write needs no fence: the caller gets
-     * the end after both writes, so a thread that sees the end also sees both writes.
+     * this future and no attempt of the call is under way or to come. The method writes two fields. The second write
+     * needs no fence: the caller gets the end after both writes, so a thread that sees the end also sees both writes.
      */
     public void releaseReferences() {
         if (parent != null) {

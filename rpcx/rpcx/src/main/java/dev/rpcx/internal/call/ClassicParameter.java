@@ -17,8 +17,8 @@ import java.util.List;
  * is the same on both sides, even if the two declare the parameters in different orders.
  *
  * @param position index among the parameters of the method, counted from 0
- * @param number value of the parameter's {@link Field}; if it has none, its position, counted from 1; 0 if the
- *     parameter is a message that is the body itself, and so has no number
+ * @param number value of the parameter's {@link Field}; if the parameter has no {@link Field}, its position, counted
+ *     from 1; 0 if the parameter is a message that is the body itself, and so has no number
  * @param type name of the parameter's type, as text for people
  */
 public record ClassicParameter(int position, int number, String type, Codec<Object> codec) {

@@ -85,8 +85,9 @@ public record PublishedMethod(String name, Method method) {
                     methods.add(method);
                 }
             }
-            // The method of a subclass takes the place of the method that it overrides. If the overridden method is
-            // generic, a bridge in the subclass has the signature of the overridden method.
+            // The method of a subclass replaces the method that it overrides, so the signature of the subclass's method
+            // is remembered. If the overridden method is generic, it is a bridge in the subclass that has the signature
+            // of the overridden method, so the signature of that bridge is remembered too.
             marked.stream()
                     .filter(method -> !method.isBridge() || isOfOwn(method, marked))
                     .forEach(method -> overriding.add(signature(method)));
@@ -123,8 +124,8 @@ public record PublishedMethod(String name, Method method) {
 
     /**
      * Returns the methods that an interface declares. An interface that has nothing to do with calls may name classes
-     * that are missing: it then counts as an interface without methods. If a client uses the interface, this is an
-     * error.
+     * that are missing: it then counts as an interface without methods. But if a client uses the interface, a missing
+     * class is an error.
      */
     private static Method[] methods(Class<?> type, boolean isOfClient) {
         try {
@@ -233,9 +234,9 @@ public record PublishedMethod(String name, Method method) {
     }
 
     /**
-     * Says whether a bridge stands for an annotated method that its own class declares with other types. There is a
-     * second sort of bridge: a public class also has bridges to methods that it inherits from a class that is not
-     * public.
+     * Says whether a bridge belongs to an annotated method that the class of the bridge declares itself, with other
+     * types. Other bridges belong to inherited methods: a public class also has bridges to methods that it inherits
+     * from a class that is not public.
      */
     private static boolean isOfOwn(Method bridge, List<Method> marked) {
         return marked.stream()

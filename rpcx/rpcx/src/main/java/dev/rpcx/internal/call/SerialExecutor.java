@@ -106,8 +106,9 @@ public final class SerialExecutor implements Executor, Runnable {
     }
 
     /**
-     * Runs the waiting signals. The executor calls this once for each time that this object was handed to it. An
-     * executor that has taken this object and thrown an exception all the same may call this once more.
+     * Runs the waiting signals. The executor calls this method once for each time that this object was handed to it. An
+     * executor may take this object and throw an exception nevertheless. In that case it may call this method once
+     * more.
      */
     @Override
     public void run() {
@@ -151,7 +152,7 @@ public final class SerialExecutor implements Executor, Runnable {
             handOver(rest);
             return true;
         } catch (Throwable e) {
-            // an executor that has taken this object and thrown all the same may already be running it
+            // the executor may have taken this object before it threw the exception, and may already be running it
             return !STATE.compareAndSet(this, AWAITED, RUNNING);
         }
     }

@@ -215,7 +215,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
         synchronized (this) {
             creditSink = to;
             credit = demand;
-            // an earlier open may have failed after this block: the credit that it granted remains granted
+            // an earlier call of this method may have failed after this block: the credit that it has added here
+            // remains granted
             granted = Streams.sum(granted, credit);
             demand = 0;
         }
@@ -230,9 +231,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Takes all credit back, because the call has not arrived at any server and is sent once more, on another
-     * connection: what the subscriber has requested is then requested on that connection. Called before anything of the
-     * stream has arrived.
+     * Takes all credit back. Called if the call has not arrived at any server, and is therefore sent once more on
+     * another connection. The items that the subscriber has requested are then requested on that connection. Nothing of
+     * the stream has arrived before this call.
      */
     public synchronized void takeBack() {
         creditSink = null;
@@ -462,8 +463,9 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     private synchronized void discharge(long amount) {
         if (bytes != null) {
             if (items.isEmpty() && (ended || parts == null)) {
-                // everything is released at once: the release of a single amount gives back only whole steps of the
-                // charge, so a remainder would stay charged for a quiet stream
+                // No item or part is kept now, so the entire charge is released. To release only this amount would give
+                // back whole steps of the charge, and a remainder would stay charged for as long as the stream is
+                // quiet.
                 bytes.release();
             } else {
                 bytes.release(Math.min(amount, bytes.held()));
@@ -547,7 +549,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 here.execute(() -> giveNext(here));
                 return;
             } catch (Throwable noMemory) {
-                // this thread also gives the next item, since nothing else would give it
+                // no task could be handed over, so this thread also gives the next item: nothing else would give it
             }
         }
         // if the stream ended while items waited, the subscriber has not been notified of the end yet: this call does
@@ -649,8 +651,8 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
     }
 
     /**
-     * Releases the charge of the stream once no signal runs or waits: a subscriber that was given an item may keep its
-     * thread for a long time.
+     * Releases the charge of the stream once no signal runs or waits. The charge remains until then because a
+     * subscriber that was given an item may keep its thread for a long time.
      */
     private void releaseStreamCharge() {
         SerialExecutor elsewhere = signals;
@@ -699,7 +701,7 @@ public final class StreamReceiver implements Flow.Publisher<Object>, Flow.Subscr
                 to.onError(failure);
             }
         } catch (Throwable e) {
-            // the stream is over in any case, and this thread still has other work to do
+            // the exception is only logged: the stream is over in any case, and this thread still has other work to do
             CallbackFailures.log(e);
         } finally {
             CurrentCall.swap(before);

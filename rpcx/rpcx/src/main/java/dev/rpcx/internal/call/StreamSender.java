@@ -162,9 +162,9 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     // ---- any thread
 
     /**
-     * Subscribes to the publisher in {@code signals}. Called at most once. The stream is counted from here on, and not
-     * from the time at which the publisher has a thread: the publisher may keep that thread for a long time before it
-     * gives a signal.
+     * Subscribes to the publisher in a task of {@code signals}. Called at most once. The stream is counted from this
+     * call on, and not only once the publisher has a thread: publishers may keep their threads for a long time before
+     * they give a signal.
      *
      * @param begins runs when the publisher is about to be subscribed to, or when it is clear that it will not be
      */
@@ -202,8 +202,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
                     : new RPCXException(RPCXException.Code.OVERLOADED, "too many streams on this connection or server");
         }
         if (publisher instanceof WatchedStream watched) {
-            // "ended" is called in "signals", since the publisher may write to a log in it and so block, and this
-            // thread may be the event loop
+            // the publisher may write to a log in its method "ended", and so block. This thread may be the event loop,
+            // so a task of "signals" calls that method.
             Interceptor.aside(() -> signals.execute(() -> watched.ended(refused)));
         }
         if (refused != null) {
@@ -219,7 +219,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             hasPublisher |= !isOver;
         }
         if (isOver) {
-            // nobody wants the publisher's items any more, and the stream is no longer counted
+            // nobody wants the publisher's items any more, and the stream is no longer counted: the publisher is not
+            // subscribed to, but notified of the end
             WatchedStream.ended(publisher, null);
             return;
         }
@@ -317,8 +318,8 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
     }
 
     /**
-     * Releases the charge of the stream once no signal runs or waits: a publisher that has been asked for more items
-     * may keep its thread for a long time.
+     * Releases the charge of the stream once no signal runs or waits. The charge remains until then because a publisher
+     * that has been asked for more items may keep its thread for a long time.
      */
     private void releaseStreamCharge() {
         signals.atEnd(() -> {
@@ -349,14 +350,15 @@ public final class StreamSender extends Outbound implements Flow.Subscriber<Obje
             waitingCost -= next.cost;
             clearBody();
             if (body.capacity() > next.body.capacity()) {
-                // this item is charged for its own bytes only, and not for the larger buffer of an earlier item
+                // the buffer still has the size of a larger earlier item. The next item is charged only for its own
+                // bytes, so the buffer is made small before it grows to the size of that item.
                 shrinkBody();
             }
             HeapArray.grow(body, next.body.readableBytes());
             body.writeBytes(next.body);
         }
-        // while the socket is busy, the message waits on the heap, behind what the peer has not read yet and behind the
-        // messages that wait for the peer
+        // the socket is busy while the peer has not read earlier bytes, or while earlier messages wait for the socket.
+        // As long as that is so, this message waits on the heap, behind those bytes and messages.
         holdUntilWritable = connection.isSocketBusy();
         return true;
     }

@@ -76,10 +76,10 @@ public final class UsedTokens {
     private int remembered;
 
     /**
-     * Latest second whose tokens have been forgotten, counted from 1970. It never decreases: if the clock goes back,
-     * tokens that expire up to this second may have been used and forgotten. The value is the second in which these
-     * tokens expired. It is not the time at which they were forgotten, since the clock may have been wrong at that
-     * time. A token that expires later than all forgotten tokens cannot have been forgotten.
+     * Latest second whose tokens have been forgotten, in seconds since 1970. It never decreases: if the clock goes
+     * back, a token that expires in this second or earlier may have been used and forgotten already. The value is the
+     * second in which these tokens expired. It is not the time at which they were forgotten, since the clock may have
+     * been wrong at that time. A token that expires later than all forgotten tokens cannot have been forgotten.
      */
     private long forgottenTo = Long.MIN_VALUE;
 
@@ -137,9 +137,10 @@ public final class UsedTokens {
     }
 
     /**
-     * Keeps a token with its second and its signer, or none of the three. If memory runs out meanwhile, a table may
-     * have an entry all the same, which is then removed: a signer without tokens would later give back room that it
-     * never took.
+     * Keeps a token together with its second and its signer. If memory runs out meanwhile, the token is not kept. A
+     * table may have an entry all the same, which is then removed. If a signer without tokens remained, later tokens
+     * would find it and take no room for its name, but this room would be given back when the last of these tokens is
+     * forgotten.
      */
     private void keep(Signer signer, String token, long second, Second held) {
         boolean isKept = false;
