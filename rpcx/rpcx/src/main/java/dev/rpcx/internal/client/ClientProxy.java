@@ -50,15 +50,18 @@ public final class ClientProxy implements InvocationHandler {
     private final Map<Method, Remote> methods = new HashMap<>();
 
     /**
-     * The entries of {@code methods}, by the identity of the {@code Method} objects in the proxy's class. These are
-     * other objects than those of the interface. A lookup by identity compares neither names nor types. When a method
-     * is called that this map does not have, a new map with that method replaces it.
+     * The entries of {@code methods}, by the identity of {@code Method} objects. The proxy's class has its own
+     * {@code Method} objects, not those of the interface. A lookup by identity compares neither names nor types. A call
+     * of a method that is missing in this map replaces the map by a new one that has the method.
      */
     private volatile Map<Method, Remote> known = new IdentityHashMap<>();
 
     private final Map<Method, MethodHandle> defaults = new ConcurrentHashMap<>();
 
-    /** A method of the proxy, with everything between the method and the wire. It is put together once. */
+    /**
+     * Makes the calls of one method of the proxy, with all steps between the method and the wire. Created once for each
+     * method.
+     */
     private interface Remote {
         @Nullable
         Object call(Object @Nullable [] arguments) throws Throwable;
@@ -224,8 +227,8 @@ public final class ClientProxy implements InvocationHandler {
                 }
                 return result;
             } catch (Throwable e) {
-                // An Error is caught too: it belongs to this call, and a caller that has a future looks for the failure
-                // in that future.
+                // An Error is caught too, since it concerns only this call. If the caller gets a future, it looks for
+                // the failure in that future.
                 Throwable error = callerError(method, e);
                 if (!isAsync) {
                     throw error;

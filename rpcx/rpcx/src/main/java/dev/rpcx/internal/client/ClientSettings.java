@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
  * other.
  *
  * @param callTimeout time of a call without streams, unless its method sets another time
- * @param connectTimeout maximum time to connect, and then again the maximum time until the server has greeted the
- *     client
+ * @param connectTimeout maximum time to connect; once connected, the server has the same time again to greet the client
  * @param keepAlive maximum time until the client notices that a server has vanished
  * @param maxClose maximum time that closing blocks
  * @param connections number of connections that are kept to each address

@@ -101,8 +101,9 @@ public final class ClientSteps {
     }
 
     /**
-     * Decides what the end of an attempt means, and records it at the instance that had the attempt. If another
-     * instance has refused the attempt before this one, that refusal may now count as a failure of that instance.
+     * Decides what the end of an attempt means, and records it at the instance that had the attempt. Another instance
+     * may have refused the previous attempt of the call. In that case the refusal may now count as a failure of that
+     * other instance.
      *
      * @param earlier the attempts before this one; null if there were none
      * @param error null for success
@@ -125,8 +126,8 @@ public final class ClientSteps {
     }
 
     /**
-     * Returns what the end of a call says of the instance that had it. Of some of the calls that were answered, also
-     * measures how long the answer took.
+     * Returns what the end of a call says of the instance that had it. For some of the calls that were answered, this
+     * method also measures how long the answer took.
      */
     private Health.Outcome outcome(@Nullable RPCXException error, long givenNanos, long deadlineNanos, long serial) {
         if (error != null) {
@@ -141,10 +142,10 @@ public final class ClientSteps {
     }
 
     /**
-     * If the call is a trial, of the circuit or of an instance, lets the first credit from the server end the trial. A
-     * call that sends a stream may last for days, so the trial cannot wait for the end of the call. The server counts
-     * as having answered when it asks for items, since only a handler that has begun asks for them. Called before the
-     * call is sent.
+     * If the call is a trial, of the circuit or of an instance, this method makes the trial end when the server first
+     * gives credit. A call that sends a stream may last for days, so the trial cannot wait for the end of the call. The
+     * server counts as having answered when it asks for items, since only a handler that has begun asks for them.
+     * Called before the call is sent.
      */
     void endTrialOnceTaken(ClientCall call, StreamSender upload, long deadline, long permit) {
         ClientAddress used = call.connection.address();

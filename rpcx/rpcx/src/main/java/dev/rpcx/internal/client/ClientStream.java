@@ -37,8 +37,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
     }
 
     /**
-     * An attempt of a call, with the slot that it has. When the attempt has ended, nothing that is done here affects
-     * another call in that slot.
+     * An attempt of a call, with the slot that it has. Once the attempt has ended, the methods of this class have no
+     * effect on another call that has the slot by then.
      */
     private record Sent(ClientCall slot, long serial, AtomicLong unsentCredit) implements StreamReceiver.CreditSink {
         @Override
@@ -57,8 +57,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private final StreamReceiver receiver;
 
         /**
-         * Stream to which this call belongs. Null when the call has ended, so that a subscription that is kept keeps no
-         * arguments in memory.
+         * Stream to which this call belongs. Null when the call has ended, so that a subscriber which keeps its
+         * subscription does not keep the arguments in memory.
          */
         private @Nullable ClientStream stream;
 
@@ -71,21 +71,21 @@ public final class ClientStream implements Flow.Publisher<Object> {
         private volatile boolean cancelled;
 
         /**
-         * Attempts that have failed; null for none. Set before the latest attempt is sent. Read by whoever makes the
-         * next attempt, and when the latest attempt has ended.
+         * Attempts that have failed; null for none. Set before the latest attempt is sent. Read when that attempt has
+         * ended, and by the thread that makes the next attempt.
          */
         private @Nullable Attempts earlier;
 
         /**
-         * Stream that the latest attempt sends; null for none. Set before the latest attempt is sent. Read by whoever
-         * makes the next attempt, and when the latest attempt has ended.
+         * Stream that the latest attempt sends; null for none. Set before the latest attempt is sent. Read when that
+         * attempt has ended, and by the thread that makes the next attempt.
          */
         private @Nullable StreamSender upload;
 
         // isSending and isRetryDue are guarded by this
         /**
-         * Whether a thread is sending an attempt of the call, and is making the receiver send its credit to that
-         * attempt.
+         * Whether a thread is sending an attempt of the call. The same thread then opens the receiver, which from then
+         * on sends its credit to that attempt.
          */
         private boolean isSending;
 
@@ -102,8 +102,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /**
          * The arguments as they were when the call was made, encoded. They are kept while the call waits for a
-         * connection, and from an attempt of which nothing was sent until the next attempt. The field is null
-         * otherwise.
+         * connection. If an attempt has ended and nothing of it was sent, they are also kept until the next attempt.
+         * The field is null otherwise.
          */
         private @Nullable ByteBuf encoded;
 
@@ -136,8 +136,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
             ClientStream made = Objects.requireNonNull(stream);
             receiver.begin(subscriber);
             if (cancelled) {
-                // The call was given up before it began. It asks for no permit, since a trial of the circuit is for a
-                // call that can have an outcome.
+                // The call was given up before it began. It asks for no permit: the permit might make this call the
+                // trial of the circuit, and a trial has to be a call that can have an outcome.
                 givenUp();
                 return;
             }
@@ -179,8 +179,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Stores a wait that has begun. The wait may have ended by now. The call may then be in another wait, which
-         * stays stored, or may have ended.
+         * Stores a wait that has begun, unless it has ended by now. If it has ended, the call may be in another wait by
+         * now, which stays stored, or the call may have ended.
          */
         private synchronized void waitsFor(Route.Wait begun) {
             Route.Wait other = wait;
@@ -250,7 +250,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
          */
         private void refused(Throwable failure) {
             cancelled = true;
-            // The references are dropped, so that a subscription that is kept keeps no connection that comes later.
+            // The references are dropped, since a subscriber may keep its subscription. With these references, the
+            // subscription would keep a connection in memory that is established later.
             wait = null;
             stream = null;
             forgetArguments();
@@ -263,7 +264,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
 
         /**
          * Ends a call of which nothing has been sent or will be sent. A subscriber that has cancelled expects no
-         * signal. Only one that has broken a rule of Reactive Streams still waits for one.
+         * signal. Only if the call was cancelled because the subscriber has broken a rule of Reactive Streams does the
+         * subscriber still wait for a signal.
          */
         private void givenUp() {
             refused(GIVEN_UP);
@@ -292,8 +294,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
          *     sent or has ended
          */
         private boolean send(ClientConnection on) {
-            // The field is read only once. When the request has been queued, the event loop may have ended the call and
-            // cleared the field, which is still needed then.
+            // The field is read only once. Once the request has been queued, the event loop may end the call and clear
+            // the field, and this method still needs its value after that.
             ClientStream made = stream;
             if (cancelled || made == null) {
                 givenUp();
@@ -391,16 +393,17 @@ public final class ClientStream implements Flow.Publisher<Object> {
                     now.cancel();
                 }
             } catch (Throwable again) {
-                // the server may not learn of the cancellation before the call's time is over
+                // CANCEL may not have been sent. Then the server may not learn of the cancellation before the call's
+                // time is over, so the receiver is ended here and does not wait for the server.
                 receiver.end(failure);
             }
         }
 
         /**
-         * Decides a trial, of the circuit or of an instance, if the call of the trial has a stream as its result. Such
-         * a stream may have no items for a long time. So this method asks the server for a sign of life, and looks at
-         * the connection again after {@code PAUSE_NANOS}. If something has arrived by then and the call has not ended,
-         * the server counts as having answered. If nothing has arrived, the method asks again. Event loop only.
+         * Decides a trial, of the circuit or of an instance. The trial is a call whose result is a stream, and such a
+         * stream may have no items for a long time. So this method asks the server for a sign of life, and looks at the
+         * connection again after {@code PAUSE_NANOS}. If something has arrived by then and the call has not ended, the
+         * server counts as having answered. If nothing has arrived, the method asks again. Event loop only.
          */
         private void lookAtTrial(Sent trial) {
             ClientConnection on = trial.slot.connection;
@@ -453,7 +456,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         @Nullable
         Object decode(ByteBuf reply) {
             if (reply.isReadable()) {
-                // the server has another method here, and the caller would take its result for a stream without items
+                // the method that the server has executed returns a result and not a stream; the caller would take that
+                // result for a stream without items
                 throw new RPCXException(
                         RPCXException.Code.PROTOCOL,
                         "a result of " + reply.readableBytes() + " bytes at the end of a stream (expected: none)");
@@ -492,8 +496,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
         }
 
         /**
-         * Drops the references of a call that has ended, so that a subscription that is kept keeps no connection in
-         * memory.
+         * Drops the references of a call that has ended, so that a subscriber which keeps its subscription does not
+         * keep a connection in memory.
          */
         private void letGo() {
             sent = null;
@@ -516,7 +520,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
             isOver = true;
             letGo();
             receiver.end(error);
-            // another attempt may have failed half way, before it opened the receiver
+            // the receiver gives the subscriber its last signal only once it is open, and an attempt may have failed
+            // before it opened the receiver
             receiver.open();
         }
 

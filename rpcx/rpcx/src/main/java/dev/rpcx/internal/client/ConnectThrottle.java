@@ -10,9 +10,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Limits the connection attempts to the instances of a service, whatever a registry names. At most {@code MAX_AT_ONCE}
- * attempts are in progress at the same time, and they begin at a rate of at most {@code MAX_A_SECOND}. The other
- * attempts wait in the order in which they came. Thread-safe.
+ * Limits the connection attempts to the instances of a service, however many instances a registry names. At most
+ * {@code MAX_AT_ONCE} attempts are in progress at the same time, and they begin at a rate of at most
+ * {@code MAX_A_SECOND}. The other attempts wait in the order in which they came. Thread-safe.
  */
 public final class ConnectThrottle {
     /**
@@ -41,7 +41,8 @@ public final class ConnectThrottle {
 
     /**
      * Shows how many attempts have begun lately: each attempt moves this time forward by {@code EACH_NANOS}. For
-     * example, if it is half a second ahead of the present time, half of a second's attempts are used up.
+     * example, if it is half a second ahead of the present time, half of the attempts that may begin in one second are
+     * used up.
      */
     private long spentNanos;
 

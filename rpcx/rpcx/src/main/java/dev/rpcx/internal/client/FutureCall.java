@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A call whose caller has a future. One-way calls are such calls too, although nobody looks at their futures, and so
- * are the two calls of a {@link Hedge}. The call begins on its caller's thread. The second call of a hedge begins on an
+ * A call whose caller has a future. This class also makes the one-way calls, although nobody looks at their futures,
+ * and the two calls of a {@link Hedge}. The call begins on its caller's thread. The second call of a hedge begins on an
  * event loop. If a call does not end where it began, an event loop continues it: the loop makes further attempts and
  * completes the future. The call walks through {@link ClientSteps}. While it waits, it blocks no thread: a callback
  * continues it when its wait has ended.
@@ -32,7 +32,7 @@ public final class FutureCall extends AsyncCall implements Runnable {
 
     /**
      * Attempts that have failed, and the instance that the next attempt avoids; null if there is neither. Set before an
-     * attempt is sent. Read by whoever makes the next attempt, and when an attempt has ended.
+     * attempt is sent. Read when that attempt has ended, and by the thread that makes the next attempt.
      */
     private @Nullable Attempts earlier;
 
@@ -72,8 +72,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
     /**
      * Creates a call, which has not begun.
      *
-     * @param earlier says which instance the first attempt avoids, since that instance has the other call of a hedge;
-     *     null for none
+     * @param earlier for the second call of a hedge, says which instance its first attempt avoids, namely the instance
+     *     that has the first call; null for any other call
      * @param hedged future that the caller of a hedged call has; null for any other call
      */
     public FutureCall(
@@ -175,7 +175,8 @@ public final class FutureCall extends AsyncCall implements Runnable {
             try {
                 waitForConnection();
             } catch (Throwable e) {
-                // This also happens if the heap is full. The end of the call releases what the call holds.
+                // An Error is caught too, for example if the heap is full. The end of the call releases what the call
+                // holds.
                 end(e);
             }
         }

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * {@link AnswerTimes}.
  *
  * <p>When its ejection is over, an instance is on trial until it answers a call. It is chosen for one call at a time,
- * and the first of these calls that fails ejects it again. A call that finds no other instance uses one that is ejected
- * or on trial in any case.
+ * and the first of these calls that fails ejects it again. If there is no other instance for a call, even one that is
+ * ejected or on trial is used.
  */
 public final class Health {
     private static final int FAILURES = 5;
@@ -48,9 +48,10 @@ public final class Health {
     private static final long MAX_TRIAL_NANOS = OUT_NANOS * MAX_TIMES;
 
     /**
-     * Divisor of a call's whole time. When a server ends a call because the call's deadline has passed, hardly any time
-     * remains, apart from the network delay: less than the whole time divided by this number. If more remains, the
-     * handler passes on the exceeded deadline of another call.
+     * Divisor of a call's whole time, which shows whose deadline has passed if the call ends with DEADLINE_EXCEEDED. If
+     * it is the deadline of this call, and the server has ended the call, hardly any time remains, apart from the
+     * network delay: less than the whole time divided by this number. If more remains, it is the deadline of another
+     * call, which the handler has made: the handler passes on the error of that call.
      */
     private static final int EARLY = 10;
 
@@ -120,7 +121,7 @@ public final class Health {
                 return ANSWERED;
             }
             return switch (error.code()) {
-                // if this side has ended the call, its reason is UNHEARD: its event loop was held up
+                // a LocalFailure with this code has the reason UNHEARD: the event loop of this side was held up
                 case DEADLINE_EXCEEDED -> error instanceof LocalFailure ? UNKNOWN : FAILED;
                 case UNAVAILABLE, OVERLOADED, PROTOCOL -> {
                     if (error instanceof LocalFailure) {
@@ -128,11 +129,12 @@ public final class Health {
                         // what the instance sends
                         yield UNKNOWN;
                     }
-                    // if a handler has run, such an error concerns a service behind it
+                    // if the handler has run, an error with one of these codes concerns a service that the handler has
+                    // called
                     yield error.executed() == RPCXException.Executed.EXECUTED ? FAULT : FAILED;
                 }
                 case CANCELLED -> UNKNOWN;
-                // MAYBE does not come from the server: this side could not send what belongs to the call
+                // MAYBE does not come from the server: this side could not send the stream that belongs to the call
                 case INVALID, TOO_LARGE -> error.executed() == RPCXException.Executed.MAYBE ? UNKNOWN : ANSWERED;
                 case NOT_FOUND, UNAUTHENTICATED -> isRefusal(error) ? REFUSED : ANSWERED;
                 case HANDLER_FAILED -> FAULT;
@@ -232,10 +234,10 @@ public final class Health {
      */
     private final AtomicReference<@Nullable Ejection> ejection = new AtomicReference<>();
 
-    /** Time at which the latest ejection ends. Guarded by the cluster. */
+    /** Time at which the latest ejection ends. Guarded by the cluster's lock. */
     private long outUntilNanos;
 
-    /** Length of the latest ejection, as a multiple of {@link #OUT_NANOS}. Guarded by the cluster. */
+    /** Length of the latest ejection, as a multiple of {@link #OUT_NANOS}. Guarded by the cluster's lock. */
     private int times;
 
     public Health(Ticker ticker) {
@@ -303,7 +305,8 @@ public final class Health {
     private boolean isShareTooLarge(long now) {
         Window open = window;
         if (open == null || now - open.endNanos >= 0) {
-            // the failure that opens a window is not counted in it, since there would be no window without that failure
+            // the failure that opens a window is not counted in it: every window begins with one, so counting it would
+            // make the share of failures too large
             window = new Window(now + WINDOW_NANOS);
             return false;
         }
@@ -322,8 +325,8 @@ public final class Health {
     }
 
     /**
-     * Compares two instances by the time at which they come back: the result is negative if this one comes back first.
-     * The caller holds the cluster's lock.
+     * Compares two instances by the end of their latest ejections: the result is negative if that of this instance ends
+     * first. The caller holds the cluster's lock.
      */
     int comesBackBefore(Health other) {
         return Long.signum(outUntilNanos - other.outUntilNanos);

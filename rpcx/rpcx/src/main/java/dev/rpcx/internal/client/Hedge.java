@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Hedge extends LoopThread.Untold {
     /**
-     * Time between two checks for calls that have ended although the hedge was not notified. The first check comes this
-     * time after the deadline, at which the calls themselves end.
+     * Time between two checks whether a call of the hedge has ended without the hedge being notified. The calls
+     * themselves end at the deadline, and the first of these checks comes this time after the deadline.
      */
     private static final long LOOK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -35,10 +35,10 @@ final class Hedge extends LoopThread.Untold {
     private @Nullable Leg first;
     private @Nullable Leg second;
 
-    /** Leg that decides how the result ends; null until one does. */
+    /** The one of the hedge's two calls that decides how the result ends; null until one of them does. */
     private @Nullable Leg deciding;
 
-    /** Whether the other leg failed before {@link #deciding} ended, and may have been executed. */
+    /** Whether the other call of the hedge failed before {@link #deciding} ended, and may have been executed. */
     private boolean otherMayHaveRun;
 
     private @Nullable Future<?> timer;
@@ -179,8 +179,9 @@ final class Hedge extends LoopThread.Untold {
         } catch (Throwable e) {
             ended(leg, null, e);
         }
-        // If the action above throws, for example because the stack of a caller is exhausted, the exception goes to a
-        // stage that nobody looks at. So if the call has ended, its end is handled here.
+        // If the action above throws, for example because the stack of a caller is exhausted, nobody learns of it: the
+        // exception goes into a future that onEnd() creates and nobody looks at. So if the call has ended, its end is
+        // handled here.
         tellWhatHasEnded(leg);
     }
 

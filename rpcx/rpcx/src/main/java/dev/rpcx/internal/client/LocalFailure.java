@@ -23,7 +23,7 @@ final class LocalFailure extends RPCXException {
         FULL,
         /**
          * The server does not take the call: the request is larger than the largest message that the server takes, or
-         * the server's method has another shape.
+         * the server's method has another shape, for example another kind of result.
          */
         UNFIT,
         /**

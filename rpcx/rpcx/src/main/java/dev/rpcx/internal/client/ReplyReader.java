@@ -7,9 +7,9 @@ import io.netty.buffer.ByteBuf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the replies of one method, and decides how a call ends if its result cannot be read. For a call whose caller
- * blocks, this runs on the caller's thread. For any other call it runs on the event loop. It also runs there for each
- * call of a hedge, even if the caller of the hedge blocks.
+ * Reads the replies of one method, and decides how a call ends if its result cannot be read. If the caller of a call
+ * blocks, the caller's thread reads the reply. For any other call, the event loop reads it. The event loop also reads
+ * the replies to both calls of a hedge, even if the caller of the hedge blocks.
  */
 final class ReplyReader {
     /** Error of a call whose result cannot be read, if there is no memory to create a more precise error. */

@@ -58,8 +58,9 @@ public final class RequestWriter {
     /**
      * Takes a slot and writes the request into it, as {@link #prepare} does. If other calls have filled the connection
      * since it was chosen, this method chooses another one. Choosing a connection may take the trial of its instance,
-     * which only one call can have. So a connection is chosen here only to be used for the call, and no caller chooses
-     * one only to look at it. If no connection can be chosen, the call waits.
+     * which only one call can have. So this method chooses a connection only to send the call on it. The methods that
+     * call this one must not choose a connection just to see whether there is one. If no connection can be chosen, the
+     * call waits.
      *
      * @return null if no other connection is ready yet, and the call has to wait for one
      * @throws RPCXException if no connection takes the call, or all are full

@@ -29,8 +29,8 @@ public abstract class Route {
     private final RetryBudget budget = new RetryBudget();
 
     /**
-     * Refusal budgets by {@link ClientMethod#index}. There is one for each method of the client's interfaces that an
-     * instance has refused.
+     * Refusal budgets by {@link ClientMethod#index}. A method of the client's interfaces has one as soon as an instance
+     * has refused a call of that method.
      */
     private final Map<Integer, RefusalBudget> refusals = new ConcurrentHashMap<>();
 
@@ -39,7 +39,7 @@ public abstract class Route {
     /** Number of calls for which no thread blocks and which have no connection yet. */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /** Latest failure to connect, with the text that the errors of calls have for it. */
+    /** Latest failure to connect, with its text, which goes into the errors of calls. */
     private volatile @Nullable FailureLine failureLine;
 
     public Route(ClientCore client) {
@@ -85,9 +85,9 @@ public abstract class Route {
     }
 
     /**
-     * Returns the charge for what a call keeps of its request while it waits for a connection. Nothing is charged yet.
-     * Whatever releases the charge has to have the returned object before anything is charged. So if the caller's stack
-     * is exhausted in between, no charge remains that nobody releases.
+     * Returns the object that charges what a call keeps of its request while it waits for a connection. Nothing is
+     * charged yet. The caller first gives this object to the code that is to release the charge, and only then charges
+     * bytes. So even if the caller's stack is exhausted in between, every charge is released.
      */
     final WaitingBytes waitingBytes() {
         return new WaitingBytes(this);
@@ -178,8 +178,8 @@ public abstract class Route {
 
     /**
      * Records how a call has ended, or that it could not be sent. Only the last attempt of a call is recorded, since
-     * the caller learns only of that one. If the call of a trial sends a stream, the trial is also recorded as
-     * answered, when the server first gives credit.
+     * the caller learns only of that one. If the call is a trial and sends a stream, the trial is also recorded before
+     * the call ends: when the server first gives credit, it is recorded as answered.
      */
     public final void recordOutcome(Health.Outcome outcome, long permit) {
         if (breaker != null) {
@@ -188,17 +188,17 @@ public abstract class Route {
     }
 
     /**
-     * Whether a call may find an instance other than the one that has refused it. The refusing instance may no longer
-     * belong to the service.
+     * Whether a call may find an instance other than the one that has refused it. If the refusing instance no longer
+     * belongs to the service, every instance of the service is another one.
      *
      * @param used instance that has refused the call; null if that is not known
      */
     public abstract boolean hasOthers(@Nullable ClientAddress used);
 
     /**
-     * Called when the call with this permit has ended, in whatever way. If the call was a trial of the circuit and its
-     * outcome has not been recorded, since it was never sent, the trial says nothing, and the next call is the trial.
-     * Otherwise this does nothing.
+     * Called when the call with this permit has ended, in whatever way. If the call was a trial of the circuit but was
+     * never sent, no outcome has been recorded for it. Such a trial shows nothing about the service, so the next call
+     * becomes the trial. In any other case this method does nothing.
      */
     final void releasePermit(long permit) {
         if (permit != CircuitBreaker.PERMITTED) {
@@ -664,8 +664,8 @@ public abstract class Route {
 
     /**
      * Returns the text of a failure as one line of visible characters: the text goes to logs, and a peer may have
-     * written it. The line is created once for all calls that wait for the same connection attempt: these calls get the
-     * failure in one pass of the event loop.
+     * written it. All calls that wait for the same connection attempt get its failure in one pass of the event loop. So
+     * the line is created once for all of them, and not once for each.
      */
     private FailureLine line(Throwable cause) {
         FailureLine before = failureLine;
@@ -677,7 +677,7 @@ public abstract class Route {
         return made;
     }
 
-    /** A failure, which is weakly referenced, and its text as one line. */
+    /** A failure, to which this object has a weak reference, and the failure's text as one line. */
     private static final class FailureLine extends WeakReference<Throwable> {
         private final String line;
 

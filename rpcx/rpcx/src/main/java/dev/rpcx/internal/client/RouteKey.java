@@ -62,7 +62,8 @@ final class RouteKey {
     }
 
     /**
-     * Returns the number for the argument of a call. It is never 0, which stands for a method without such a parameter.
+     * Returns the number for the argument of a call. It is never 0: the number 0 stands for a method that has no
+     * parameter annotated with {@code RouteBy}.
      */
     int of(Object[] arguments) {
         Object argument = arguments[parameter];

@@ -50,7 +50,7 @@ public sealed interface DnsQuestion {
 
     /**
      * Passes on the instances that are read from an answer, or a failure. What {@code reading} throws is passed on as a
-     * failure too, since anybody may have sent the bytes of an answer.
+     * failure too: anybody may have sent the bytes of an answer, so it may be impossible to read them.
      */
     private static <T> void passOn(
             @Nullable T answer,
@@ -147,7 +147,8 @@ public sealed interface DnsQuestion {
         /**
          * Returns the targets with the lowest priority number, as instances.
          *
-         * @throws UnknownHostException if a record cannot be read, since anybody may have sent its bytes
+         * @throws UnknownHostException if a record cannot be read, which may happen because anybody may have sent its
+         *     bytes
          */
         public static List<Endpoint> lowest(List<DnsRecord> records) throws UnknownHostException {
             List<Endpoint> found = new ArrayList<>();

@@ -45,12 +45,12 @@ final class DnsWatch implements Endpoints.Watch {
     private long askedNanos;
 
     /**
-     * Number of runs of the repeated task from one question to the next, if the first of the two questions has been
-     * answered.
+     * Number of runs of {@code look}, which is repeated, from one question to the next, if the first of the two
+     * questions has been answered.
      */
     private final long looksApart;
 
-    /** Number of runs of the repeated task since the last question. */
+    /** Number of runs of {@code look} since the last question. */
     private long looksSince;
 
     /** True if nothing has been found yet, or if the last question has failed. */

@@ -15,8 +15,8 @@ import java.util.List;
 public record EndpointsDns(DnsQuestion question, Duration refresh, List<InetSocketAddress> nameServers)
         implements Endpoints {
     /**
-     * Default time from one question to the next. It is chosen so that a new instance has traffic within 5 s: half of
-     * the 5 s is for the instance's record to arrive in DNS.
+     * Default time from one question to the next. It is chosen so that a new instance has traffic within 5 s. Half of
+     * these 5 s is allowed for the time until the instance's record has arrived in DNS.
      */
     public static final Duration STANDARD_REFRESH = Duration.ofSeconds(2);
 

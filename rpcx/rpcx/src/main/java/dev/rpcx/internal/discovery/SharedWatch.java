@@ -213,8 +213,8 @@ public final class SharedWatch implements Endpoints.Listener {
         synchronized (LOCK) {
             isLast = users == 1;
             if (isLast) {
-                // The list changes before the count of users. So every watch in the list has users, even if there is no
-                // memory for another list.
+                // The list is changed before the count of users. If there is no memory for the shorter list, the count
+                // stays unchanged too. So every watch in the list has users in any case.
                 List<SharedWatch> fewer = new ArrayList<>(inUse);
                 fewer.remove(this);
                 inUse = fewer;

@@ -21,10 +21,10 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Epoll handler of one event loop, which notices every socket that is about to be closed. Whether the peer, an error or
- * the end of the loop closes a socket, the socket is first removed from the event loop. If a thread that has the
- * {@link WriteTurn} or the {@link ReadTurn} uses the socket at that time, the close waits for this thread: the number
- * of a closed descriptor soon belongs to another connection.
+ * Epoll handler of one event loop, which notices every socket that is about to be closed. Whatever closes a socket (the
+ * peer, an error, or the end of the loop), the socket is first removed from the event loop. If a thread that has the
+ * {@link WriteTurn} or the {@link ReadTurn} uses the socket at that time, the close waits for this thread, since the
+ * number of a closed descriptor may soon belong to another connection.
  *
  * <p>This class and the turns rely on how Netty works inside, which its next version may change:
  * {@code NettyVersionsTest} names the versions for which this holds.
@@ -121,8 +121,9 @@ final class CloseWatch implements IoHandler {
     }
 
     /**
-     * Registration of a socket, which stands between epoll and the socket's channel. Only epoll closes it, and
-     * {@code close} has the signature that epoll's interface gives it. Event loop only.
+     * Registration of a socket. It stands between epoll and the socket's channel, and passes the calls of each on to
+     * the other. Only epoll closes it. The method {@code close} has the signature that epoll's interface prescribes.
+     * Event loop only.
      */
     @SuppressWarnings("try")
     final class Registration implements IoRegistration, EpollIoHandle {

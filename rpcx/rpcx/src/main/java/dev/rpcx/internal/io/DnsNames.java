@@ -45,12 +45,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Asks name servers, on one event loop. The addresses of a host are taken from one family only, IPv4 or IPv6, for two
- * reasons. A machine with addresses of both families is one instance, and would otherwise count as several. And if
- * there were two questions and only one of them were answered, the list would be incomplete.
+ * Asks name servers, on one event loop. The addresses of a host are taken from one family only, IPv4 or IPv6. There are
+ * two reasons for this. First, a machine with addresses of both families is one instance, but would count as several.
+ * Second, each family needs a question of its own: if only one of the two questions were answered, the list would be
+ * incomplete.
  */
 public final class DnsNames {
-    /** Longest wait for the answer to one datagram. After it the next name server is asked. */
+    /** Longest wait for the answer to one datagram. After this time the next name server is asked. */
     private static final long QUERY_MILLIS = 1_000;
 
     /**
@@ -238,7 +239,7 @@ public final class DnsNames {
 
     /**
      * Ends the TCP connection of one question if the answer is too long, since Netty compares each address with all
-     * before it, on the event loop. What counts then is the truncated answer, which came in a datagram before.
+     * before it, on the event loop. The truncated answer, which came in a datagram before, is then used instead.
      */
     private static final class ShortAnswer extends ChannelInboundHandlerAdapter {
         private final int maxBytes;

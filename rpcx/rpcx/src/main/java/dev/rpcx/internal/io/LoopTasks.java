@@ -27,7 +27,8 @@ final class LoopTasks extends AbstractQueue<Runnable> {
 
     /**
      * Number of stack frames that a thread must have free to give a loop its first task. That thread then starts the
-     * loop's thread, which needs fewer frames than this number, though larger ones.
+     * loop's thread. The start needs fewer frames than this number, but its frames are larger than those of
+     * {@code reserveStack}.
      */
     private static final int START_FRAMES = 500;
 
@@ -46,8 +47,8 @@ final class LoopTasks extends AbstractQueue<Runnable> {
     private @Nullable EventExecutor loop;
 
     /**
-     * True once the loop polls. A thread that does not see the new value yet reserves stack without need, which does no
-     * harm.
+     * True once the loop polls: its thread has started, so a thread that adds a task no longer has to reserve stack for
+     * that start. A thread that does not see the new value yet reserves stack without need, which does no harm.
      */
     private boolean isPolled;
 

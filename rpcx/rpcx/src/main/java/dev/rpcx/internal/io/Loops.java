@@ -186,10 +186,10 @@ public class Loops {
     }
 
     /**
-     * Bound on the unsent bytes of a socket: Linux takes more bytes for the socket only while fewer than these are
-     * unsent. Without the bound, Linux takes some megabytes, and takes more only after a third of those have been sent.
-     * With the bound, this side notices that a peer reads even if it reads slowly, and a PING or PONG waits behind few
-     * bytes. Source: tcp(7), TCP_NOTSENT_LOWAT.
+     * Bound on the unsent bytes of a socket: Linux accepts more bytes for the socket only while fewer than this number
+     * are unsent. Without the bound, Linux accepts some megabytes, and then no more until a third of them has been
+     * sent. With the bound, this side notices that a peer reads even if it reads slowly, and a PING or PONG waits
+     * behind few bytes. Source: tcp(7), TCP_NOTSENT_LOWAT.
      */
     private static final long UNSENT_BYTES = 1 << 17;
 

@@ -279,7 +279,7 @@ public final class ReadTurn implements CloseWatch.SocketUser {
                 // reply, and then lent the socket
                 isOver = call.isCompleted() || lent.await() && take(lent, call);
             } catch (IOException broken) {
-                // the event loop gets the same error when it reads, and ends the connection
+                // the event loop gets the same error when it reads from the socket, and then ends the connection
             }
             after = rest != null ? LEFT_TO_LOOP : FREE;
         } finally {
