@@ -14,10 +14,11 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches the queue of a socket, in which bytes stand that the peer has not read. It has a claim for these bytes, and
- * one for the replies that wait behind them. The queue and its claim end with the channel, and not with the connection
- * that uses the channel. The connection may have been over for seconds while its last messages wait to be sent.
- * Connections of both wires have a {@code SocketQueue}. Event loop only.
+ * Watches the queue of a socket. In this queue stand the bytes that the peer has not read. A {@code SocketQueue} has
+ * one claim for these bytes, and another one for the replies that wait behind these bytes. The queue and its claim end
+ * when the channel ends, and not when the connection that uses the channel ends: after the end of the connection, its
+ * last messages may still wait for seconds to be sent. Connections of both wires have a {@code SocketQueue}. Event loop
+ * only.
  */
 public final class SocketQueue {
     /**
@@ -54,8 +55,8 @@ public final class SocketQueue {
     private boolean isDropped;
 
     /**
-     * True while a mark stands in the queue. A mark is an empty write behind everything that was in the queue when the
-     * mark came, so when it has been sent, all of that has been sent.
+     * True while a mark stands in the queue. A mark is an empty write. It is written behind everything that is in the
+     * queue at that time. So once the mark has been sent, everything that stood before it has been sent too.
      */
     private boolean isMarked;
 
@@ -76,7 +77,8 @@ public final class SocketQueue {
      * @param replyBytes supplies the number of bytes charged for replies that have been made for the peer and have not
      *     been sent
      * @param gatheredBytes supplies the number of bytes that wait to join the queue
-     * @param changed runs each time that everything has been sent that was in the queue at some earlier time
+     * @param changed runs when a mark (see {@code isMarked}) has been sent, and so everything that stood in the queue
+     *     before the mark
      * @param unread ends the connection because its peer does not read; what the connection still writes may be lost
      */
     public SocketQueue(
@@ -131,7 +133,8 @@ public final class SocketQueue {
         if (!isMarked) {
             isMarked = true;
             channel.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(taken -> {
-                // a mark that is written behind the end of the stream fails, and its failure means nothing
+                // the write of a mark fails if this side has already ended its stream of bytes; that failure needs no
+                // reaction
                 if (taken.isSuccess()) {
                     markSent();
                 }
@@ -189,7 +192,7 @@ public final class SocketQueue {
                 changed.run();
             });
         } catch (RejectedExecutionException ended) {
-            // the channel has ended with the loop, and the claim with the channel
+            // the event loop has ended. So the channel has ended too, and with the channel the claims have ended
         }
     }
 
@@ -205,7 +208,8 @@ public final class SocketQueue {
             isQueued = true;
         } finally {
             if (!isQueued) {
-                // the task could not be added, and isEvictionDue keeps this class from trying again
+                // the task could not be added. Since isEvictionDue is true, this class will not try again, so the
+                // channel is closed here
                 closeNow(channel);
             }
         }
@@ -236,9 +240,9 @@ public final class SocketQueue {
     public boolean isStalled() {
         ChannelOutboundBuffer queue = channel.unsafe().outboundBuffer();
         boolean isEmpty = queue == null || queue.totalPendingWriteBytes() == 0;
-        // a message that has been sent and written again stands behind a mark (see isMarked). So if no mark has been
-        // sent since the last call, an unchanged first object is still the same message, and not one that was written
-        // again
+        // the first message in the queue may be an object that has been sent since the last call, and has then been
+        // written again. In that case the object stands behind a mark (see isMarked), and that mark has been sent. So
+        // if no mark has been sent since the last call, the same object is still the same message
         Object first = isEmpty ? null : queue.current();
         long rest = first instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
         long marks = isEmpty ? -1 : marksSent;

@@ -38,12 +38,13 @@ import org.jspecify.annotations.Nullable;
 public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /**
      * Largest sum of the weights of the records without data that a client may send within an hour, once its handshake
-     * is done. The weight of a record is the largest number of KeyUpdates that it has room for, including one that ends
-     * only in the next record. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
+     * is done. The weight of a record is the largest number of KeyUpdates that can begin in it. The last of them may
+     * end in the next record. A record of {@link #JDK_KEY_UPDATE_BYTES} has weight 1.
      *
      * <p>An honest client needs one KeyUpdate for each 2^24 records. But once the JDK's engine has received 2^37 bytes,
-     * it sends a KeyUpdate for each record that comes while its own KeyUpdate is not answered (JDK-8329548). So the
-     * limit leaves room for one such KeyUpdate for each record that may be in the buffers of a socket at the same time.
+     * it sends a KeyUpdate. Until the peer has answered this KeyUpdate, the engine sends a further one for each record
+     * that it receives (JDK-8329548). So the limit leaves room for one KeyUpdate for each record that may be in the
+     * buffers of a socket at the same time.
      */
     public static final int MAX_SILENT_OF_CLIENT = 1024;
 
@@ -67,9 +68,10 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     private static final int KEY_UPDATE_BYTES = 5;
 
     /**
-     * Size in bytes of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. Before
-     * decryption, padding cannot be distinguished from content. So a peer that fills records of exactly this size with
-     * KeyUpdates may send four times as many of them as are counted.
+     * Size in bytes of a record with one KeyUpdate as the JDK's engine sends it, with 16 bytes of padding. A record of
+     * this size is counted as one KeyUpdate. Before it is decrypted, however, its padding cannot be distinguished from
+     * content, and a peer may put four KeyUpdates into it. So such a peer may send four times as many KeyUpdates as are
+     * counted.
      */
     public static final int JDK_KEY_UPDATE_BYTES = 43;
 
@@ -121,7 +123,7 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     /** Time at which the incomplete record began to come, by {@link #readingClock}. */
     private long sinceNanos;
 
-    /** True if a part of a record has come since the last {@code reportPart}. */
+    /** True if a part of a record has come since {@code reportPart} was called last. */
     private boolean hasPart;
 
     private @Nullable ScheduledFuture<?> timer;
@@ -394,8 +396,8 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Sets the timer if it is not set. One timer serves all records: most records find it already set, for an earlier
-     * time.
+     * Sets the timer if it is not set. One timer serves all records. In most cases it is already set when this method
+     * is called, because of an earlier record. When it runs, it is set again if the present record still has time left.
      */
     private void watch(long nanos) {
         if (timer == null) {

@@ -15,17 +15,18 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turn to write to a connection's socket. Either the event loop has it, or a thread with a small message that found the
- * connection quiet. To hand a message to the event loop costs a wake-up, some 10 µs. If nothing else is to be sent
- * together with the message, its thread writes it.
+ * Turn to write to a connection's socket. The turn belongs either to the event loop, or to a thread that has a small
+ * message and has found the turn free. To hand a message to the event loop costs a wake-up, some 10 µs. So if nothing
+ * else is to be sent together with the message, the thread writes the message itself.
  *
  * <p>Except at the end, the event loop never waits for the turn. If the turn is taken, the loop sets {@code wanted},
  * and the thread that has the turn wakes the loop. If a thread cannot write all of a message, the remaining bytes go to
  * the event loop together with the turn. Only the event loop closes the socket, and only once it has the turn for good.
  *
- * <p>If the stack or the memory of a thread is exhausted while it has the turn, it gives the turn up by one store,
- * since it may not be able to call anything. Then the turn is either free, with everything as before, or
- * {@link #BROKEN}. If it is broken, the event loop closes the socket when it next needs the turn.
+ * <p>If the stack or the memory of a thread is exhausted while it has the turn, it gives up the turn by storing one
+ * value in a field, since it may not be able to call any method. Afterwards the turn is either free, as if the thread
+ * had never taken it, or {@link #BROKEN}. If it is broken, the event loop closes the socket when it next needs the
+ * turn.
  */
 public final class WriteTurn implements CloseWatch.SocketUser {
     /** A message that a thread may write itself. */
@@ -38,9 +39,9 @@ public final class WriteTurn implements CloseWatch.SocketUser {
         void copyTo(ByteBuffer frame);
 
         /**
-         * Called after the message has been copied, on the thread that is about to write the message itself. Whatever
-         * the reply to the message will need has to be done here. From this call on, the object may be used for
-         * something else.
+         * Called after the message has been copied, on the thread that is about to write the message itself. Everything
+         * that the reply to the message will need has to be prepared in this method, before the message is written.
+         * From this call on, the object may be used for something else.
          *
          * @return false if the message has to be sent by the event loop after all, and is unchanged
          */
@@ -112,7 +113,10 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     /** True once a write of the event loop to the socket has failed. Event loop only. */
     private boolean isBroken;
 
-    /** True once writing by threads has to end for good. Event loop only. */
+    /**
+     * True once {@link #end} has been called. When the event loop has the turn after that, it keeps the turn for good.
+     * Event loop only.
+     */
     private boolean ended;
 
     /**
@@ -156,8 +160,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
 
     /**
      * Copies a message of at most {@link #MAX_BYTES}, and then calls its {@code beforeDirectWrite}. The calling thread
-     * has the turn, and loses it if this throws. If the copying failed, the turn is then free and everything is as
-     * before; otherwise the turn is {@link #BROKEN}.
+     * must have the turn. If this method throws, that thread has lost the turn. If the copying failed, the turn is then
+     * free, and the message is unchanged; if {@code beforeDirectWrite} failed, the turn is {@link #BROKEN}.
      *
      * @return what {@code beforeDirectWrite} returned; if that is false, the calling thread still has the turn
      */
@@ -169,7 +173,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             frame.clear();
             message.copyTo(frame);
             frame.flip();
-            // if beforeDirectWrite fails, it may have done anything before
+            // if beforeDirectWrite fails, it may have done a part of its work before, so the turn cannot simply become
+            // free again
             after = BROKEN;
             boolean leaves = message.beforeDirectWrite();
             isDone = true;
@@ -226,14 +231,15 @@ public final class WriteTurn implements CloseWatch.SocketUser {
             // the channel is closed before the turn is taken over: if the close fails, the turn stays broken and nobody
             // writes
             channel.unsafe().close(channel.voidPromise());
-            // the event loop has the turn as at other times, but what it writes from here on is thrown away
+            // the event loop then has the turn as usual, but what it writes from now on is thrown away, since the
+            // channel is closed
             takeOver();
             return true;
         }
         if (!OWNER.compareAndSet(this, FREE, LOOP)) {
             wanted = true;
-            // the exchange is tried once more: the thread that had the turn may have given it back before it could see
-            // that the loop wants it
+            // the exchange is tried once more: a thread that had the turn may have given it back in between, without
+            // having seen that wanted is true now. Then it would not wake the event loop
             if (!OWNER.compareAndSet(this, FREE, LOOP)) {
                 return false;
             }
@@ -272,8 +278,8 @@ public final class WriteTurn implements CloseWatch.SocketUser {
     }
 
     /**
-     * Ends the turn for good, and drops the buffer. Nobody uses the buffer any more, and whatever holds the connection
-     * must not keep it in memory.
+     * Gives the turn to the event loop for good, and drops the buffer. Nobody needs the buffer any more. Without this,
+     * the buffer would stay in memory for as long as something still refers to the connection.
      */
     private void endTurn() {
         buffer = null;

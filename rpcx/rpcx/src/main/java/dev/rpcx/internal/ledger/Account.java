@@ -46,7 +46,10 @@ public final class Account {
         return ledger.groups().groupOf(address == null ? number : address.groupIndex, number);
     }
 
-    /** Creates a charge for an owner that holds some of {@code kind} from time to time. */
+    /**
+     * Creates a charge for an owner. The owner holds some of {@code kind} from time to time, and charges it through the
+     * new charge.
+     */
     public Charge charge(Resource kind) {
         return new Charge(this, kind);
     }
@@ -78,9 +81,9 @@ public final class Account {
     }
 
     /**
-     * Says whether this connection holds more of {@code kind} than an eighth of what one connection can hold at most.
-     * If so, a request of a client gives up its buffer as soon as the request has been sent, so that other requests
-     * find room; a notice keeps its buffer.
+     * Says whether this connection holds more of {@code kind} than an eighth of what one connection can hold at most. A
+     * client asks this when it has sent a request whose buffer is charged. If the result is true, the client releases
+     * the buffer immediately, so that other requests find room. The buffer of a notice is kept in any case.
      */
     public boolean holdsMuch(Resource kind) {
         return held(kind) > ledger.maxOfConnection(kind) / 8;

@@ -30,7 +30,10 @@ public final class Charge implements Memory {
     private final long step;
     private long held;
 
-    /** What the account has been charged. It is at least {@link #held}, and may be more because of the steps. */
+    /**
+     * What the account has been charged. It is at least {@link #held}. It may be more, since the account is charged in
+     * steps (see {@link #STEP_BYTES}).
+     */
     private long taken;
 
     /** Value of {@link #held} at which the reading of a message pauses next. */
@@ -84,9 +87,9 @@ public final class Charge implements Memory {
     }
 
     /**
-     * Returns the number of bytes that a message may take without a charge. A call that is not counted as running may
-     * hold the same number without a charge. This number is used because the code that reads the items of streams, or
-     * the arguments of classic calls, is not counted as running either.
+     * Returns the number of bytes that a message may take without a charge. It is the number that a call may hold
+     * without a charge while the call is not counted as running. The same number applies here, because the items of
+     * streams and the arguments of classic calls are read by code that is not counted as running.
      */
     @Override
     public int freeBytes() {
@@ -126,8 +129,8 @@ public final class Charge implements Memory {
     public void release() {
         long all = taken;
         if (all == 0) {
-            // if nothing is charged, nothing is held either, and to store the same values again would take the cache
-            // line away from other processors
+            // if nothing is charged, nothing is held either. The fields then have these values already. To store them
+            // again would only take the cache line away from other processors
             return;
         }
         held = 0;
@@ -140,8 +143,8 @@ public final class Charge implements Memory {
      * Hands all that is charged over to another owner, which has to release it to the account. This charge then holds
      * nothing.
      *
-     * @return the amount that the account was charged and that the new owner has to release: what was held, or more
-     *     because of the steps
+     * @return the amount that the account was charged and that the new owner has to release. It is what was held, or
+     *     more, since the account is charged in steps (see {@link #STEP_BYTES})
      */
     public long handOver() {
         long all = taken;

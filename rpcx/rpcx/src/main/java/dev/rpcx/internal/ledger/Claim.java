@@ -86,8 +86,7 @@ public final class Claim {
             return false;
         }
         while (!charge.set(wanted)) {
-            // room that was made may be taken by another thread before this thread takes it; then more room has to be
-            // made
+            // room has been made, but another thread may take it before this thread does; then the loop makes more room
             if (!claims.makeRoom(this, wanted - charge.held() + Charge.STEP_BYTES, nowNanos) || isOver) {
                 return false;
             }
@@ -175,7 +174,8 @@ public final class Claim {
                 end.run();
             }
         } catch (Throwable t) {
-            // the connection that ends has failed, and not the connection that asks for room, so nothing is thrown here
+            // the failure concerns the connection that ends. It must not reach the connection that asks for room, so
+            // nothing is thrown here
             ThreadTools.report(t);
         } finally {
             if (hold == chosen) {

@@ -27,9 +27,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * of one loop never hold more than the pool: however many frames begin in one round of the loop, each frame that is one
  * too many pushes another one out. Chosen connections of other loops end a moment later, on their own loops. Until
  * then, the bytes that these connections hold may be in excess of the pool's size. Once chosen connections of other
- * loops hold as much as the pool, only connections of the event loop that asks for room are chosen. So when connections
- * are chosen, they hold less than the pool and one connection together. A chosen connection may still grow until it
- * ends.
+ * loops hold as much as the pool, only connections of the event loop that asks for room are chosen. So at the moment of
+ * the choice, all chosen connections of other loops together hold less than the size of the pool plus the bytes of one
+ * connection. Until it ends, however, a chosen connection may still grow.
  */
 final class Claims {
     /**
@@ -77,16 +77,19 @@ final class Claims {
         return all.size();
     }
 
-    /** Returns the number of bytes that chosen holds are about to release, and that others may take already. */
+    /**
+     * Returns the number of bytes that the chosen holds are about to release. Other claims may take these bytes
+     * already.
+     */
     long releasingBytes() {
         return chosenBytes;
     }
 
     /**
-     * Makes room for {@code bytes}. They can then be taken, unless another thread takes them first. Called on the event
-     * loop of the claim {@code asks}.
+     * Makes room for this number of bytes. Afterwards the claim {@code asks} can take that room, unless another thread
+     * takes it first. Called on the event loop of the claim {@code asks}.
      *
-     * @return false if the room cannot be made by ending connections that are greedier than the one that asks
+     * @return false if the room cannot be made by ending connections that are greedier than the connection that asks
      */
     boolean makeRoom(Claim asks, long bytes, long nowNanos) {
         if (bytes > maxBytes) {
@@ -151,8 +154,8 @@ final class Claims {
             } else if (chosenBytes - endsNow >= maxBytes) {
                 continue;
             }
-            // these two additions may fail for want of memory, so they come before the next two lines: a hold that has
-            // promised bytes must be in both collections
+            // each of these two additions may fail for want of memory. So both come before the two lines that promise
+            // the bytes of the hold: a hold whose bytes are promised must be in greediest and in chosen
             greediest.add(hold);
             chosen.add(hold);
             hold.promisedBytes = greedy.bytes();

@@ -52,10 +52,10 @@ public final class Ledger {
     private static final int MIN_MESSAGES = 4;
 
     /**
-     * The largest number of places for calls is the heap divided by this number of bytes, and so is the largest number
-     * of streams. A place takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at its first
-     * size, and what {@link UnchargedAllowance} lets a call hold while the call is not counted as running. 2 KiB are a
-     * 32nd of this number, so all places together take a 32nd of the heap.
+     * The size of the heap in bytes, divided by this number, is the largest number of places for calls. It is also the
+     * largest number of streams. A place takes at most 2 KiB that are not charged elsewhere: its objects, its buffer at
+     * its first size, and what {@link UnchargedAllowance} lets a call hold while the call is not counted as running. 2
+     * KiB are a 32nd of this number, so all places together take at most a 32nd of the heap.
      */
     private static final int HEAP_OF_CALL = 64 * 1024;
 
@@ -84,14 +84,14 @@ public final class Ledger {
     private static final int IPV6_PREFIX_BYTES = 8;
 
     /**
-     * Each time a call leaves a charge behind, at most this many other charges are released: charges whose futures
-     * nobody can reach any more.
+     * Each time a call that has been given up leaves a charge behind, at most this many older charges of this kind are
+     * released. These are the {@link LingeringCharge}s of handlers whose futures nobody can reach any more.
      */
     private static final int COLLECTED_AT_ONCE = 2;
 
     /**
-     * Before a charge is refused, at most this many other charges are released: charges whose futures nobody can reach
-     * any more. To release that many takes an event loop some 100 µs.
+     * Before the ledger refuses a charge, it releases at most this many {@link LingeringCharge}s of handlers whose
+     * futures nobody can reach any more. To release that many takes an event loop some 100 µs.
      */
     private static final int COLLECTED_WHEN_REFUSED = 256;
 
@@ -128,12 +128,12 @@ public final class Ledger {
     private final Map<Resource, List<LongSupplier>> watched = new EnumMap<>(Resource.class);
     private final Map<Resource, Claims> claims = new EnumMap<>(Resource.class);
 
-    /** Charges that calls have left behind for futures that have not ended. */
+    /** Charges that remain after calls have been given up, because the futures of their handlers have not ended. */
     private final Set<LingeringCharge> lingeringCharges = ConcurrentHashMap.newKeySet();
 
     /**
-     * Queue into which the garbage collector puts those of {@link #lingeringCharges} whose futures nobody can reach any
-     * more.
+     * Queue of those {@link #lingeringCharges} that can be released. The garbage collector adds a charge to this queue
+     * when nobody can reach the future of the charge any more.
      */
     private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
 
@@ -189,8 +189,8 @@ public final class Ledger {
         Map<Resource, Long> limits = ofHeap(maxMessageBytes);
         limits.put(Resource.CONNECTIONS, (long) maxConnections);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
-        // a buffer that has grown may be twice as large as what has been written to it, and a server charges its full
-        // size, so this limit of a connection is doubled
+        // a buffer that has grown may be twice as large as what has been written to it. A server charges the full size
+        // of the buffer, so the limit of a connection is doubled
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         Ledger made = new Ledger(owner, limits, limitsOfConnection, maxConnectionsOfAddress);
         made.maxOfAddress[Resource.CALLS.ordinal()] = (long) maxConnectionsOfAddress * maxCalls;
@@ -208,15 +208,15 @@ public final class Ledger {
     public static Ledger ofClient(String owner, int maxMessageBytes) {
         Map<Resource, Long> limits = ofHeap(maxMessageBytes);
         Map<Resource, Long> limitsOfConnection = ofConnection(maxMessageBytes);
-        // a client has asked for the replies that it gets, and a reply that is refused is lost: so a client has more
-        // room for replies than a server, whose peers are strangers
+        // a client has asked for the replies that it gets, and a reply that it refuses is lost. A server has asked for
+        // nothing, and its peers are strangers. So a client has more room for replies than a server
         limits.computeIfPresent(Resource.REPLY_BYTES, (kind, share) -> share * CLIENT_REPLIES);
         limitsOfConnection.remove(Resource.REPLY_BYTES);
         // frames of replies that have begun to arrive have more room too: if there is no room for such a frame, a
         // connection ends, and its calls end as OVERLOADED
         limits.computeIfPresent(Resource.FRAME_BYTES, (kind, share) -> share * CLIENT_REPLIES);
-        // as at a server, a buffer that has grown is charged at its full size, so the limit of a connection is doubled;
-        // that of the pool is doubled too, since only the client's own callers fill it
+        // as at a server, a buffer that has grown is charged at its full size, so the limit of a connection is doubled.
+        // The limit of the pool is doubled too: only the client's own callers fill it, not strangers
         limits.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         limitsOfConnection.computeIfPresent(Resource.REQUEST_BYTES, (kind, share) -> 2 * share);
         return live(new Ledger(owner, limits, limitsOfConnection, Integer.MAX_VALUE));
@@ -431,12 +431,14 @@ public final class Ledger {
 
     /**
      * Leaves a charge behind for a call that has been given up. The new charge takes over what the account has been
-     * charged for the objects and the places that the call still holds. It stays until {@code holder} ends it, or until
-     * nobody can reach {@code holder} any more.
+     * charged for the objects and the places that the call still holds.
+     *
+     * @param holder object that only the future of the call's handler refers to. The new charge stays until the future
+     *     ends, or until nobody can reach {@code holder} any more
      */
     LingeringCharge leaveCharge(Account account, Object holder, long objectBytes, int places) {
-        // up to two charges for unreachable futures are released here for each one that is added, so such charges do
-        // not pile up until another charge is refused
+        // each time that a charge is added, up to two charges whose futures nobody can reach are released. Otherwise
+        // all of these would stay until the ledger has to refuse a charge
         endCollected(COLLECTED_AT_ONCE);
         LingeringCharge lingering = new LingeringCharge(this, account, holder, collected, objectBytes, places);
         lingeringCharges.add(lingering);
@@ -447,13 +449,17 @@ public final class Ledger {
         lingeringCharges.remove(lingering);
     }
 
-    /** Returns the number of charges for futures that, as far as is known, have not ended. For tests. */
+    /**
+     * Returns the number of charges that remain for calls that have been given up: those whose futures, as far as this
+     * ledger knows, have not ended. For tests.
+     */
     public int lingeringCharges() {
         return lingeringCharges.size();
     }
 
     /**
-     * Releases charges whose futures nobody can reach any more, as the garbage collector has found.
+     * Releases {@link LingeringCharge}s of which the garbage collector has found that nobody can reach their futures
+     * any more.
      *
      * @param max largest number of charges to release now; it is small if the caller may be an event loop
      * @return whether any charge was released
@@ -505,7 +511,7 @@ public final class Ledger {
 
     /**
      * Returns the largest amount of {@code kind} that one connection can hold while no other connection holds any. For
-     * the kinds that {@link Claims} divides, the result is too small: one connection may fill the pool of such a kind.
+     * a kind whose pool {@link Claims} shares out, the result is too small: one connection can fill the entire pool.
      */
     public long maxOfConnection(Resource kind) {
         int i = kind.ordinal();
@@ -616,7 +622,10 @@ public final class Ledger {
         private final Object key;
         private final AtomicLongArray held = new AtomicLongArray(KINDS);
 
-        /** Handlers that methods' limits count and that still run after their connections are gone. */
+        /**
+         * Handlers that still run after their connections are gone, and that count in the admission limits of their
+         * methods.
+         */
         public final OrphanedWork handlers = new OrphanedWork();
 
         /**
@@ -638,8 +647,8 @@ public final class Ledger {
         private final AtomicInteger connections = new AtomicInteger();
 
         /**
-         * Index of the address in {@link AddressGroups}. The address has it from before its first account exists until
-         * the address is forgotten.
+         * Index of the address in {@link AddressGroups}. The address gets this index before its first account is
+         * created, and keeps it until the address is forgotten.
          */
         int groupIndex = NO_INDEX;
 

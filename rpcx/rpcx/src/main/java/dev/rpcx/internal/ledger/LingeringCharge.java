@@ -40,8 +40,8 @@ public final class LingeringCharge extends PhantomReference<Object> {
 
     /** Releases what is held. A second call does nothing. */
     public void end() {
-        // a thread whose stack is nearly exhausted fails here, before anything has changed: the garbage collector finds
-        // this charge later
+        // if the stack of this thread is nearly exhausted, this call throws before anything has changed. Then the
+        // charge is released later, once the garbage collector has found that nobody can reach the future
         ThreadTools.reserveStack(RESERVED_FRAMES);
         synchronized (this) {
             if (isOver) {

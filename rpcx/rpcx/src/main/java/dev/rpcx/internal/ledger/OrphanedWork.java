@@ -3,21 +3,22 @@ package dev.rpcx.internal.ledger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Counts the work of one address that still runs or waits after the connections that began it are gone. The work is
- * handlers, or tasks that have a thread or wait for one. When a new connection comes, the work that is left behind by
- * then counts in the share of the new connection until the work has ended: the work may be of the same caller, who
- * would otherwise have a new share with each new connection. Work that is left behind later does not count in the
- * shares of connections that exist already. The existing connections keep the shares that they would have if the
- * connection that is gone had stayed: by leaving, a peer must not be able to harm them more than by staying.
+ * Counts the work of one address that still runs or waits after the connections that began it are gone. The work
+ * consists of handlers, or of tasks that have a thread or wait for one. When a new connection comes, some work may have
+ * been left behind already. This work counts in the share of the new connection until the work has ended. The reason is
+ * that it may be the work of the same caller, who would otherwise get a fresh share with each new connection. Work that
+ * is left behind later does not count in the shares of connections that exist already. The existing connections keep
+ * the shares that they would have if the connection that is gone had stayed. So a peer cannot harm them more by leaving
+ * than by staying.
  *
- * <p>This class assumes that the tasks which were left behind first also end first. So one number, the mark of a
- * connection, says which of the tasks count in the connection's share: the mark is the number of tasks that had ever
- * been left behind when the connection came. Thread-safe.
+ * <p>This class assumes that the tasks which were left behind first also end first. So one number for each connection,
+ * its mark, says which tasks count in its share. The mark is the number of tasks that had ever been left behind before
+ * the connection came. Those tasks count, and later ones do not. Thread-safe.
  */
 public final class OrphanedWork {
     /**
-     * Mark that a connection gets when it is gone: from then on, all tasks that were left behind and still run count in
-     * its share, including the tasks that it has left behind itself.
+     * Mark that a connection gets when it is gone. From then on, all tasks that were left behind and still run count in
+     * its share. This includes the tasks that it has left behind itself.
      */
     public static final long ALL = Long.MAX_VALUE;
 
@@ -30,8 +31,8 @@ public final class OrphanedWork {
     private final AtomicLong running = new AtomicLong();
 
     /**
-     * Returns the mark of a connection that comes now. The connection keeps this mark, to pass it to
-     * {@link #runningOf}.
+     * Returns the mark for a connection that comes now: the number of tasks that have ever been left behind. The
+     * connection keeps this number, and passes it to {@link #runningOf}.
      */
     public long mark() {
         return leftBehind.get();
@@ -60,23 +61,25 @@ public final class OrphanedWork {
     }
 
     /**
-     * Returns the largest mark with which no task counts in a connection's share: all tasks that had been left behind
-     * when a connection with this mark came have ended, or do not wait any more.
+     * Returns the largest {@link #mark} for which the following holds: no task counts in the share of a connection with
+     * this mark. Then all tasks that had been left behind before that connection came have ended, or do not wait any
+     * more.
      */
     public long ended() {
         return ended.get();
     }
 
     /**
-     * Returns the smallest mark with which all tasks that were left behind and run now count in a connection's share.
-     * This mark never decreases.
+     * Returns the smallest {@link #mark} of a connection with which all tasks that were left behind and run now count
+     * in the connection's share. The result never decreases.
      */
     public long allFrom() {
         return ended.get() + running.get();
     }
 
     /**
-     * Returns how many of the tasks that had been left behind when a connection with this mark came are running now.
+     * Returns how many tasks that are running now count in the share of a connection with this {@link #mark}. These are
+     * tasks that had been left behind before that connection came.
      */
     public long runningOf(long mark) {
         if (mark == 0) {

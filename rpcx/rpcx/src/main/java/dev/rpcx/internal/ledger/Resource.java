@@ -37,9 +37,10 @@ public enum Resource {
     KEPT_BYTES,
 
     /**
-     * Bytes of the tables by which a server's connection finds its calls, if they have more than 64 slots. At a client,
-     * bytes of its entries for methods that a server has named and that no proxy has. A server refuses a call for which
-     * its table cannot grow. So tables have a separate pool, which kept buffers do not fill.
+     * Bytes of tables. At a server, these are the tables by which a connection finds its calls; a table is counted if
+     * it has more than 64 slots. At a client, these are the entries of the dictionary for methods that no proxy had
+     * when the dictionary came. A server refuses a call if the table would have to grow for it, and cannot. So tables
+     * have a separate pool, which kept buffers do not fill.
      */
     TABLE_BYTES,
 
@@ -61,7 +62,10 @@ public enum Resource {
      */
     HANDLERS,
 
-    /** Handlers that methods' limits count and that still run although their connections have ended. */
+    /**
+     * Handlers that still run although their connections have ended, and that count in the admission limits of their
+     * methods.
+     */
     ORPHANS,
 
     /** Streams that have not ended, in either direction. */

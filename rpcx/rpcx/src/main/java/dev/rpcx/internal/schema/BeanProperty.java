@@ -56,8 +56,9 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
             Method getter = getter(type, getters, field.getType());
             Method numbered = getter;
             if (getter == null) {
-                // a subclass may override the getter with a narrower type of result: a call of this getter then runs
-                // the override, and @Field is read from the override
+                // a subclass may override the getter with a narrower type of result. The property still has the getter
+                // of the declaring class, and a call of it runs the override. The annotation @Field is read from the
+                // override
                 getter = getter(declaring, getters, field.getType());
                 numbered = getter == null ? null : method(type, getter.getName());
             }
@@ -76,8 +77,9 @@ record BeanProperty(java.lang.reflect.Field field, AnnotatedElement annotated, M
     }
 
     /**
-     * Refuses a field that has an accessor of another type, since the existence of an accessor means that the field
-     * should be sent. A method with the field's own name does not count as an accessor here.
+     * Refuses a field that has a getter or a setter of a type other than its own, and no accessor of its own type. The
+     * accessor shows that the user wants the field to be sent, so the field must not be left out without an error. A
+     * method with the field's own name does not count as an accessor here.
      */
     private static void refuseOtherTypes(
             Class<?> type, String field, List<String> getters, List<String> setters, String where) {

@@ -22,9 +22,9 @@ public final class Cases {
     }
 
     /**
-     * Returns the text of the error for a {@code @Field} on the constant or case that stands for the unknown. The case
-     * that stands for the unknown has no number, and is never sent under one. The constant that stands for the unknown
-     * always has the number 0, and no other number may be given to it.
+     * Returns the text of the error for a {@code @Field} on the constant or case that stands for the unknown. If that
+     * is a case of a sealed type, it has no number, and is never sent under one. If it is a constant of an enum, it
+     * always has the number 0, and can get no other number.
      */
     public static String numbered(String type, String unknown) {
         return type + ": " + unknown + " stands for the unknown, which has no number of its own (expected: no @Field)";

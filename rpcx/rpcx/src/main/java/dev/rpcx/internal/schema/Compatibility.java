@@ -65,14 +65,15 @@ public final class Compatibility {
     private final Lock newer;
 
     /**
-     * Types whose values the side with the older lock compares: the types of map keys and of set elements, and all
-     * types that these consist of. Values that this side finds equal count as one.
+     * Types whose values a side with the older lock compares with each other. These are the types of the keys of maps
+     * and of the elements of sets, and all types of which these consist. If two keys or elements are equal on that
+     * side, it keeps only one of them.
      */
     private final Set<String> comparedBefore;
 
     /**
-     * Types whose values the side with the newer lock compares: the types of map keys and of set elements, and all
-     * types that these consist of.
+     * Types whose values a side with the newer lock compares with each other. These are the types of the keys of maps
+     * and of the elements of sets, and all types of which these consist.
      */
     private final Set<String> comparedNow;
 
@@ -123,8 +124,8 @@ public final class Compatibility {
         for (Lock.Entry before : older.entries().values()) {
             Lock.Entry after = newer.entries().get(before.type());
             if (after == null) {
-                // a type that is gone breaks nothing if no line names it any more; if a line now names another type
-                // instead, the break is reported for that line
+                // the type is gone. That is no break if no line of the newer lock names the type any more. If a line
+                // that named it now names another type, the break is reported for that line
                 if (isCall(before)) {
                     compatibility.breaks.add(removedCall(before.type()));
                 }
@@ -163,8 +164,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds members that may have been renamed in place: the number stays, and has another name than before. The number
-     * of such a member comes from its position or from {@link Field}.
+     * Adds members that may have been renamed in place: the member with a number has another name than the member that
+     * had this number before. The number of such a member comes from its position or from {@link Field}.
      */
     private static void addInPlace(Lock.Entry before, Lock.Entry after, List<Renaming> renamed) {
         for (Lock.Line old : before.lines().values()) {
@@ -203,9 +204,10 @@ public final class Compatibility {
 
     /**
      * Adds members that may have been renamed and have got a new number. A member that is gone may have become a new
-     * member of the same type. If a class was renamed, its type is new as well. Therefore a case that is gone may have
-     * become any new case, and a component whose type is in the older lock may have become a component whose type is
-     * only in the newer lock.
+     * member of the same type. It may also have become a new member of another type, since the user may have renamed
+     * the class that is the type. Therefore any new case of a sealed type may be a case that is gone. For the same
+     * reason, if the type of a component that is gone has an entry in the older lock, any new component whose type has
+     * an entry only in the newer lock may be that component.
      */
     private static void addComponents(
             Lock.Entry before, Lock.Entry after, Lock older, Lock newer, List<Renaming> renamed) {
@@ -275,8 +277,9 @@ public final class Compatibility {
         }
         Lock.Line once = at(0, before);
         if (!isReply(before) && once != null && once.removed() && isEmpty(before) && !isWhole && !isEmpty(after)) {
-            // in an earlier version the request was one message, which was then removed. The removal was no break for
-            // clients that still send the message, but the new fields are one
+            // some versions ago, the request was a single message, and later it was removed. This removal was no break,
+            // although some clients may still send the message. Now the request has fields. That is a break, since a
+            // server would take the message of such a client for these fields
             add(Direction.BOTH, before.type(), "was a message of its own once, is a field of one");
             return;
         }
@@ -293,7 +296,8 @@ public final class Compatibility {
             }
         }
         if (isReply(before) && isEmpty(before) != isEmpty(after) && !wasWhole) {
-            // an empty body is read as an absent value; a body is ignored if none is expected
+            // one direction is no break: a side that expects no result ignores the body. The other direction is a
+            // break: a side that expects a result gets an empty body, and reads it as an absent value
             add(
                     isEmpty(after) ? Direction.FORWARD : Direction.BACKWARD,
                     before.type(),
@@ -306,8 +310,9 @@ public final class Compatibility {
     }
 
     /**
-     * Says whether the request or reply has fields or had them in an earlier version. If the other side takes the
-     * entire body for one message, it takes the numbers of these fields for the numbers of that message's fields.
+     * Says whether the request or reply has fields now, or had fields in an earlier version. Such a field has a number.
+     * If the other side takes the entire body for one message, it takes that number for the number of a field of its
+     * message.
      */
     private static boolean hasFields(Lock.Entry call) {
         return call.lines().values().stream().anyMatch(line -> line.number() > 0);
@@ -338,8 +343,8 @@ public final class Compatibility {
     /**
      * Adds the breaks between the two entries of one type, or of one request or reply.
      *
-     * @param oldKinds kinds of the fields of a request or reply in the older lock, as {@link Framing} has them; 0 for a
-     *     type, since no call is refused for the kinds of a type's fields
+     * @param oldKinds kinds of the fields of a request or reply in the older lock, as {@link Framing} defines them; 0
+     *     for a type, since a client does not refuse a call because the fields of a type have other kinds
      * @param nowKinds kinds of the fields of a request or reply in the newer lock; 0 for a type
      */
     private void compare(Lock.Entry before, Lock.Entry after, int oldKinds, int nowKinds) {
@@ -391,8 +396,8 @@ public final class Compatibility {
                     add(Direction.BACKWARD, where, "is gone, and new peers" + takeForOne(choice));
                 }
             } else if (old.removed() || isMoved(before.lines().get(now.name()), now)) {
-                // either the line was removed before and still is, or the member that now has this number was moved
-                // here, and the break is reported for that member
+                // in the first case, the line was removed in the older lock, and still is. In the second case, a member
+                // that had another number before has this number now; that break is reported for that member
                 continue;
             } else if (Framing.differ(Framing.kind(oldKinds, old.number()), Framing.kind(nowKinds, old.number()))) {
                 add(
@@ -427,8 +432,8 @@ public final class Compatibility {
     }
 
     /**
-     * Adds the breaks at an enum's constant of number 0. The bytes of this constant are the same whether or not it also
-     * stands for the unknown.
+     * Adds the breaks at the constant with number 0 of an enum. One lock may say that this constant stands for the
+     * unknown, while the other lock does not. The constant has the same bytes in both cases.
      */
     private void compareZero(String where, Lock.Line old, Lock.Line now) {
         if (old.isUnknown() == now.isUnknown()) {
@@ -446,8 +451,9 @@ public final class Compatibility {
     }
 
     /**
-     * Adds a break for a case that has a number in one lock, but stands for the unknown in the other. In a lock, a case
-     * with a number has the name of its field, and the case that stands for the unknown has the name of its class.
+     * Adds a break for each case that stands for the unknown in one lock, but has a number in the other lock. To find
+     * these cases, the names are converted: a lock has a case with a number under the name of its field, and the case
+     * that stands for the unknown under the name of its class.
      */
     private void compareUnknownCases(Lock.Entry before, Lock.Entry after) {
         Lock.Line old = at(0, before);
@@ -477,8 +483,10 @@ public final class Compatibility {
     }
 
     /**
-     * Returns a text that says what a side does with keys of a map, or elements of a set, that differ only in something
-     * that this side does not know: it takes them for one.
+     * Returns the end of the text of a break at a member that one side does not know. The text says what this side does
+     * with keys of a map, or elements of a set, that differ only in that member: it takes them for one.
+     *
+     * @param choice whether the member is a constant of an enum or a case of a sealed type
      */
     private static String takeForOne(boolean choice) {
         return choice
@@ -518,8 +526,8 @@ public final class Compatibility {
         boolean becomesList = old.label() == Label.SET && now.label() == Label.LIST;
         boolean becomesSet = old.label() == Label.LIST && now.label() == Label.SET;
         boolean isRead = isWider || isNarrower || old.element().equals(now.element());
-        // a value that is sent has the same bytes whether or not its field is optional; but a side on which the field
-        // is not optional may read an absent value and 0 as the same value
+        // a value that is sent has the same bytes whether or not its field is optional. But if the field is optional on
+        // one side only, the other side may read an absent value as 0, and so cannot distinguish the two
         @Nullable
         String absent = isOptional(old) == isOptional(now)
                 ? null
@@ -550,8 +558,8 @@ public final class Compatibility {
     /**
      * Returns the type with {@code List} instead of {@code Collection}, since a collection is read as a list. A lock
      * names a collection by its Java type if the collection can be null, or if it stands within a container. A
-     * {@code Collection} among the type arguments of any other type is not replaced: with these type arguments, that
-     * type is a separate message with separate numbers.
+     * {@code Collection} among the type arguments of a generic message is not replaced. With {@code List} as its type
+     * argument, that message would be another message, which has its own numbers.
      */
     private static String asList(String type) {
         StringBuilder text = new StringBuilder();
@@ -628,7 +636,8 @@ public final class Compatibility {
     }
 
     /**
-     * A class whose numbers a lock gives, or would give once it is written, and the lines of the class in that lock.
+     * A class whose numbers come from a lock, or will come from it once the lock is written. It is given together with
+     * the lines that this lock has, or will have, for the class.
      */
     public record Numbered(Class<?> type, Lock.Entry entry) {
         /** Says whether this lock gives the class the same numbers. */
@@ -642,7 +651,10 @@ public final class Compatibility {
         }
     }
 
-    /** Returns the classes whose numbers a lock gives, or would give once it is written. They are sorted by name. */
+    /**
+     * Returns the classes whose numbers come from a lock, or will come from it once the lock is written. They are
+     * sorted by name.
+     */
     public static List<Numbered> numberedByLocks(Schema schema) {
         List<Numbered> all = new ArrayList<>();
         for (Shape shape : schema.shapes()) {

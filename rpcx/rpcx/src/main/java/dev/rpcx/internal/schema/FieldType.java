@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  * One field of a message.
  *
  * @param name name of the component in Java
- * @param holder how the Java value holds values of the shape
+ * @param holder how the Java value of the field holds the values of the shape, for example as the elements of a list
  * @param shape shape of a single value; for a list or a set, that of an element; for a map, that of a value of the map
  * @param key shape of the map's key; null if the field is not a map
  * @param javaClass erased type of the component
@@ -19,7 +19,7 @@ public record FieldType(
         Shape shape,
         @Nullable Shape key,
         Class<?> javaClass) {
-    /** How a Java value holds a value, or several values, that are on the wire. */
+    /** Way in which the Java value of a field holds the single value, or the several values, that are on the wire. */
     public enum Holder {
         /** The value itself. A value that is Protobuf's default, such as 0, is not sent. */
         PLAIN,

@@ -19,8 +19,8 @@ public final class Framing {
     public static final int KIND_BITS = 4;
 
     /**
-     * Kind of a message that is itself the body, and not a field of the body. It is in the bits for the kind of field
-     * 1.
+     * Kind of a message that is itself the whole body, and not a field of the body. It is stored in the four bits that
+     * would otherwise hold the kind of field 1.
      */
     public static final int WHOLE = 15;
 
@@ -34,8 +34,8 @@ public final class Framing {
     private static final int REPEATED = 7;
 
     /**
-     * Bit in the kind of a value that is null when it is absent. A side without this bit would read an absent value as
-     * 0 or as the empty text.
+     * Bit in the kind of a field whose value is read as null if it is absent. On a side where the field does not have
+     * this bit, an absent value would be read as 0 or as the empty text.
      */
     private static final int CAN_BE_NULL = 8;
 
@@ -139,8 +139,10 @@ public final class Framing {
     }
 
     /**
-     * Returns any shape that has the same kind as the type with this name in a lock. All enums have the same kind, and
-     * all messages have the same kind.
+     * Returns a shape from which the kind of a field of this type can be found. The result need not be the shape of the
+     * type itself: all enums have the same kind, and all messages have the same kind.
+     *
+     * @param name name that the type has in the lock
      */
     private static Shape like(String name, Lock lock) {
         for (Scalar scalar : Scalar.values()) {

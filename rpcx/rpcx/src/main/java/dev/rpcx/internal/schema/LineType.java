@@ -17,8 +17,8 @@ record LineType(boolean isStream, Label label, String element) {
     private static final String STREAM = "stream ";
 
     /**
-     * Beginnings of the names that sets and maps have within other containers. Both a set and a map compare the values
-     * of their first type argument: its elements, or its keys.
+     * Beginnings of the names of sets and maps that stand within other containers. In both cases, equal values of the
+     * first type argument count as one: the elements of a set, and the keys of a map.
      */
     private static final List<String> COMPARING = List.of(Set.class.getName() + "<", Map.class.getName() + "<");
 
@@ -82,8 +82,8 @@ record LineType(boolean isStream, Label label, String element) {
     }
 
     /**
-     * Returns the names of the types whose values are compared: those of a map's keys and of a set's elements. Keys or
-     * elements that are equal count as one.
+     * Returns the names of the types whose values a receiver compares with each other, since equal ones count as one.
+     * These are the types of the keys of a map, and of the elements of a set.
      */
     List<String> compared() {
         List<String> compared = new ArrayList<>();

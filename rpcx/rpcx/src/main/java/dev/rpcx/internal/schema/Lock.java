@@ -141,8 +141,8 @@ public final class Lock {
                         loader == null ? ClassLoader.getSystemResources(RESOURCE) : loader.getResources(RESOURCE));
                 for (URL url : urls) {
                     URLConnection connection = url.openConnection();
-                    // with caches, the JDK would keep the jar open, and would continue to read its old content after
-                    // another jar has replaced it
+                    // if caches were used, the JDK would keep the jar open, and would go on reading its old content
+                    // after the jar file has been replaced
                     connection.setUseCaches(false);
                     try (InputStream in = connection.getInputStream()) {
                         String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -158,8 +158,8 @@ public final class Lock {
         Union add(Lock lock, String source) {
             for (Entry entry : lock.entries.values()) {
                 if (entry.type.contains("/")) {
-                    // no lock gives numbers to parameters and results, so what one lock says of a call does not bind
-                    // another lock
+                    // locks do not give the numbers of parameters and results. So the lines that one lock has for a
+                    // call need not agree with those of another lock, and are left out of the union
                     continue;
                 }
                 String where = sources.get(entry.type) + " and " + source + ": " + entry.type;
@@ -204,8 +204,9 @@ public final class Lock {
                         + line.name + " (expected: one component for ever; if it has been renamed, write its new name"
                         + " into all locks by hand)");
             }
-            // the line counts as removed only if no entry has the component any more: a project that still has the
-            // component may read its own lock together with the newer lock of another project
+            // the line counts as removed only if no entry has the component any more. A project that still has the
+            // component may read its own lock, together with the newer lock of another project in which the component
+            // is removed
             boolean isRemoved = line.removed && (known == null || known.removed);
             lines.put(line.name, new Line(line.number, line.name, line.type, isRemoved));
         }
@@ -277,8 +278,8 @@ public final class Lock {
     /**
      * Adds the entry of a type, or of a request or reply. A file may have several entries of one type, since a build
      * that makes one jar of many appends the locks of these jars to each other. The entry is then the union of all of
-     * them. Of several entries of one request or reply the first stays, since what one lock says of a call does not
-     * bind another lock.
+     * them. If there are several entries of one request or reply, the first one stays: locks do not give the numbers of
+     * parameters and results, so these entries need not agree.
      */
     private static void put(
             Map<String, Entry> entries, String kind, String type, Map<String, Line> lines, String source) {
@@ -322,12 +323,12 @@ public final class Lock {
     }
 
     /**
-     * Returns this lock, extended by what a schema has met since this lock was written. Members that are new get lines
-     * with their numbers, and lines of members that are gone are marked as removed.
+     * Returns this lock, brought up to date with the types that a schema has mapped. Members that are not in this lock
+     * get lines with their numbers. Lines of members that are gone are marked as removed.
      *
      * <p>Another lock may have lines that this lock does not have, such as the lock of a project that uses a newer
      * version of a library. These lines are not added, unless they are marked as removed there. Types that the schema
-     * has not met stay in this lock as they are, and are not added from other locks.
+     * has not mapped stay in this lock as they are, and are not added from other locks.
      *
      * @param schema made by {@link Schema#extending} from this lock, or from the union of this lock and others
      *     ({@link #of(ClassLoader, Lock, String)})
@@ -382,8 +383,8 @@ public final class Lock {
                     continue;
                 }
                 if (line.removed() || isOurs) {
-                    // the new lines may already have this number: @Field can keep a component at its number under a new
-                    // name
+                    // the new lines may already contain this number: if a component gets another name, its @Field can
+                    // still give it the old number
                     lines.putIfAbsent(line.number(), new Line(line.number(), line.name(), line.type(), true));
                 }
             }

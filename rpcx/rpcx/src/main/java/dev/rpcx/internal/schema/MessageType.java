@@ -25,8 +25,8 @@ public final class MessageType implements Shape {
         /** A sealed type. The message has one field for each case, and at most one of these fields is set. */
         ONEOF,
         /**
-         * A single value, which is field 1 of the message. The value either is not itself a message, or can be null.
-         * For {@code void} the message has no field.
+         * Message of a single value, which is its field 1. The value is not itself a message, or it is a message that
+         * can be null. For {@code void} the message has no field.
          */
         WRAPPER,
         /** The parameters of a method. */
@@ -172,8 +172,8 @@ public final class MessageType implements Shape {
     }
 
     /**
-     * Returns the value that is read instead of a case that only a newer peer knows. Returns null for a sealed type
-     * without such a value, and for all other forms.
+     * Returns the value that is read when a newer peer has sent a case that this side does not know. Returns null for a
+     * sealed type without such a value. Returns null for every message that is not of a sealed type.
      */
     public @Nullable Object unknownCase() {
         return unknownCase;

@@ -27,7 +27,8 @@ final class Numbers {
      *
      * @param locked entry of the type in the lock; null if there is none
      * @param otherwise source of the numbers if there is neither an annotation nor a lock
-     * @param extending whether a member that is not in the lock gets the next free number instead of being refused
+     * @param extending true if a member that is not in the lock gets the next free number; false if such a member is
+     *     refused
      */
     Numbers(
             String where,
@@ -84,11 +85,12 @@ final class Numbers {
     }
 
     /**
-     * Says whether {@code @Field} gives a member the same number under which the lock marks this member as removed. If
-     * so, the number is taken by the member from now on.
+     * Says whether {@code @Field} gives this member a number that stands in the lock as removed, under the name of this
+     * member. If so, this method also notes that the number is now the member's.
      *
-     * <p>The lock may have been written for a newer version of the library from which the type comes. Then the member
-     * is the old one, and its number is right. Otherwise the check of the lock reports the reuse as a break.
+     * <p>The lock may have been written for a newer version of the library from which the type comes, and the member
+     * may have been removed in that version. Then the member here is the old one, and rightly has this number.
+     * Otherwise a removed number is used again, and the check of the lock reports that as a break.
      */
     private boolean isGivenAgain(int number, String name) {
         Lock.Line line = source != NumberSource.ANNOTATION || locked == null

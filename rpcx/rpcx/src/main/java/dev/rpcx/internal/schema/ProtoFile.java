@@ -241,7 +241,8 @@ public final class ProtoFile {
         Set<String> live = new HashSet<>();
         message.getFieldList().forEach(field -> live.add(field.getName()));
         for (MessageType.Reserved reserved : type.reserved()) {
-            // a lock has the number 0 for the unknown case of a sealed type; Protobuf has no field 0
+            // a lock has the number 0 for the unknown case of a sealed type. It is left out here, since Protobuf has no
+            // field 0
             if (reserved.number() > 0) {
                 message.addReservedRange(DescriptorProto.ReservedRange.newBuilder()
                         .setStart(reserved.number())

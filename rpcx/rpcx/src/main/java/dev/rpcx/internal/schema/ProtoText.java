@@ -38,8 +38,9 @@ final class ProtoText {
         if (typeName.startsWith(prefix)) {
             return typeName.substring(prefix.length());
         }
-        // protoc looks up the first part of a name in this file's package first. If the package is `com.acme.rpcx`, for
-        // example, it would take `rpcx` for the last part of the package
+        // protoc looks up the first part of a name in the package of this file first. For example, if the package is
+        // `com.acme.rpcx` and the name is `rpcx.Decimal`, protoc would look for `Decimal` in `com.acme.rpcx`. In such a
+        // case the full name with its leading dot is used
         boolean ambiguous = prefix.contains(typeName.substring(0, typeName.indexOf('.', 1) + 1));
         return ambiguous ? typeName : typeName.substring(1);
     }

@@ -109,8 +109,9 @@ public final class Schema {
     private final Map<String, Use> names = new HashMap<>();
 
     /**
-     * Keys of {@link #shapes} that were added since the mapping of the outermost type began. The shapes of these keys
-     * are valid only if all of them get their fields.
+     * Keys that have been added to {@link #shapes} since the mapping of the outermost type began. Some of their
+     * messages have no fields yet. If the fields of a message cannot be mapped, that message and all later ones are
+     * removed again.
      */
     private final List<Use> unfinished = new ArrayList<>();
 
@@ -239,7 +240,7 @@ public final class Schema {
     }
 
     /**
-     * Returns the message that carries a single value of a method. It is the value of one parameter, or an item of the
+     * Returns the message that carries a single value for a method: the value of one parameter, or one item of the
      * stream that the method takes.
      *
      * @throws SchemaException if the type cannot be mapped; the text of the exception names the method, or the
@@ -253,9 +254,10 @@ public final class Schema {
      * Returns the message that carries the value of a single parameter. The value can be null if the parameter's
      * declaration says so.
      *
-     * <p>A parameter that is itself a message, and is not the only parameter of its method, is never wrapped. On the
-     * native wire it has the same bytes whether or not it can be null, so no lock would report a change between the
-     * two.
+     * <p>A parameter that is itself a message, and is not the only parameter of its method, is never wrapped, even if
+     * it can be null. If only a parameter that can be null were wrapped, its bytes would change as soon as its
+     * declaration allows null. No lock would report that change, since on the native wire the parameter has the same
+     * bytes in both cases.
      *
      * @throws SchemaException if the type cannot be mapped; the text of the exception names the method, or the
      *     component that is wrong
@@ -401,9 +403,10 @@ public final class Schema {
     }
 
     /**
-     * Adds a message before its fields, so that a type may contain itself. If the fields of the message cannot be
-     * mapped, it is removed, together with every message that was added after it, since each of them may contain it. A
-     * message that was added before it cannot contain it, unless that message is unfinished too.
+     * Adds a message before its fields are mapped, so that a type may contain itself. If the fields cannot be mapped,
+     * the message is removed again. Every message that was added after it is removed too, since it may contain this
+     * message. A message that was added earlier stays. It can contain this message only if its own fields are being
+     * mapped at this time, and then it fails as well.
      */
     private MessageType addWhole(Use use, MessageType message, Runnable fields) {
         int first = unfinished.size();
@@ -497,8 +500,8 @@ public final class Schema {
                     component.getName(),
                     numbers.of(component, component.getName(), i + 1),
                     type,
-                    // the compiler puts an annotation that may not stand on a record component, such as Spring's, only
-                    // on the accessor
+                    // an annotation such as Spring's may not stand on a record component. If it is written there, the
+                    // compiler puts it only on the accessor, so the accessor is looked at too
                     nullable(
                             component,
                             component.getAnnotatedType(),
@@ -659,8 +662,9 @@ public final class Schema {
             }
             Shape shape = shape(Use.of(each, Map.of(), where), where);
             int number = numbers.of(each, name, position);
-            // a lock has the case that stands for the unknown under the name of its class: so a case that stood for the
-            // unknown before, and has a number now, is refused
+            // in a lock, the case that stands for the unknown has the name of its class. If this case stood for the
+            // unknown before, the lock has it under that name, with the number 0. It now has another number, and so it
+            // is refused here
             numbers.refuseOtherNumber(each.getSimpleName(), number);
             fields.add(new FieldType(name, number, Holder.PLAIN, shape, null, each));
         }
