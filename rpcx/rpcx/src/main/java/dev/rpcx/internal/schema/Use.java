@@ -88,7 +88,7 @@ record Use(Class<?> raw, List<Use> args) {
         return name.toString();
     }
 
-    /** Returns the name of this use in a lock. It contains no spaces. */
+    /** Returns the name of this use in a lock file. It contains no spaces. */
     String key() {
         if (args.isEmpty()) {
             return raw.getName();

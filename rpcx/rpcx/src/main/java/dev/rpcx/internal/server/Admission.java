@@ -12,8 +12,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Decides which calls of one connection may begin. A call needs a place, and room for the bytes of its request. Unless
  * its handler runs on the event loop, the limit of its method must also have room for one more handler. {@link #enter}
- * counts the handler against that limit, and {@link #leave} has to stop counting it exactly once. While a postponed
- * call waits, its handler is not counted. It is counted again before the call is started.
+ * counts the handler against that limit, and {@link #leave} has to stop counting it exactly once. A call may be
+ * postponed if its client does not read its replies. While such a call waits, its handler is not counted. The handler
+ * is counted again before the call is started.
  *
  * <p>A handler is counted twice: by the limit of its method, and by its connection. The limit learns from how long
  * handlers take, so the limit stops counting a handler when the handler ends, on whatever thread that is. The
@@ -26,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Admission {
     /**
-     * Maximum number of free places that are kept for later calls. A burst of calls may make more places; the surplus
-     * is given back when calls of the burst end.
+     * Maximum number of free places that are kept for later calls. A burst of calls may need more places than this.
+     * When calls of the burst end, the places beyond this number are given back to the server.
      */
     private static final int MAX_FREE = 512;
 
@@ -49,8 +50,9 @@ final class Admission {
     private int freePlaces;
 
     /**
-     * Number of places that {@code lendPlace} has stopped counting: nothing remains to be sent for their calls, but
-     * threads of the server still run for these calls.
+     * Number of places that {@code lendPlace} has stopped counting against the client's maximum number of calls.
+     * Nothing remains to be sent for the calls that hold these places, but threads of the server still run for the
+     * calls.
      */
     private int lentPlaces;
 
@@ -143,8 +145,8 @@ final class Admission {
     /** Takes back the place of a call that is over: keeps it for a later call, or gives it back to the server. */
     void takeBack(ServerCall call) {
         if (call.isPlaceKeptCharged) {
-            // this call object is not used again: its place stays charged for what a handler's future may still hold,
-            // and the connection no longer owns that charge
+            // the future of the call's handler may still hold objects of this call, and the place stays charged for
+            // them. So this call object is not used again, and the connection no longer owns the charge
             call.releasePlace();
             places.handOver(1);
         } else if (connection.isClosed()) {
@@ -348,8 +350,8 @@ final class Admission {
      * nothing the second time.
      */
     private static void leaveUnbegun(ServerCall call) {
-        // the clock is read before the group is taken from the call: if reading the clock fails, the call still has the
-        // group, and the code that ends the call stops counting the handler
+        // the clock is read before this method takes from the call the group that counts the handler. If reading the
+        // clock fails, the call still has its group, and the code that ends the call stops counting the handler
         long now = call.connection.nanoTime();
         AdmissionLimit.Group counted = call.takeAdmitted();
         if (counted == null) {
@@ -357,8 +359,8 @@ final class Admission {
         }
         PoolShares.Task waits = call.handed == null ? call : call.handed;
         if (call.connection.threads.waitsForItsOwn(call.method().place(), waits)) {
-            // a handler that waits because its own connection already holds all threads of its share shows nothing
-            // about the method's limit
+            // if a handler waits only because its own connection already holds all threads of its share, the wait shows
+            // nothing about the method's limit
             counted.release();
         } else {
             counted.leaveUnbegun(call.admittedNanos(), call.deadlineNanos(), now);
@@ -392,8 +394,8 @@ final class Admission {
     }
 
     /**
-     * Records that the connection is gone. Its running handlers then count in the shares of later connections of its
-     * address. Called exactly once.
+     * Records that the connection is gone. From now on, those of its handlers that still run count in the shares of
+     * connections that come later from the same address. Called exactly once.
      */
     void connectionGone() {
         running.connectionGone();

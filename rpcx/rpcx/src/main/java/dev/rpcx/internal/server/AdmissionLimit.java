@@ -20,12 +20,12 @@ import org.jspecify.annotations.Nullable;
  * serve. All other calls are refused immediately, which costs next to nothing. After the first late calls no other call
  * has to be late, because the limit is computed; a limit that is found by trial would make calls late with each trial.
  *
- * <p>The time that a handler itself needs is estimated as a share of its callers' time: the share that it took when it
- * did not have to wait. While calls are refused, a handler always has to wait. So while calls are refused, the estimate
- * is made only when the limit has sunk to half of its earlier value. If the limit does not sink so far, it is halved
- * for a moment now and then to make the estimate: see {@code PROBE_STEPS}. If calls then end at the same rate as
- * before, they had been waiting for each other. If calls end at a lower rate, the time that they took is the time that
- * the handlers themselves need, and the limit is restored.
+ * <p>The time that a handler itself needs is estimated as a share of the time that its callers give. The share is
+ * measured on calls that did not have to wait. While calls are refused, a handler always has to wait. So while calls
+ * are refused, the estimate is made only when the limit has sunk to half of its earlier value. If the limit does not
+ * sink so far, it is halved for a moment now and then to make the estimate: see {@code PROBE_STEPS}. If calls then end
+ * at the same rate as before, they had been waiting for each other. If calls end at a lower rate, the time that they
+ * took is the time that the handlers themselves need, and the limit is restored.
  *
  * <p>If most calls wait in vain for a thread for nearly all of their time, or end too late, the limit is halved. Other
  * algorithms do so when a request is dropped. The effect of the halving is checked as well: if far fewer calls bring a
@@ -35,9 +35,10 @@ import org.jspecify.annotations.Nullable;
  * <p>Callers decide how much time they give, so the time that one caller gives must not determine the limit for the
  * others. The limit learns nothing from calls that failed or were cancelled early, whether or not their handlers had
  * begun, and nothing from calls that were given less time than a call takes if it does not wait. A given time above the
- * usual time counts as the usual time, which is about the 5th percentile of the given times. If only calls of one group
- * end, and on average they take less than 1.25 times the smallest mean duration that was seen lately, calls that end
- * late do not lower the limit, however many they are.
+ * usual time counts as the usual time, which is about the 5th percentile of the given times. A single group may give
+ * its calls too little time. So if only calls of one group end, it does not matter how many of them end late: they do
+ * not lower the limit as long as they take, on average, less than 1.25 times the smallest mean duration that was seen
+ * lately.
  *
  * <p>The limit learns how long calls take, how much time they are given, and which of them are late, from what most
  * groups of peers report. Each group counts for at most twice as many calls as the median group has. While a group of
@@ -97,10 +98,11 @@ public final class AdmissionLimit {
     private static final double STOPPED_RATE = 0.3;
 
     /**
-     * Used when a call is refused. The limit then concludes that calls have stopped ending only if at least this number
-     * of calls would have ended since the last step, at the rate at which calls ended before the limit sank. As a rule,
-     * fewer than {@link #MIN_COUNT} calls have really ended, since otherwise there would have been another step. So the
-     * difference between the two numbers is certain.
+     * When a call is refused, it is checked whether calls have stopped ending since the limit sank. For that, an
+     * expected number is computed: how many calls would have ended since the last step at the earlier rate, that is,
+     * the rate before the limit sank. The limit concludes that calls have stopped ending only if the expected number is
+     * at least this constant. As a rule, fewer than {@link #MIN_COUNT} calls have really ended, since otherwise there
+     * would have been another step. So it is certain that fewer calls end than expected.
      */
     private static final int ENOUGH_EXPECTED = 2 * MIN_COUNT;
 
@@ -117,15 +119,17 @@ public final class AdmissionLimit {
     private static final int SOME_LATE = 64;
 
     /**
-     * Minimum time after which a limit that only keeps calls out, and helps nobody, is raised. Such a limit is
-     * recognised by how few calls end: within this time, or within {@code ROOMY} times the duration of a call if that
-     * is longer, fewer calls end than half the number of running calls.
+     * A limit may keep calls out and help nobody. Such a limit is recognised by how few calls end: in a certain time,
+     * fewer calls end than half the number of running calls. Then the limit is raised. This constant is the minimum of
+     * that time. If {@code ROOMY} times the duration of a call is longer, that is used instead: see
+     * {@code MAX_PATIENCE_NANOS}.
      */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Upper bound of the longer time that may take the place of {@code PATIENCE_NANOS}, such as {@code ROOMY} times the
-     * duration of a call. The bound is needed because callers choose how long calls take.
+     * A longer time may be used instead of {@code PATIENCE_NANOS}: {@code ROOMY} times the duration of a call or, if
+     * most calls were late and the usual time is longer, the usual time. This constant is the maximum of that longer
+     * time. A maximum is needed because callers choose how long calls take.
      */
     private static final long MAX_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -136,8 +140,9 @@ public final class AdmissionLimit {
     private static final double MAX_OWN_SHARE = 0.95;
 
     /**
-     * If calls take at most this part of the time that they are given, and none is late, no call waits. The check of a
-     * halved limit then ends early, and the limit is not restored.
+     * When the limit has been halved because most calls were late, the effect is checked for a while. If calls then
+     * take at most this part of the time that they are given, and none is late, no call waits for other calls any more.
+     * In this case the check ends early, and the limit is not restored.
      */
     private static final double FAR_FROM_LATE = 0.25;
 
@@ -150,9 +155,9 @@ public final class AdmissionLimit {
     private static final int TIME_UNIT_SHIFT = HandlerTimeHistogram.UNIT_SHIFT;
 
     /**
-     * Number of the lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it hold a sum over
-     * the calls, in units of 1/1024: for each call the time that it took, divided by the time that it was given, or by
-     * the usual time if that is shorter. A call adds at most 2.
+     * Number of the lowest bit of {@link GroupStats#shares} that counts late calls. The bits below it hold a sum in
+     * units of 1/1024. Each call adds the time that it took, divided by the time that it was given, or by the usual
+     * time if that is shorter. A call adds at most 2.
      */
     private static final int LATE_SHIFT = 40;
 
@@ -160,25 +165,26 @@ public final class AdmissionLimit {
     private static final double MAX_SHARE = 2;
 
     /**
-     * Calls that are given less time than this show nothing about lateness and shares: any pause of the process makes
-     * them late.
+     * From a call that is given less time than this, the limit learns neither whether calls are late nor which share of
+     * their time they take. The reason is that any pause of the process makes such a call late.
      */
     private static final long MIN_GIVEN_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long MAX_GIVEN_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     /**
-     * The usual time is the 5th percentile of the times that calls are given: one call in this number, a twentieth, is
-     * given at most the usual time. A limit for callers who give little time serves those who give much as well.
+     * The usual time is the 5th percentile of the times that calls are given: out of this number of calls, one is given
+     * at most the usual time. A limit for callers who give little time serves those who give much as well.
      */
     private static final int USUAL_PART = 20;
 
     /**
-     * The usual time is at least this multiple of the duration of calls that do not wait: of their mean, or of
-     * {@code ownMiddleNanos} if that is longer. But this lower bound is never greater than the middle given time: half
-     * of all the time that is given goes to calls that are given at least this middle. A limit for callers who give
-     * hardly more time than the handler needs would leave the handler idle while other callers have time. The factor is
-     * 4 because the durations of single calls of one method differ by about this much.
+     * The usual time has a lower bound, which is this multiple of a duration. That duration is the mean duration of
+     * calls that do not wait, or {@code ownMiddleNanos} if that is longer. But the lower bound is never greater than
+     * the middle given time. Half of all the time that is given goes to calls that are given at least the middle given
+     * time. The lower bound is needed because a limit for callers who give hardly more time than the handler needs
+     * would leave the handler idle while other callers have time. The factor is 4 because the durations of single calls
+     * of one method differ by about this much.
      */
     private static final double ROOMY = 4;
 
@@ -217,8 +223,8 @@ public final class AdmissionLimit {
 
     /**
      * When a connection finds the limit used up while other connections run handlers of the method, each connection has
-     * only its share of the limit for this number of steps. During these steps, the count of steps begins again
-     * whenever a connection asks for a handler while other connections run handlers of the method.
+     * only its share of the limit for this number of steps. If a connection asks for a handler during these steps,
+     * while other connections run handlers of the method, the number of remaining steps is set to this number again.
      */
     private static final int SHARED_STEPS = 10;
 
@@ -279,8 +285,8 @@ public final class AdmissionLimit {
     private volatile long nextStepNanos;
 
     /**
-     * Earliest time at which a step that is due is tried again. At the last try, too few of the groups that run
-     * handlers had calls that had ended.
+     * Earliest time at which a step that is due is tried again. At the last try, the step was not taken, since too few
+     * of the groups that run handlers had calls that had ended.
      */
     private volatile long nextLookNanos;
 
@@ -358,8 +364,9 @@ public final class AdmissionLimit {
     private double sinkingFrom;
 
     /**
-     * Rate at which calls ended when the decline began, in calls per nanosecond. If the decline began with a cut, that
-     * is, the limit was halved because most calls were late, only calls that brought a result in time are counted.
+     * Rate at which calls ended when the decline began, in calls per nanosecond. The decline may have begun with a cut:
+     * the limit was halved because most calls were late. In that case only calls that brought a result in time are
+     * counted.
      */
     private double sinkingRate;
 
@@ -385,8 +392,9 @@ public final class AdmissionLimit {
     private long stalledSinceNanos;
 
     /**
-     * Number of calls that had ended by {@code stalledSinceNanos}, in the step that began at
-     * {@code stalledWindowNanos}.
+     * Number of calls that had ended since the last step, at the time {@code stalledSinceNanos}. The calls in
+     * {@code unbegun} are included. The number is valid only as long as {@code stalledWindowNanos} equals
+     * {@code windowBeganNanos}.
      */
     private long stalledEnds;
 
@@ -485,8 +493,9 @@ public final class AdmissionLimit {
          * <p>A group's part of the limit is the limit divided by the number of groups that run handlers of this method.
          * A group that runs fewer handlers than its part is not refused because of the limit, even if other groups use
          * all of the limit. So peers that run few handlers lose nothing if other peers run handlers for long, or if the
-         * limit sinks because of such handlers. If 16 groups begin one after the other, and each group keeps all
-         * handlers of its part running, up to 3.4 times as many handlers as the limit may run: 1/1 + 1/2 + ... + 1/16.
+         * limit sinks because of such handlers. For this reason, more handlers of this method may run than the limit
+         * says. If 16 groups begin one after the other, and each group keeps all handlers of its part running, up to
+         * 3.4 times the limit may run: 1/1 + 1/2 + ... + 1/16.
          *
          * @param own number of handlers that the caller's connection already runs
          * @param ownHere number of those handlers that are of this method
@@ -660,8 +669,8 @@ public final class AdmissionLimit {
     /**
      * Returns whether a call has to be admitted although the limit, or the connection's share of it, is used up. Three
      * conditions must be met. Other groups run handlers too. The call's group runs fewer handlers than its part of the
-     * limit. The call's connection runs at most as many handlers as remain of that part, or it runs all handlers of the
-     * group.
+     * limit. The call's connection runs at most as many handlers of the method as the group may still begin within its
+     * part, or it runs all handlers of the group.
      */
     private boolean isWithinShare(int limitNow, int ofGroup, int ownHere) {
         int sharing = activeGroups.get() + (ofGroup == 0 ? 1 : 0);
@@ -705,8 +714,9 @@ public final class AdmissionLimit {
                 sinkingFrom = Math.max(sinkingFrom, 2.0 * running.get());
                 restoreLimit();
             } else if (isStalled(nowNanos, count + (unbegun.get() >>> COUNT_SHIFT))) {
-                // Calls that use up the limit for this long show nothing about how many other calls could be executed.
-                // So the limit rises to twice its value, or to twice the number of running calls if that is greater.
+                // The running calls have used up the limit for a long time. That shows nothing about how many other
+                // calls could be executed. So the limit rises to twice its value, or to twice the number of running
+                // calls if that is greater.
                 limit = Math.min(maxRunning, 2 * Math.max(limit, running.get()));
                 isCut = false;
                 isProbe = false;
@@ -913,8 +923,8 @@ public final class AdmissionLimit {
             return;
         }
         double used = Math.max(1 / SHARE_UNIT, shareTaken());
-        // If most calls of several groups are late, they did wait. If all calls are of one group, it may have given
-        // them too little time, so only their duration shows whether they waited.
+        // If most calls of several groups are late, the calls did have to wait. If all calls are of one group, this
+        // group may have given them too little time, so only their duration shows whether they had to wait.
         boolean isUnhindered = tookByMost < UNHINDERED * ownNanos && !(areMany && areMostLate);
         boolean areSomeLate = SOME_LATE * late >= counted;
         maxOwnShare = areSomeLate ? MAX_OWN_SHARE : 1;
@@ -967,8 +977,9 @@ public final class AdmissionLimit {
         }
         learn(now, refusing, used);
         int before = limit;
-        // In a flood of quick calls, many quick calls end and hardly any long ones. So the rate is converted into that
-        // of ordinary calls which take as much time in total.
+        // In a flood of quick calls, many quick calls end and hardly any long ones. So the rate is converted: it
+        // becomes the rate at which calls of the mean duration tookByMost would have to end, to take as much time in
+        // total.
         adapt(refusing, areSomeLate, used, current * Math.min(1, took / tookByMost) * usualNanos);
         if (limit == maxRunning) {
             refusingSteps = 0;
@@ -1003,17 +1014,20 @@ public final class AdmissionLimit {
     private final double[] counts = new double[AddressGroups.COUNT];
 
     /**
-     * Weight of each group, in calls: see {@code weigh}. It comes from the calls whose given times were counted.
-     * Element i belongs to group i.
+     * Weight of each group, in calls: see {@code weigh}. The weight is computed from the number of the group's calls
+     * whose given times were counted. Element i belongs to group i.
      */
     private final double[] weights = new double[AddressGroups.COUNT];
 
-    /** Weight of each group, in calls. It comes from the calls that have ended. Element i belongs to group i. */
+    /**
+     * Weight of each group, in calls. It is computed from the number of the group's calls that have ended. Element i
+     * belongs to group i.
+     */
     private final double[] endedWeights = new double[AddressGroups.COUNT];
 
     /**
-     * Weight of each group, in calls. It comes from the calls that have ended in time and with a result. Element i
-     * belongs to group i.
+     * Part of each group's weight in {@link #endedWeights}, in calls. It is the part for those calls that have ended in
+     * time and with a result. Element i belongs to group i.
      */
     private final double[] doneWeights = new double[AddressGroups.COUNT];
 
@@ -1071,10 +1085,11 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns whether enough calls have ended for a step. Groups that run handlers and have not reported anything yet
-     * count in the medians with 0 calls. Otherwise one step after the other would learn only from a group that calls
-     * often. The step waits for groups that have not reported anything yet, but for no longer than
-     * {@code PATIENCE_NANOS}, since their calls may take long.
+     * Returns whether enough calls have ended for a step. To find out, the calls of each group are weighed. A group
+     * that runs handlers and has not reported anything yet is included when the medians are computed, as a group with 0
+     * calls. Otherwise one step after the other would learn only from a group that calls often. The step waits for
+     * groups that have not reported anything yet, but for no longer than {@code PATIENCE_NANOS}, since the calls of
+     * these groups may take long.
      */
     private boolean haveMostGroupsReported(long now) {
         if (now - nextStepNanos >= PATIENCE_NANOS) {
@@ -1090,8 +1105,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Weighs each group by its calls. A group counts for at most {@code MAX_OF_MIDDLE} times the median of the groups
-     * of its address, and an address for at most {@code MAX_OF_MIDDLE} times the median of the addresses.
+     * Weighs each group by its calls. A group counts for at most {@code MAX_OF_MIDDLE} times as many calls as the
+     * median group of its address has. An address counts for at most {@code MAX_OF_MIDDLE} times as many calls as the
+     * median address has.
      *
      * @param weights receives the weight of each group, in calls
      * @param each number of groups that belong to one address
@@ -1132,9 +1148,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Returns the maximum weight that an entry in a range may have. Entries that are 0 do not count. If at most two
-     * entries are not 0, there is no maximum, since the smaller entry, which may belong to anybody, would determine the
-     * maximum.
+     * Returns the maximum weight for the entries in a range. It is {@code MAX_OF_MIDDLE} times their median. Entries
+     * that are 0 do not count, and {@link #NOT_REPORTED} counts as 0 in the median. If at most two entries are not 0,
+     * there is no maximum, since the smaller entry, which may belong to anybody, would determine the maximum.
      */
     private double bound(double[] counts, int begin, int end) {
         medians.clear();
@@ -1335,9 +1351,9 @@ public final class AdmissionLimit {
     }
 
     /**
-     * Records how long calls were found to take without waiting. The smallest mean duration that was seen would be too
-     * short for that, since the quickest calls determine it. For at least {@code HOLD_NANOS} from now on, late calls do
-     * not halve the limit.
+     * Records how long calls were found to take without waiting. The smallest mean duration that was seen cannot be
+     * used instead. It would be too short, since the quickest calls determine it. For at least {@code HOLD_NANOS} from
+     * now on, late calls do not halve the limit.
      */
     private void rememberNeed(long now, double nanos) {
         neededNanos = nanos;
@@ -1376,7 +1392,7 @@ public final class AdmissionLimit {
      *     result. If calls end in time, no limit is needed, even if they take nearly all of their time: a call that
      *     waits for news waits until its caller's time is nearly over
      * @param used part of the callers' time that calls took: the median of the groups' means
-     * @param inTheirTime number of calls that end within the usual time that one call is given
+     * @param inTheirTime number of calls that end, at the current rate, in a span as long as the usual time
      */
     private void adapt(boolean refusing, boolean areSomeLate, double used, double inTheirTime) {
         double target = (1 + ownShare) / 2;
@@ -1392,8 +1408,8 @@ public final class AdmissionLimit {
             if (isCalm) {
                 goal = Math.max(goal, now * 1.1 + 1);
             }
-            // A limit that has been at the maximum until now starts from the goal and not from the maximum, unless
-            // isCalm is true: more than enough calls have been admitted by now.
+            // A limit that has been at the maximum until now has admitted more than enough calls. So the new limit is
+            // computed from the goal alone and not also from the maximum, unless isCalm is true.
             double from = now == maxRunning && !isCalm ? Math.min(now, goal) : now;
             double next = (from + goal) / 2;
             limit = (int) Math.max(MIN, Math.min(maxRunning, goal > from ? Math.ceil(next) : next));

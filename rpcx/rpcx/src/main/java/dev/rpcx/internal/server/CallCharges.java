@@ -13,9 +13,10 @@ import dev.rpcx.internal.ledger.Resource;
  */
 final class CallCharges {
     /**
-     * Charge for the bytes by which the buffer grows for the request, and for metadata that are not small. It is held
-     * from the arrival of the request until the handler has ended and its reply has been sent or waits to be sent. If
-     * threads of the call run on after its reply, the metadata stay charged until these threads have ended.
+     * Charge for the bytes by which the call's buffer grows to hold the request, and for metadata that are not small.
+     * The charge is held from the arrival of the request until the handler has ended and its reply has been sent or
+     * waits to be sent. If threads of the call run on after its reply, the metadata stay charged until these threads
+     * have ended.
      */
     final Charge request;
 
@@ -33,8 +34,8 @@ final class CallCharges {
     final Charge reply;
 
     /**
-     * Charge for the buffer that is kept for the next call. It is for the size that the buffer had when it was kept,
-     * and is held until the buffer is given up.
+     * Charge for the call's buffer if it is kept for the next call. The charge is for the size that the buffer had when
+     * it was kept, and is held until the buffer is given up.
      */
     final Charge kept;
 

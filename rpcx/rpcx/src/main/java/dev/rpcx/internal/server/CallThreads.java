@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  * Runs user code for the calls of one connection, on either wire, in addition to what their handlers run themselves.
  * There are three kinds of such code: callbacks for the end of a call, the publishers and subscribers of a call's
  * streams, and the rest of a call's chain of interceptors if an interceptor proceeds on an event loop. All this code
- * runs where the handlers of the method run, and may take as long as a handler. So the threads that run it are counted,
- * and until the last of them has ended, a call that is over keeps its place, and its handler stays counted. If an
- * interceptor has the handler run on one of the interceptor's own threads, that thread is counted too. The number of
- * these threads is kept in the call's context, since the object of the call may serve another call later.
+ * runs where the handlers of the method run, and may take as long as a handler. So the threads that run such code are
+ * counted. A call that is over keeps its place, and its handler stays counted, until the last of these threads has
+ * ended. If an interceptor has the handler run on one of the interceptor's own threads, that thread is counted too. The
+ * number of these threads is kept in the call's context, since the object of the call may serve another call later.
  */
 public final class CallThreads {
     /** Call for which threads may run in addition to the thread of its handler. */
@@ -68,8 +68,8 @@ public final class CallThreads {
 
         @Override
         public boolean bringsStream() {
-            // it is not known any more whether the method returns a stream; if this method returns true, the result is
-            // not changed
+            // it is not known any more whether the method of the call returns a stream: the answer is true, since this
+            // answer leaves the result of the call unchanged
             return true;
         }
 
@@ -199,7 +199,8 @@ public final class CallThreads {
         try {
             inLoopOrHere.execute(() -> call.threadsEnded(context));
         } catch (Throwable t) {
-            // the call was not informed: the next check for lost calls gives its place back
+            // the call could not be told that the last of its threads has ended: the next check for lost calls gives
+            // the place of the call back
             lost.isAny = true;
             throw t;
         }
@@ -218,8 +219,8 @@ public final class CallThreads {
         private final transient Runnable task;
 
         /**
-         * Step of a chain that this task runs. A step may run only where the handlers run. Null for any other task: if
-         * there is no thread for such a task, it runs on the event loop.
+         * Step of a chain that this task runs. A step may run only where the handlers run. Null for a task that runs no
+         * step. Such a task runs on the event loop if there is no thread for it.
          */
         final transient @Nullable LaterStep step;
 
@@ -414,8 +415,8 @@ public final class CallThreads {
         }
 
         /**
-         * Runs the next step of the chain on the calling thread, which is counted. A cancel of the call interrupts the
-         * thread during that step.
+         * Runs the next step of the chain on the calling thread. This thread has already been counted as one of the
+         * call's threads. A cancel of the call interrupts the thread during that step.
          */
         @Nullable
         Object proceedCounted(Interceptor.Invocation invocation, Interceptor.Next step) throws Throwable {

@@ -308,8 +308,9 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             result.begin();
         } catch (Throwable t) {
             if (result.giveUp()) {
-                // The call is marked as lost here too, because this method may run as a callback of an earlier stage:
-                // then the exception goes to that stage, and the caller of this method does not mark the call as lost.
+                // The call is marked as lost here too. This method may run as a callback of a stage that the call has
+                // waited for before. Then the exception goes to that stage, and the caller of this method does not mark
+                // the call as lost.
                 isMarkedLost = true;
                 throw t;
             }
@@ -363,8 +364,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
             // failure.
             ThreadTools.report(noMemory);
         }
-        // The charge is handed over before the callbacks below run: they end the stage, and something stays charged
-        // only for a stage that has not ended.
+        // The charge is handed over before the callbacks below run: the callbacks end the stages that interceptors have
+        // been given, and something stays charged only for a stage that has not ended.
         isPlaceKeptCharged = result.leaveCharge(account, own, objectBytes.handOver(), uncharged, 0);
         if (!own.isEmpty()) {
             connection.callThreads.runCallbacksIfPossible(this, own);
@@ -480,8 +481,8 @@ public final class ClassicServerCall implements PoolShares.Task, PendingResult.C
      * cancels the RPC call and the thread that takes it up may both use this method; its second use does nothing.
      */
     private void leaveUnbegun() {
-        // The clock is read before the group is taken: if reading it fails, the thread that ends the call takes the
-        // group.
+        // The clock is read before this method takes from the call the group that counts the handler. If reading the
+        // clock fails, the call still has its group, and the thread that ends the call takes it.
         long now = connection.nanoTime();
         AdmissionLimit.Group admission = takeAdmitted();
         if (admission == null) {

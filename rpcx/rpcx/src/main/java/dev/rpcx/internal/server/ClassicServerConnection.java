@@ -62,7 +62,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     private final int unchargedBytes;
 
     /**
-     * If the connection has had more places than this at one time, its tables are replaced as soon as it has no call.
+     * If the connection has had more places than this at one time, its tables of calls are replaced as soon as it has
+     * no call.
      */
     private static final int MAX_PLACES_KEPT = 64;
 
@@ -97,7 +98,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
      */
     private Set<ClassicServerCall> dropped = new HashSet<>();
 
-    /** Largest number of places that were held at the same time since the tables were made. */
+    /**
+     * Largest number of places that were held at the same time since the tables of calls were made or last replaced.
+     */
     long peakPlaces;
 
     /**
@@ -421,7 +424,8 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
         Charge charge = call.replyBytes;
         call.isAnswered = true;
-        // The call is removed from the table first, since the tables are replaced when the last place is released.
+        // The call is removed from the table "calls" before its place is released: when the last place is released, the
+        // tables of calls are replaced if "calls" is empty.
         boolean isAwaited = forget(call);
         settle(call);
         if (isAwaited && !isEnding()) {
@@ -536,7 +540,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         });
     }
 
-    /** Ends the calls whose threads have failed before they could end them. */
+    /** Ends each call whose thread has failed before it could end the call. */
     private void endLost() {
         if (lost.isAny) {
             lost.endLost(this::endAllLost);
@@ -627,9 +631,9 @@ public final class ClassicServerConnection extends ClassicConnection implements 
     }
 
     /**
-     * Handles the failure of a check, or of setting the timer for a check. There may be no timer now. The connection is
-     * ended, and with it all calls that are checked, except the calls that outlast the connection. For these calls a
-     * timer is set again.
+     * Handles the failure of a check of the connection's calls, or of setting the timer for such a check. There may be
+     * no timer now that would cause another check. The connection is closed, and its calls end with it. Some calls
+     * outlast the connection; for these a timer is set again.
      */
     private void checkFailed(Throwable thrown) {
         if (thrown instanceof OutOfMemoryError) {
@@ -677,7 +681,7 @@ public final class ClassicServerConnection extends ClassicConnection implements 
         }
     }
 
-    /** Replaces tables that have grown. Does nothing as long as the connection has a call. */
+    /** Replaces the tables of calls, if they have grown large. Does nothing as long as the connection has a call. */
     private void forgetTables() {
         if (peakPlaces > MAX_PLACES_KEPT && calls.isEmpty()) {
             calls = new LinkedHashMap<>();

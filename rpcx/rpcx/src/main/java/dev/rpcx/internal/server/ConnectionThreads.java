@@ -26,8 +26,9 @@ public final class ConnectionThreads {
     }
 
     /**
-     * Starts a handler, now or when the pool has a thread for it. If this fails now, this method throws what
-     * {@link Threads#run} throws. If it fails while the handler waits for a thread, the handler is refused.
+     * Starts a handler, now or when the pool has a thread for it. If the start fails immediately, this method throws
+     * what {@link Threads#run} throws. If the start fails later, while the handler waits for a thread, the handler is
+     * refused.
      */
     public void run(RunOn.Place place, PoolShares.Task handler) {
         run(place, handlers, handler);

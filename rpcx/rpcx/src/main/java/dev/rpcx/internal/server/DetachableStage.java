@@ -53,15 +53,15 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
 
     /**
      * Begins to wait for the source. If the source throws, for example because it cannot start its work, this method
-     * throws the same exception. Then nothing of this stage remains at the source, and what has been attached to this
-     * stage is not notified.
+     * throws the same exception. Then the source does not refer to this stage any more, and what interceptors have
+     * attached to this stage is not notified.
      */
     void begin() {
         try {
             waiter.await(source);
         } catch (Throwable t) {
             waiter.leave();
-            // the interceptor gets what was thrown instead of a stage
+            // the interceptor gets the exception instead of this stage
             isBrought = true;
             throw t;
         }
@@ -96,7 +96,8 @@ public final class DetachableStage extends BoundFuture<@Nullable Object> impleme
     }
 
     /**
-     * Returns the hook that was attached to the source for this call; null if another call's hook was there already.
+     * Returns the {@link Stages.Hook} that was attached to the source for this call. Null if there is no such hook, for
+     * example because the source already had the hook of another call.
      */
     Stages.@Nullable Hook hook() {
         return waiter.hook(source);

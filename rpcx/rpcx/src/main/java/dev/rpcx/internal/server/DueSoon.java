@@ -4,14 +4,16 @@ import java.util.Arrays;
 import java.util.function.LongSupplier;
 
 /**
- * Set of the calls of a connection that are due soon. A full scan of all the connection's calls fills the set, and
- * calls that come later are added. Until the next full scan, the connection scans only the set. The set is needed
- * because a client chooses how many calls it has and how often one of them is due. Without the set, all the client's
- * calls would be scanned each time that the client lets the time of one call run out.
+ * Set of the calls of a connection that are due soon. A call is due when it has reached one of its time limits, so that
+ * it has to be ended. A full scan of all the connection's calls fills the set, and calls that come later are added.
+ * Until the next full scan, the connection scans only the set. The set is needed because a client chooses how many
+ * calls it has and how often one of them is due. Without the set, all the client's calls would be scanned each time
+ * that the client lets the time of one call run out.
  *
  * <p>The set contains the calls that are due within a span of time, and has room for {@value #MAX} of them. If more
- * calls come, the span is halved. A full scan follows when the span is over. By then, so many calls have become due
- * that the scan is worth its cost.
+ * calls come, the span is halved until at most half as many calls are due within it. A full scan follows when the span
+ * is over. As a rule, so much time has passed by then, or so many calls have become due, that the scan is worth its
+ * cost.
  *
  * <p>Event loop only.
  */

@@ -4,20 +4,21 @@ import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
  * Histogram of the times that calls were given, each from the beginning of the call to its deadline. The times are
- * divided into classes. The width of a class is at most a quarter of its lower bound, and on average a fifth. Any
- * thread may call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
+ * sorted into buckets, each for a range of times. The width of a bucket is at most a quarter of its lower bound, and on
+ * average a fifth. Any thread may call {@code add}. Only one thread at a time calls {@code take} and then reads the
+ * results.
  */
 final class GivenTimes {
     /**
-     * Number of bits, after the highest bit of a time, that determine the class of the time. With 2 bits, there are
-     * four classes between a time and its double.
+     * Number of bits, after the highest bit of a time, that determine the bucket of the time. With 2 bits, there are
+     * four buckets between a time and its double.
      */
     private static final int FINE_BITS = 2;
 
     /**
-     * Position at which the value of a class, a number of 64 bits, is divided. The bits from this position upwards
-     * count the calls of the class. The bits below it sum up the times that these calls were given, in units of 2^16
-     * ns.
+     * The value of a bucket is a number of 64 bits, which is divided at this position. The bits from this position
+     * upwards count the calls of the bucket. The bits below it sum up the times that these calls were given, in units
+     * of 2^16 ns.
      */
     private static final int COUNT_SHIFT = 42;
 
@@ -38,7 +39,7 @@ final class GivenTimes {
     }
 
     /**
-     * Returns the number of the class to which a time belongs.
+     * Returns the number of the bucket to which a time belongs.
      *
      * @param nanos a time of at least 4 ns
      */
@@ -47,7 +48,7 @@ final class GivenTimes {
         return bits << FINE_BITS | (int) (nanos >>> bits - FINE_BITS) & (1 << FINE_BITS) - 1;
     }
 
-    /** Returns the smallest time, in nanoseconds, that belongs to a class. */
+    /** Returns the smallest time, in nanoseconds, that belongs to a bucket. */
     static long lowest(int position) {
         long fine = 1 << FINE_BITS | position & (1 << FINE_BITS) - 1;
         return fine << (position >>> FINE_BITS) - FINE_BITS;
@@ -64,9 +65,9 @@ final class GivenTimes {
 
     /**
      * Evaluates the times that were added since the last call of this method, and begins to count from 0 again. One of
-     * the results is the usual time: it is the mean time of one class. To find this class, the calls are counted from
-     * the lowest class upwards: it is the class with which the count reaches the number of all calls divided by
-     * {@code part}.
+     * the results is the usual time. To find it, the calls are counted from the bucket of the shortest times upwards,
+     * until the count reaches the number of all calls divided by {@code part}. The usual time is the mean time of the
+     * bucket at which that happens.
      */
     void take(int part) {
         count = 0;

@@ -480,7 +480,8 @@ public final class HandledContext extends TimedContext implements HandledCall {
             made.run();
         }
         if (isCancelled()) {
-            // the thread that has cancelled the call may have done so before this stage was among the tasks
+            // the call may have been cancelled before this stage was added to the tasks that a cancel runs: then the
+            // cancel is passed on to the source here
             made.cancelSource(this);
         }
         return made;

@@ -3,8 +3,8 @@ package dev.rpcx.internal.server;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Histogram of the time that handlers took. The calls are divided into classes by their duration, and each class sums
- * up the time of its calls. The width of a class is at most a quarter of its lower bound, and on average a fifth. Any
+ * Histogram of the time that handlers took. The calls are sorted into buckets by their duration, and each bucket sums
+ * up the time of its calls. The width of a bucket is at most a quarter of its lower bound, and on average a fifth. Any
  * thread may call {@code add}. Only one thread at a time calls {@code take} and then reads the results.
  *
  * <p>A call is sampled with a probability that grows with its duration, up to 1. So some hundreds of samples represent
@@ -18,8 +18,8 @@ final class HandlerTimeHistogram {
     private static final int LOWEST = GivenTimes.position(1L << UNIT_SHIFT);
 
     /**
-     * Time that was added since the last {@code take}, in units of 2^{@code UNIT_SHIFT} ns. One element for each class
-     * of durations.
+     * Time that was added since the last {@code take}, in units of 2^{@code UNIT_SHIFT} ns. One element for each
+     * bucket, that is, for each range of durations.
      */
     private final AtomicLongArray now;
 

@@ -79,7 +79,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         return (E) entries[i];
     }
 
-    /** Puts the entry at index {@code from}, or further up if entries above that index have higher orders. */
+    /** Puts the entry at index {@code from}, or further up the heap if the entries above have higher orders. */
     private void up(int from, Entry entry) {
         int at = from;
         while (at > 0) {
@@ -93,7 +93,7 @@ final class IndexedHeap<E extends IndexedHeap.Entry> {
         put(at, entry);
     }
 
-    /** Puts the entry at index {@code from}, or further down if an entry below that index has a lower order. */
+    /** Puts the entry at index {@code from}, or further down the heap if an entry below has a lower order. */
     private void down(int from, Entry entry) {
         int at = from;
         while (2 * at + 1 < size) {

@@ -60,8 +60,9 @@ final class LoopState {
     long waitsUntilNanos;
 
     /**
-     * Time until which the call may go on, if it has no slot. After this time, the connection cancels the call, or
-     * gives it up if it has been cancelled already.
+     * Time until which the call may go on after it has lost its slot, for example because it is a notice, or because
+     * its caller is gone. After this time, the connection cancels the call, or gives it up if it has been cancelled
+     * already.
      */
     long detachedUntilNanos;
 
