@@ -24,8 +24,8 @@ public final class AnswerTimes {
     private static final int ENOUGH = 2;
 
     /**
-     * A call also had enough time if it was sent with at least this fraction of the method's own time. The rest of that
-     * time went by while the call waited for a connection.
+     * A call also had enough time if it was sent with at least this fraction of the time that the method itself gives
+     * each call. The rest of that time went by while the call waited for a connection.
      */
     private static final double NEARLY_ALL = 0.9;
 

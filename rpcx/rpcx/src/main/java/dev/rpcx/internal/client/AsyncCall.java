@@ -23,8 +23,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     private long givenNanos;
 
     /**
-     * Number of the slot's use by this call. It is a copy of the slot's value, since the slot may have another call by
-     * now.
+     * Serial number of this call among all calls that had its slot: see {@link ClientCall#serial}. It is a copy of the
+     * slot's value, since the slot may have another call by now.
      */
     private long serial;
 
@@ -66,8 +66,8 @@ abstract class AsyncCall extends LoopThread.Untold {
     void arrived() {}
 
     /**
-     * Called when the call has failed and is about to lose its slot. Until then, other threads see by the slot that the
-     * call has not ended. If nothing of the request was sent, the slot still contains the request.
+     * Called when the call has failed, before it loses its slot. As long as the call has the slot, other threads see
+     * there that the call has not ended. If nothing of the request was sent, the slot still contains the request.
      */
     void beforeSlotRelease(ClientCall slot, RPCXException error) {}
 

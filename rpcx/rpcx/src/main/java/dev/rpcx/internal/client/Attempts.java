@@ -71,9 +71,11 @@ public final class Attempts {
     }
 
     /**
-     * Decides whether to make another attempt after one that has failed, and spends from the budgets what the other
-     * attempt costs. If an instance has refused the failed attempt, a retry of the refusal budget is spent even if no
-     * other instance is found. If there is no memory for the object that is returned, there is no other attempt.
+     * Decides whether to make another attempt after one that has failed, and spends what the new attempt costs. If an
+     * instance has refused the failed attempt, the cost is spent from the method's {@link RefusalBudget}, even if no
+     * other instance is found then. Otherwise it is spent from the {@link RetryBudget}. If nothing of the failed
+     * attempt was sent, the new one costs nothing. If there is no memory for the object that is returned, there is no
+     * other attempt.
      *
      * @param earlier the attempts before the one that has failed; null if there were none
      * @param upload stream that the attempt was to send to the server; null for none
@@ -216,7 +218,8 @@ public final class Attempts {
     /**
      * Returns the error that the caller of a failed call gets.
      *
-     * @param earlier the attempts before the one that {@code end} has ended; null if there were none
+     * @param earlier the attempts before the latest one; null if there were none
+     * @param end error of the latest attempt
      */
     static RPCXException callerError(@Nullable Attempts earlier, RPCXException end) {
         return callerError(end, earlier != null && earlier.mayHaveRun);
@@ -226,7 +229,8 @@ public final class Attempts {
      * Returns what the caller gets if its call has ended with {@code end}. An RPCXException becomes the error for the
      * caller. Anything else is returned unchanged.
      *
-     * @param earlier the attempts before the one that {@code end} has ended; null if there were none
+     * @param earlier the attempts before the latest one; null if there were none
+     * @param end exception with which the latest attempt has ended
      */
     static Throwable callerError(@Nullable Attempts earlier, Throwable end) {
         return end instanceof RPCXException known ? callerError(earlier, known) : end;

@@ -63,7 +63,8 @@ public final class CallSlots {
     /**
      * Whether all slots that the server allows are in use, so that {@link #acquire} would throw. Returns false while
      * {@link #trim} has taken the free slots off their stack, since then this is not known. Thread-safe: any thread may
-     * call this. This method reads only few fields, since every call runs it, and every call changes these fields.
+     * call this. Every call runs this method, and every call changes the fields that it reads, so it reads only few
+     * fields.
      */
     boolean isFull() {
         return (int) free.get() == 0 && made.get() >= limit && (trims & 1) == 0;
@@ -197,8 +198,8 @@ public final class CallSlots {
     }
 
     /**
-     * Wakes all callers. A caller that parks again first schedules a check of the waiting callers, or parks with a
-     * timeout. Thread-safe: any thread may call this.
+     * Wakes all callers. Before a caller parks again, it makes sure that a check of the waiting callers is scheduled.
+     * If none can be scheduled, the caller parks with a timeout. Thread-safe: any thread may call this.
      */
     void wakeCallers() {
         for (int slot = 0, top = made.get(); slot < top; slot++) {
@@ -210,9 +211,10 @@ public final class CallSlots {
     }
 
     /**
-     * Takes the top slot off the stack of free slots. A server refuses a call in a slot at or above its limit, so such
-     * a slot is removed and not used again. If this method throws, no slot that can still be used has been taken off:
-     * after the compare-and-set that takes one, nothing is called that may fail.
+     * Takes the top slot off the stack of free slots. A server refuses a call in a slot at or above its limit. So such
+     * a slot is taken off the stack and not used again, and the next slot is looked at. If this method throws, no slot
+     * that can still be used is lost: after the compare-and-set that takes such a slot, nothing is called that may
+     * fail.
      *
      * @return null if no slot is free
      */
@@ -269,8 +271,9 @@ public final class CallSlots {
     }
 
     /**
-     * Returns the call in this slot; null if the slot was never used. Event loop only, for a slot whose call has been
-     * queued: another thread may get null for a slot that was created a moment ago.
+     * Returns the call in this slot; null if the slot was never used. Called on the event loop only, which finds each
+     * slot whose call has been queued. For a slot that was created a moment ago, and whose call has not been queued,
+     * the result may be null.
      */
     public @Nullable ClientCall at(int slot) {
         return slot < calls.length ? calls[slot] : null;

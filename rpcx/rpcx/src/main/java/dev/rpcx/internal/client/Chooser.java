@@ -43,15 +43,17 @@ public abstract class Chooser {
      * instance in the list would not do that. Neighbours in a list fail together, so the instance behind them would get
      * all of these calls, and it would be the same instance in every client.
      *
-     * @param draw number of times that this method was called for the call before, from 0
+     * @param draw how often this method has been called for the same call before; 0 the first time
      */
     abstract int redraw(int key, int draw);
 
     /**
-     * Returns a connection for a call. It belongs to the chosen instance, if that instance is connected, not full, and
-     * healthy or free for a trial. Otherwise it belongs to another such instance, or else to one that is at least
-     * connected. Returns null if there is none, or if the call has to wait for one more connection. The caller has to
-     * send its call on the connection: if the instance is on trial, this may be the only call that the instance gets.
+     * Returns a connection for a call. The chosen instance gets the call if it is connected, not full, and healthy or
+     * free for a trial. Otherwise another instance of which all of that is true gets the call. If there is none, any
+     * connected instance gets it. Returns null if no instance has a connection that is ready. Also returns null if all
+     * of these connections are full, and the call has to wait for one more connection, which is being established. The
+     * caller has to send its call on the connection: if the instance is on trial, this may be the only call that the
+     * instance gets.
      */
     @Nullable
     ClientConnection pick(int key) {
@@ -123,9 +125,9 @@ public abstract class Chooser {
     /**
      * Looks at each instance once, in an order that differs from call to call, or from key to key. Returns the first
      * connection that is not full, of an instance that is healthy or free for a trial. If there is none and
-     * {@code asked} is empty, returns any connection that is ready, preferably one that is not full. But returns null
-     * instead of a full one while another connected instance, which is healthy or free for a trial, is about to have
-     * one more connection.
+     * {@code asked} is empty, returns any connection that is ready, preferably one that is not full. There is one
+     * exception: if all of them are full, and another connected instance is about to have one more connection, returns
+     * null. That instance has to be healthy or free for a trial.
      */
     private @Nullable ClientConnection pickOfAll(int key, List<ClientAddress> asked) {
         int count = all.length;

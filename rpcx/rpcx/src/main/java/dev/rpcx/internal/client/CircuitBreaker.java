@@ -80,8 +80,8 @@ public final class CircuitBreaker {
 
     /**
      * Records how a call has ended. Only the success of a trial closes an open circuit: calls that began before it
-     * opened say nothing new. For a trial, this method may be called before the end of the call, with the outcome that
-     * the server has answered, and once more after the end, with an outcome that says nothing.
+     * opened say nothing new. For a trial, this method may be called more than once: with {@code ANSWERED} before the
+     * end of the call, when the server has answered, and with {@code UNKNOWN}, which says nothing, after the end.
      *
      * @param permit result of {@code permit()} for the call
      */

@@ -67,8 +67,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     private volatile @Nullable RPCXException endReason;
 
     /**
-     * When the connection ends, each call whose request was completely sent gets an error that says this of the call's
-     * execution. Event loop only.
+     * When the connection ends, each call whose request was completely sent gets an error. This is what the error says
+     * about the execution of the call. Event loop only.
      */
     private RPCXException.Executed executedAtEnd = RPCXException.Executed.MAYBE;
 
@@ -190,9 +190,9 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * Ends a call whose time is over, after the event loop has looked at the sockets once more: if the loop was held
-     * up, the reply may already be in the socket. A timer without delay does not run before the loop has looked at the
-     * sockets.
+     * Ends a call whose time is over, but only after the event loop has looked at the sockets once more. If the loop
+     * was held up, the reply may already be in the socket. So this method sets a timer without delay: such a timer does
+     * not run before the loop has looked at the sockets.
      */
     private void expireBehindSockets(Call call, long deadlineNanos, long givenNanos) {
         try {
@@ -351,8 +351,8 @@ public final class ClassicClientConnection extends ClassicConnection {
     }
 
     /**
-     * By now all answers of the server have been read. So what {@code why} says of the execution is true of each
-     * remaining call.
+     * By now all answers of the server have been read, so the calls that remain have no answer. What {@code why} says
+     * about execution is therefore true of each of them.
      */
     @Override
     public void onEnd(RPCXException why) {

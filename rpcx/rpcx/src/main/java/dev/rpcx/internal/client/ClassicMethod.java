@@ -59,8 +59,8 @@ final class ClassicMethod {
     @Nullable
     Object call(Object[] arguments) {
         if (kind == ClientMethod.Kind.BLOCKING) {
-            // The interrupt flag and the thread are checked before anything is sent, so that a call that is refused
-            // here has not been made.
+            // A call by an interrupted thread or on an event loop is refused here. Nothing has been sent by then, so
+            // such a call has not been made.
             Route.refuseInterrupted();
             Route.refuseBlocking();
             long deadline = deadline();
@@ -106,7 +106,8 @@ final class ClassicMethod {
             }
         });
         if (wait != null) {
-            // If the caller ends the call, the call stops waiting. After the end of the wait this does nothing.
+            // If the caller ends the call, the wait for a connection ends too. If that wait is over already, this
+            // callback does nothing.
             future.onEnd((result, thrown) -> {
                 if (wait.giveUp()) {
                     future.releaseReferences();

@@ -21,17 +21,18 @@ import org.jspecify.annotations.Nullable;
  * consecutive failures, the address makes longer and longer pauses before it connects again. The pauses have jitter. In
  * a short pause, of up to 100 ms, a call waits for the end of the pause. In a long pause, a call fails immediately.
  *
- * <p>As a member of a {@link ClientCluster}, the address makes its first {@code kept} connections, and makes them again
- * when they have ended, even if no call needs them. At the end of each connection attempt, the address notifies the
- * cluster whether it has a connection.
+ * <p>As a member of a {@link ClientCluster}, the address makes {@code kept} connections even if no call needs them, and
+ * replaces each of them when it has ended. At the end of each connection attempt, the address notifies the cluster
+ * whether it has a connection.
  */
 public final class ClientAddress extends Route {
     /** Time for which a server has to keep a connection before the server's earlier failures are forgotten. */
     static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
-     * Maximum number of consecutive failures after which an instance still counts as known. The pauses after these
-     * failures take 14 to 27 s together. An instance that restarts is back sooner.
+     * An instance counts as known if it has kept a connection for {@code KEPT_NANOS}, until it has failed more than
+     * this number of times in a row. The pauses after this number of failures take 14 to 27 s together. An instance
+     * that restarts is back sooner.
      */
     private static final int MAX_KNOWN_FAILURES = 32;
 
@@ -226,11 +227,13 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the least loaded connection, for a thread whose own connection is not ready; null if no connection is
-     * ready. Outside a cluster, if another connection is ready, this method begins to connect the thread's own one.
-     * Inside a cluster it does not, since members connect without calls, and this method also runs when instances are
-     * compared. Also returns null if all connections are full while the thread's own one is being attempted: the call
-     * then waits for that connection.
+     * Returns the least loaded connection, for a thread whose own connection is not ready. Returns null if no
+     * connection is ready. Also returns null if all connections are full while the thread's own one is being attempted:
+     * the call then waits for that connection.
+     *
+     * <p>Outside a cluster, if another connection is ready, this method also begins to connect the thread's own one.
+     * Inside a cluster it does not, for two reasons: a member of a cluster connects even without calls, and this method
+     * also runs when the loads of instances are compared.
      */
     private @Nullable ClientConnection another() {
         ClientConnection least = leastLoaded();
@@ -266,8 +269,8 @@ public final class ClientAddress extends Route {
 
     /**
      * Begins to connect, for later calls. Normally this method does nothing during a pause. But if the best existing
-     * connection is full, calls wait for the new one. In that case the attempt begins in a short pause too, and waits
-     * for the end of the pause.
+     * connection is full, calls wait for the new one. So in that case this method makes an attempt in a short pause
+     * too. The attempt then waits for the end of the pause before it connects.
      *
      * @param best the best existing connection
      */
@@ -281,9 +284,12 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Returns the least loaded connection. If that one is crowded too, this method begins to connect one more, for
-     * later calls. Returns null if all connections are full while one more is being attempted: the call then waits for
-     * that one. During a long pause, returns a full connection instead of null.
+     * Returns the least loaded connection, for a thread whose own connection is crowded or full. If even the least
+     * loaded connection is crowded, this method begins to connect one more, for later calls. If all connections are
+     * full while one more is being attempted, returns null, and the call waits for the new connection. But during a
+     * long pause, returns a full connection instead of null.
+     *
+     * @param own the thread's own connection
      */
     private @Nullable ClientConnection lessCrowded(ClientConnection own) {
         ClientConnection least = own;
@@ -479,8 +485,8 @@ public final class ClientAddress extends Route {
                 try {
                     lookSoon();
                 } catch (Throwable e) {
-                    // The timer is not set. So only the end of this attempt ends the wait of the call, unless another
-                    // call sets the timer.
+                    // The timer that gives existing connections to waiting calls is not set. So only the end of this
+                    // attempt ends the wait of the call, unless another call sets the timer.
                     ThreadTools.report(e);
                 }
             }
@@ -618,7 +624,8 @@ public final class ClientAddress extends Route {
         if (leastLoaded() == null) {
             notified.failed(this, failure);
         } else {
-            // calls that have waited for one more connection get an existing one
+            // This attempt has failed, but the instance has another connection. The calls that have waited for one more
+            // connection get that one.
             notified.connected(this);
         }
         keepConnected(index);
@@ -628,8 +635,8 @@ public final class ClientAddress extends Route {
         long now = ticker().nanoTime();
         lastFailure = failure;
         if (now - pauseEndNanos < 0) {
-            // This attempt or connection began before the pause, at the same time as the one whose failure has begun
-            // the pause. Connections that end together count as one failure.
+            // The address is in a pause already, since another attempt or connection has failed. This one had begun
+            // before the pause, at the same time as the other. Connections that end together count as one failure.
             return;
         }
         if (isUp && now - upNanos >= KEPT_NANOS) {
@@ -646,8 +653,8 @@ public final class ClientAddress extends Route {
      * it is established, in whatever way, the pauses before the next connection grow.
      *
      * @param upNanos how long the connection was established
-     * @param memoryWanted what this side had no memory for, if that has ended the connection; null otherwise. A pause
-     *     follows in both cases.
+     * @param memoryWanted what this side had no memory for, if that has ended the connection; null otherwise. It
+     *     decides which failure is recorded, but not whether a pause follows.
      */
     private synchronized void ended(long upNanos, @Nullable String memoryWanted) {
         if (upNanos < KEPT_NANOS) {
@@ -673,12 +680,13 @@ public final class ClientAddress extends Route {
 
     /**
      * Called when a connection takes no more calls, since it has ended or is draining. It is called at most once for
-     * each connection, on the connection's event loop. It is called before the attempts on the connection end, since an
-     * attempt that ends may be followed by another, which connects again.
+     * each connection, on the connection's event loop. It is called before the calls on the connection end: a call that
+     * ends may make another attempt, which connects again, and by then the loss of this connection has to be recorded.
      */
     void lost(ClientConnection connection) {
         if (connection.hasBegun()) {
-            // a connection that has not begun has no calls, and its attempt has failed or is about to fail
+            // As long as the dictionary is not complete, the connection has no calls, and nothing is recorded here. Its
+            // connection attempt has failed or is about to fail, and that is recorded as a failure.
             if (!connection.isDropped) {
                 ended(connection.upNanos(), connection.memoryWanted());
             }
@@ -791,8 +799,9 @@ public final class ClientAddress extends Route {
     /**
      * Whether a connection that is not usable is replaced by another one.
      *
-     * @return false if the connection stays in use: {@code MAX_DRAINING} connections have been replaced and have not
-     *     ended yet, and the server's refusal that made this one unusable may concern single calls only
+     * @return true for a connection that has ended. A draining one is also replaced, unless {@code MAX_DRAINING}
+     *     connections have been replaced and have not ended yet. In that case it stays in use: the server's refusal
+     *     that has made it unusable may concern single calls only.
      */
     private boolean tryReplaceClassic(ClassicClientConnection connection) {
         drainingClassic.removeIf(ClassicClientConnection::isOver);
@@ -815,10 +824,10 @@ public final class ClientAddress extends Route {
     }
 
     /**
-     * Records that the connection of an attempt has ended, before the callers of its calls get their errors. If the
-     * attempt has failed, the connection was never established, and nothing is recorded. If the connection was replaced
-     * before, it has finished its calls while the next connection was in use. Then its end says nothing about the next
-     * connection, and nothing is recorded either.
+     * Records the end of the connection that {@code attempt} has made, before the callers of its calls get their
+     * errors. Nothing is recorded in two cases. If the attempt has not succeeded, the connection was never established.
+     * If another connection has replaced this one, this one has finished its calls while the other was in use, so its
+     * end says nothing about the other.
      */
     private synchronized void endedClassic(PendingConnection<ClassicClientConnection> attempt) {
         if (attempt == classic && attempt.isDone() && !attempt.isCompletedExceptionally()) {

@@ -67,8 +67,9 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private static final int BOTH_DONE = WIRE_DONE | CALLER_DONE;
 
     /**
-     * This is an updater, so that the state has not changed if the compare-and-set in {@link #done} throws. With a
-     * VarHandle that would not be certain. {@link Outbox} uses an updater for the same reason.
+     * This is an updater, so that the state has not changed if the compare-and-set in {@link #done} throws, for example
+     * because the stack is exhausted. With a VarHandle that would not be certain. {@link Outbox} uses an updater for
+     * the same reason.
      */
     private static final AtomicIntegerFieldUpdater<ClientCall> STATE =
             AtomicIntegerFieldUpdater.newUpdater(ClientCall.class, "state");
@@ -210,8 +211,8 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     private int arriving;
 
     /**
-     * Whether the server has sent something that only a handler that has begun sends. If so, an error that says
-     * NOT_EXECUTED is not believed.
+     * Whether the server has sent what it sends only after the call's handler has begun: the first part of a reply in
+     * parts, an item, or credit. If so, an error that says NOT_EXECUTED is not believed.
      */
     private boolean hasHandlerBegun;
 
@@ -229,7 +230,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
         serial++;
         do {
             id += Wire.SLOT_MASK + 1;
-            // generation 0 is never used: call id 0 stands for the connection itself
+            // Generation 0 is never used: with slot 0 it would give call id 0, which stands for the connection itself.
         } while (id == slot || id == idOnWire);
         deadlineNanos = deadline;
         clearBody();
@@ -513,7 +514,7 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Ends the call {@code of} because its caller gives it up. Does nothing if that call does not have this slot. The
+     * Ends the given call because its caller gives it up. Does nothing if that call does not have this slot. The
      * parameter is the call, and not the serial number of the slot's use: the caller cannot know that number, since the
      * event loop may be making another attempt. Thread-safe: any thread may call this.
      */
@@ -698,9 +699,10 @@ public final class ClientCall extends Outbound implements ReadTurn.Reader {
     }
 
     /**
-     * Frees the slot if its caller is gone and could not release it, or if its owner could not give it back. Whatever
-     * such a caller has queued, it queued before it was gone. So if the call is neither on the wire nor in the queue by
-     * now, it was never sent, and no final frame will come for it.
+     * Frees the slot in two cases: if the caller of its call is gone and could not release it, or if it has no call,
+     * but could not be given back to the stack of free slots. Whatever a caller that is gone has queued, it queued
+     * before it was gone. So if its call is neither on the wire nor in the queue by now, the call was never sent, and
+     * no final frame will come for it.
      *
      * @return false if it is not known yet whether the call has been sent
      */

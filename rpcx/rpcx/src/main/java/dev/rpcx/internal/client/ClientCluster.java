@@ -227,7 +227,7 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
                 return false;
             }
             isGivenUp = true;
-            // a watch that failed to begin may have named instances before
+            // A watch that failed to begin may have named instances before it failed. They are forgotten.
             pendingList = null;
             Set<ClientAddress> nowEnded = new LinkedHashSet<>(ended);
             nowEnded.addAll(members.values());
@@ -452,8 +452,9 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
      * Gives connections to waiting calls. The choice for one call may look at all instances. So the calls are served in
      * batches, and the event loop runs other tasks between the batches.
      *
-     * @param address instance that has a connection, which need not be this thread's own one. The instance serves a
-     *     call if the choice among all instances finds no connection. Null if there is no such instance.
+     * @param address instance that serves a call if the choice among all instances finds no connection for the call. It
+     *     has a connection, which need not be the one that this thread's own calls use. Null if there is no such
+     *     instance.
      */
     private void serve(List<Waiting> served, @Nullable ClientAddress address) {
         int max = Math.max(1, LOOKS_AT_ONCE / Math.max(1, chooser.all.length));
@@ -500,7 +501,8 @@ public final class ClientCluster extends Route implements Endpoints.Listener {
             long all = byFailure.firstKey();
             for (Waiting call : waiting) {
                 if (call.came >= all) {
-                    // not all instances have failed since this call came, nor since the calls after it
+                    // Not all instances have failed since this call came. The calls behind it came even later, so the
+                    // same is true of them.
                     break;
                 }
                 given.add(call);

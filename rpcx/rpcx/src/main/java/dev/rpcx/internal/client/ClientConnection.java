@@ -208,10 +208,10 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     public final boolean isExtra;
 
     /**
-     * Whether the connection is idle, not needed and about to close. If a thread sees this after it has taken a slot,
-     * and another connection of the instance is ready, the thread gives the slot back and takes that other connection.
-     * So once this field is set while no slot is taken, no call begins on this connection as long as another one of the
-     * instance is ready.
+     * Whether the connection is idle, not needed and about to close. A thread that makes a call first takes a slot, and
+     * then reads this field. If the field is set and another connection of the instance is ready, the thread gives the
+     * slot back and takes that other connection. So once the field is set and no slot is taken, no call begins on this
+     * connection as long as another connection of the instance is ready.
      */
     public volatile boolean isParting;
 
@@ -335,8 +335,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Whether so many calls are in flight that another connection would serve some of them better. There has to be at
-     * least one call in flight, however few calls the server takes.
+     * Whether so many calls are in flight that another connection would serve some of them better. If the server takes
+     * only few calls at the same time, fewer calls in flight are enough, but at least one.
      */
     public boolean isCrowded() {
         return load() >= Math.max(1, Math.min(CROWDED, slots.limit() * 3 / 4)) || isFull();
@@ -666,8 +666,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
             dictionaryComplete = true;
             beginNanos = nanoTime();
             if (!draining) {
-                // If the connection is draining, it is about to close, and whoever connects gets the failure of the
-                // close.
+                // If the connection is draining, it is about to close. The close then ends the connection attempt, with
+                // the reason of the close as the failure.
                 connecting.complete(this);
             }
             published.complete(null);
@@ -946,8 +946,9 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     /**
      * Ends the calls whose time was over at {@code seenNanos}, after the event loop has looked at the sockets once
-     * more. A loop that was held up runs its timers before it reads replies that have come in time. A timer without
-     * delay runs after the look at the sockets. A task that is given to the loop would run before that look.
+     * more. A loop that was held up runs its timers before it reads replies that have come in time. So this method sets
+     * a timer without delay, which runs after the look at the sockets. A task that is given to the loop would run
+     * before that look.
      */
     private void endBehindSockets(long seenNanos, long longestOver) {
         loop().schedule(
@@ -1018,11 +1019,12 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
     }
 
     /**
-     * Notes that a call has ended for its caller. The slot stays taken until the server has sent the final frame. A
-     * server sends the final frame as soon as it has read the CANCEL, and before it answers a PING behind the CANCEL,
-     * whatever else was sent to it before the CANCEL. A server that has not sent the final frame one keep-alive time
-     * after the PONG is broken, however active its connection is. In that case new calls go elsewhere, and the
-     * connection ends together with the last call that a caller waits for.
+     * Notes that a call has ended for its caller, before its final frame has come. The slot stays taken until the
+     * server has sent the final frame. A server sends that frame as soon as it has read the CANCEL of the call,
+     * whatever else was sent to it before the CANCEL. So if this side sends a PING behind the CANCEL, the final frame
+     * comes before the PONG. A server that has not sent the final frame one keep-alive time after the PONG is broken,
+     * however active its connection is. In that case new calls go elsewhere, and the connection ends together with the
+     * last call that a caller waits for.
      */
     void onGivenUp() {
         if (owedTimer == null && !isClosed()) {
@@ -1072,8 +1074,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
         } else if (!draining) {
             onGoAway();
         } else if (!isWaiting) {
-            // An earlier run of this method has sent GOAWAY. If a caller's thread sent a call just before GOAWAY, this
-            // run has seen that call.
+            // GOAWAY was sent before this run of the method. Just before GOAWAY, a caller's thread may still have sent
+            // a call. This run has looked at that call too, so no caller waits for a call on this connection.
             close("the server has not ended a call that was given up " + TimeUnit.NANOSECONDS.toMillis(longest)
                     + " ms ago");
         }
@@ -1110,8 +1112,8 @@ public final class ClientConnection extends WireConnection implements ReadTurn.C
 
     private void endAttemptAndCalls(String why) {
         try {
-            // This step comes before the attempts on this connection end, since an attempt that ends may be followed by
-            // another, which connects again.
+            // This step comes before the calls on this connection end. A call that ends may make another attempt, which
+            // connects again, and by then the loss of this connection has to be recorded.
             Throwable failure = memoryWanted() == null
                     ? new IllegalStateException(why)
                     : LocalFailure.noRoom(why, RPCXException.Executed.NOT_EXECUTED);

@@ -96,7 +96,10 @@ public final class ClientCore {
     private final Map<String, ClientAddress> addresses = new ConcurrentHashMap<>();
     public final Map<Endpoints, ClientCluster> clusters = new ConcurrentHashMap<>();
 
-    /** Number of connections to which faults were added. The next such connection gets this number. */
+    /**
+     * Number of connections so far into whose frames {@link #faults} are inserted. The next such connection gets this
+     * number.
+     */
     private final AtomicLong opened = new AtomicLong();
 
     /**
@@ -124,7 +127,10 @@ public final class ClientCore {
     private final RateLimitedLog oneWays = new RateLimitedLog(System.getLogger(LOGGER), InstantSource.system());
     private volatile boolean closed;
 
-    /** Key of a method: the values by which a connection looks up the method, and the values that it then compares. */
+    /**
+     * Key of a method in {@link #methods}. A connection finds the method in the server's dictionary by {@code service}
+     * and {@code method}. With {@code shape} and {@code isAnswered} it then compares the shapes of both sides.
+     */
     private record MethodKey(String service, String method, int shape, boolean isAnswered) {}
 
     static {
@@ -292,7 +298,7 @@ public final class ClientCore {
     /**
      * Returns the longest time that a call waits for a connection to any instance of a service, in nanoseconds. It is
      * enough for the connection attempt in progress and for the next one, if the server greets each of them within the
-     * connect timeout. A connection attempt itself ends after twice this time at the latest.
+     * connect timeout. A connection attempt ends at the latest after twice the time that this method returns.
      */
     long patienceNanos() {
         return 2 * connectNanos;
@@ -441,8 +447,9 @@ public final class ClientCore {
                 boolean isClosing = made.get() instanceof WireConnection connection && connection.isClosed();
                 if (failure != null && !isClosing) {
                     // Nobody waits for the channel of an attempt that has failed, whoever has ended the attempt. So the
-                    // channel is closed, even while it still connects. But if the connection itself has ended the
-                    // attempt, its channel is not closed here: the connection closes it, after the error that says why.
+                    // channel is closed, even while it still connects. There is one exception: if the connection has
+                    // ended the attempt, it closes the channel itself, after it has sent the server the error that says
+                    // why.
                     connecting.channel().close();
                 }
             });

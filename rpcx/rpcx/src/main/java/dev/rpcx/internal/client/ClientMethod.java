@@ -103,8 +103,8 @@ public final class ClientMethod {
     }
 
     /**
-     * Returns the difference between the method's shapes on this side and at the server, if it keeps the two from
-     * reading each other's bodies; null if there is no such difference.
+     * Compares the method's shape on this side with its shape at the server. Returns the difference, as text, if it
+     * keeps the two sides from reading each other's messages; otherwise null.
      */
     @Nullable
     String difference(int serversShape) {
