@@ -14,7 +14,9 @@
  *   <li>Time and caller: {@link CurrentCall} says which context a thread has; {@link TimedContext} has the deadline,
  *       the metadata and the caller, and computes the deadline of a call that is made in this context.
  *   <li>Interceptors: {@link CallInvocation} is a call on its way through them; {@link Chain} composes them, and runs
- *       each step; {@link HandledCall} is a call at a server, as {@code Chain} needs it for a step.
+ *       each step; {@link HandledCall} is a call at a server: it has what {@code Chain} needs for a step, and what an
+ *       interceptor learns from RPCX alone, such as the age of the call. Interceptors know no size of a message: at a
+ *       client they run before the message is encoded.
  *   <li>Streams: {@link StreamSender} sends the items of a publisher, no more than the peer has given credit for;
  *       {@link StreamReceiver} hands incoming items to a subscriber, and gives the peer credit for what the subscriber
  *       requests; {@link SerialExecutor} runs the signals of one stream in order; {@link WatchedStream} is a stream
@@ -27,7 +29,8 @@
  *
  * <p>Credit is checked on both ends: {@code StreamReceiver.onItem} ends the connection of a peer that sends an item
  * without credit, and {@code StreamSender} asks its publisher for no more items than it has credit. A credit frame is
- * read by {@code Streams.credit}.
+ * read by {@code Streams.credit}. {@code StreamReceiver.request} gives credit at once, for each request of the
+ * subscriber; {@code Streams.accumulateCredit} adds up what waits for a frame.
  *
  * <p>This room has no threads of its own. Signals of a stream run on the connection's event loop, or on the threads
  * that run the handlers of the method; the dependents of a future run on the thread that completes it, mostly an event

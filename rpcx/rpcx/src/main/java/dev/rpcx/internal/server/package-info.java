@@ -87,18 +87,19 @@
  * </ol>
  *
  * <p><b>Other ends.</b> A deadline is enforced by {@code ServerConnection.checkDue}. The whole connection has one
- * timer, which calls this method: {@code endIfDue} cancels the handler and answers DEADLINE_EXCEEDED;
- * {@code checkDetached} cancels the handler of a notice. On the classic wire, {@code ClassicServerConnection.endLate}
- * enforces the deadline. A call that has waited too long for its thread is refused by {@code ServerSteps.decode}, and
- * {@code RequestReader} cuts a call's time to the server's longest. When a connection is lost, {@code onClosed} cancels
- * all its calls except notices ({@code abandonAll}). A call whose handler goes on running stays charged until the
- * handler ends.
+ * timer, which calls this method: {@code endIfDue} cancels the handler and answers DEADLINE_EXCEEDED (the interrupt
+ * itself is in {@code ServerCall.cancel}, which the client's CANCEL uses too, and a client sends CANCEL at its own
+ * deadline); {@code checkDetached} cancels the handler of a notice. On the classic wire,
+ * {@code ClassicServerConnection.endLate} enforces the deadline. A call that has waited too long for its thread is
+ * refused by {@code ServerSteps.decode}, and {@code RequestReader} cuts a call's time to the server's longest. When a
+ * connection is lost, {@code onClosed} cancels all its calls except notices ({@code abandonAll}). A call whose handler
+ * goes on running stays charged until the handler ends.
  *
  * <p><b>A server stops</b> by {@code ServerCore.startDrain}, which has {@code drainConnections} call
  * {@code ServedConnection.drain} of each connection. The native wire then sends GOAWAY at once, and still takes
  * requests until it gets the client's own GOAWAY. The classic wire sends a reply with id 0 when its last call has
- * ended. {@code ServerCore} waits for the calls, and cuts off what is still there when the time is over
- * ({@code cutOff}).
+ * ended. {@code ServerCore} waits for the calls, and cuts off what is still there when the time is over ({@code
+ * cutOff}).
  *
  * <p><b>The size of a message</b> is bounded while it arrives: a request by {@code ServerConnection.onPart}, an item of
  * a stream by {@code StreamReceiver.onPart} of {@code call}, a reply at the client by {@code ClientCall.onReplyPart},
