@@ -92,15 +92,15 @@ public interface CallContext {
     /**
      * Registers {@code task}, which runs once if the call is cancelled before it has ended: its caller gives it up or
      * is gone, its time is over, or the server cuts it off while stopping. If that has already happened, the task runs
-     * immediately on the calling thread. The task never runs for a call that ends in time, unless an interceptor has
-     * answered the call while the handler is still running. The task runs on the kind of thread on which the method's
-     * handlers run, so it must not block if that is the event loop.
+     * immediately on the calling thread. The task does not run for a call that ends in time. There is one exception: it
+     * may run if an interceptor has answered the call while the handler is still running. The task runs on the kind of
+     * thread on which the method's handlers run, so it must not block if that is the event loop.
      *
      * <p>A handler that returns a future can use the task to end the work that completes the future. RPCX itself does
      * not cancel the future, since others may hold it too. There is one exception: if the handler returns the
      * {@link RPCXFuture} of a call that was made for this call, and nobody else waits for that future, RPCX cancels it.
-     * One second after the cancel, this call is over, whether its result has come or not. Thread-safe: any thread may
-     * call this.
+     * If the handler's future has not ended one second after the cancel, the handled call ends without its result.
+     * Thread-safe: any thread may call this.
      */
     void onCancel(Runnable task);
 }

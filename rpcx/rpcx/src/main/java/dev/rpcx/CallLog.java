@@ -30,16 +30,18 @@ import org.jspecify.annotations.Nullable;
  * metadata has a W3C {@code traceparent}. At a client, {@code trace} is missing if the entry {@code traceparent} is
  * computed for each attempt.
  *
- * <p>At a server, a cancelled call is one whose caller has given up or is gone, or whose time is over. The outcome of
- * such a call is CANCELLED if its future has not ended within one second of the cancel, or if its handler throws
- * anything but an {@link RPCXException} after the cancel. If the handler throws an exception of another class than
- * {@link RPCXException} before the cancel, the outcome is HANDLER_FAILED.
+ * <p>A server cancels a call when its caller has given up or is gone, when its time is over, or when the server cuts it
+ * off while stopping. A cancelled call does not always have the outcome CANCELLED. It has this outcome in two cases:
+ * the future that the handler has returned has not ended one second after the cancel; or the handler fails, after the
+ * cancel, with an exception that is not an {@link RPCXException}. If the handler has failed with such an exception
+ * before the cancel, the outcome is HANDLER_FAILED.
  *
  * <p>If the method returns a stream, the line of a call is written at the end of the stream. At a client there is one
  * line for each subscription, with the outcome CANCELLED if the subscriber has cancelled the subscription. At a server
  * the line is also written if the caller has gone before the stream is subscribed to. If the server itself ends a
- * stream, for example because an item is too large, the line has that failure, unless an interceptor that was added
- * before this one returns another stream.
+ * stream, for example because an item is too large, the line has that failure. There is one exception: an interceptor
+ * that was added before this one may return another stream in place of this log's stream. Then the line has the outcome
+ * CANCELLED, if the other stream passes on the server's cancel.
  *
  * <p>A result that is not a stream may still be refused after the handler has returned it, when it is encoded or sent,
  * for example because of its size. The server's line nevertheless has the outcome OK. A call that a server refuses
@@ -184,8 +186,8 @@ public final class CallLog implements Interceptor {
 
         @Override
         public void onSubscribe(Flow.Subscription subscription) {
-            // a second subscription is not wrapped: the subscriber has to cancel it, and this cancel does not end the
-            // stream
+            // only the first subscription is wrapped. The subscriber has to cancel any later subscription, and such a
+            // cancel does not end the stream
             subscriber.onSubscribe(
                     isSubscribed.compareAndSet(false, true)
                             ? new LoggedSubscription(this, subscription)
@@ -247,8 +249,9 @@ public final class CallLog implements Interceptor {
     }
 
     /**
-     * What the line of a call says about the call. A stage that outlasts the call holds this object instead of the
-     * {@code Invocation}, and so holds neither arguments nor results.
+     * What the line of a call says about the call. The log attaches a dependent to the stage of the result, and this
+     * stage may outlast the call. The dependent holds this object instead of the {@code Invocation}, and so holds
+     * neither arguments nor results.
      */
     private record Named(
             String service, String method, @Nullable String traceparent) {}

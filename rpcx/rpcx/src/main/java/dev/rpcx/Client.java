@@ -163,9 +163,9 @@ public final class Client implements AutoCloseable {
         /**
          * Uses the classic wire to call servers that {@linkplain Server.Builder#classic serve} it. The classic wire is
          * that of the paper whose design RPCX follows (Zhang and others, 2023; see {@link RPCXClient}). It has one
-         * connection to each address, and no streams, no cancel, no metadata, no retries and no hedges. So an
-         * interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the call. The client
-         * ignores {@link Method#idempotent} and {@link Method#hedgeMillis}.
+         * connection to each address, and no streams, no cancel, no metadata, no retries and no hedges. A token is
+         * metadata, so an interceptor of {@link Tokens} sends nothing, and a server that requires tokens refuses the
+         * call. The client ignores {@link Method#idempotent} and {@link Method#hedgeMillis}.
          */
         public Builder classic() {
             classic = true;
@@ -182,10 +182,10 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time until the client notices that a server has vanished. Calls in flight to that server
-         * then end as unavailable. 100 ms to 1 h; default 10 s. If a server sends nothing, the client sends it a
-         * request for a sign of life, at most three times in this period. The classic wire has no such request: there
-         * it takes up to four times as long until the client notices that a host has vanished.
+         * Sets the maximum time until the client notices that a server has vanished: 100 ms to 1 h; default 10 s. Calls
+         * in flight to that server then end as unavailable. If a server sends nothing, the client sends it a request
+         * for a sign of life, at most three times in this period. The classic wire has no such request. There the
+         * client takes up to four times as long to notice that the server's host has vanished.
          */
         public Builder keepAlive(Duration time) {
             keepAlive = Given.micros(
@@ -228,8 +228,8 @@ public final class Client implements AutoCloseable {
         }
 
         /**
-         * Sets the maximum time to connect. The server then has the same time again to greet the client. 1 µs to 1 h;
-         * default 3 s.
+         * Sets the maximum time to connect: 1 µs to 1 h; default 3 s. After the client has connected, the server has
+         * the same time again to greet it.
          */
         public Builder connectTimeout(Duration time) {
             connectTimeout = Given.callTime("connectTimeout", time);

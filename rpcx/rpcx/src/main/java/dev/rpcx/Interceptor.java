@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>If an interceptor starts the handler on another thread, the handler counts as running until it has ended, even if
  * the call has been answered before. While the handler runs, a cancel of the call interrupts that thread. If an
- * interceptor has answered the call before, that thread is also interrupted when the call's time is over, or when the
- * call's connection or server ends, but not on the classic wire.
+ * interceptor has answered the call while the handler goes on, that thread is also interrupted when the call's time is
+ * over, or when the call's connection or server ends. On the classic wire it is not interrupted in that case.
  *
  * <p>One kind of handler on another thread does not count as running. For a method that returns a stream, an
  * interceptor may return a publisher that starts the handler only when somebody subscribes to it. By then the call no
@@ -38,13 +38,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>If a handler returns a stage that has not ended, the interceptors of a server see another stage in its place. That
  * stage belongs to the call, and ends as the handler's stage does. The same happens if an interceptor returns a stage
- * of a class that may begin its work only when a dependent is attached: the interceptors before it see a stage of the
- * call, and the work begins within {@link Next#proceed}. RPCX takes every class for such a class, except
- * {@code CompletableFuture} itself and the futures of RPCX.
+ * that may begin its work only when a dependent is attached: the interceptors before it see a stage of the call, and
+ * the work begins within {@link Next#proceed}. RPCX treats every stage as if it may begin its work so late, except a
+ * {@code CompletableFuture} that is of no subclass, and the futures of RPCX.
  *
- * <p>If the call ends before the stage that was replaced, the call's own stage ends as {@code CANCELLED}. This happens
- * if an interceptor has answered the call, or if the call is given up, one second after its caller has gone. So no
- * dependent stays attached to a stage that outlasts the call, or that many calls share.
+ * <p>If the call ends before the stage of the handler or interceptor has ended, the call's stage, which the
+ * interceptors see in its place, ends as {@code CANCELLED}. A call ends so early if an interceptor has answered it. It
+ * also ends so early if its caller has gone: one second later, the call is given up. So no dependent stays attached to
+ * a stage that outlasts the call, or that many calls share.
  */
 @FunctionalInterface
 public interface Interceptor {
@@ -79,9 +80,9 @@ public interface Interceptor {
 
     /**
      * Call on its way through the interceptors. An interceptor changes it by {@code with}, {@code withArguments} and
-     * {@code withEachAttempt}, which return changed copies. From a copy, a server knows the call to which the copy
-     * belongs, whichever thread proceeds with it, and however late. You can implement this interface for tests of an
-     * interceptor, but {@link Next#proceed} of RPCX refuses your implementation with an
+     * {@code withEachAttempt}, which return changed copies. Each copy belongs to the same call. A server recognizes the
+     * call by any of its copies, whichever thread proceeds with the copy, and however late. You can implement this
+     * interface for tests of an interceptor, but {@link Next#proceed} of RPCX refuses your implementation with an
      * {@link IllegalArgumentException}.
      */
     interface Invocation {

@@ -11,9 +11,9 @@ import java.lang.annotation.Target;
  * Marks handlers that wait for news. The annotation stands on a service's class or method. Such a handler ends when
  * there is news, or when its caller's time is nearly over. The time that it takes does not depend on the load, so the
  * server learns no limit from it. The only limit for such handlers is the one for all handlers of the server together:
- * at most {@link Server.Builder#maxRunning} run at a time. One connection can take about half of what the other
- * connections leave of this number. Several connections of one address together can take nearly the whole number. So if
- * strangers can call such methods, serve these methods from a separate server: that protects the other methods.
+ * at most {@link Server.Builder#maxRunning} run at a time. One connection can run about half of the handlers that the
+ * other connections leave free. Several connections of one address together can run nearly all of them. So if strangers
+ * can call such methods, serve these methods from a separate server: that protects the other methods.
  *
  * <p>A method whose handlers wait for news works without the annotation too, as long as most of its calls end in time.
  * But the limit that the server learns for the method can sink if many of its calls end too late, or if callers give

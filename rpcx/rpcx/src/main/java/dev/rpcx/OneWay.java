@@ -14,9 +14,9 @@ import java.lang.annotation.Target;
  *
  * <p>If a failure is known before the call returns, the call throws it. A later failure does not reach the caller. It
  * only causes a warning in a log, at most one a minute, with the number of warnings that were left out. The client logs
- * the warning if the server has not acknowledged the call yet; otherwise the server does. So calls that wait for a
- * connection are lost if the first attempt to connect fails, for example while the only server is being restarted. A
- * caller that has to know the outcome has to call a method with a result.
+ * the warning if the server has not acknowledged the call yet; otherwise the server does. For example, the first
+ * attempt to connect may fail while the only server is being restarted: then all calls that wait for that connection
+ * are lost. A caller that has to know the outcome has to call a method with a result.
  *
  * <p>The arguments are read before the call returns, and never again. A call that is retried, as
  * {@link Method#idempotent} says, is sent with the arguments that were read then. A call of more than about 128 KiB is

@@ -6,9 +6,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Says why a call brought no result, and whether the handler was executed. Proxies throw it. A handler may throw it to
- * choose the code that its caller gets. It has no stack trace, since that of a connection's thread would say nothing
- * about the call. Applications have no reason to extend this class: only the code and the message of a handler's
- * exception reach the caller.
+ * choose the code that its caller gets. It has no stack trace, since the stack of a thread that serves a connection
+ * would say nothing about the call. Applications have no reason to extend this class: only the code and the message of
+ * a handler's exception reach the caller.
  */
 public class RPCXException extends RuntimeException {
     private static final long serialVersionUID = 1L;
@@ -89,8 +89,8 @@ public class RPCXException extends RuntimeException {
     }
 
     /**
-     * Creates an exception for a client's interceptor or a test. It stands for a call that has ended with this code,
-     * message and state.
+     * Creates an exception for a client's interceptor or a test. It stands for a call that has ended with this code and
+     * message. The parameter {@code executed} says whether the handler of that call was started.
      *
      * @param message text of the exception, or null to use the name of the code
      * @param cause cause, for logs of this process only: it is never sent

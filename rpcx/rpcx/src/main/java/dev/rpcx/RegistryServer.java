@@ -83,12 +83,12 @@ public final class RegistryServer {
     }
 
     /**
-     * Creates a registry of all classes on the class path that have {@link RPCXServer}, and are in this package or in a
-     * package below it.
+     * Creates a registry of all classes on the class path that are annotated with {@link RPCXServer}, and are in this
+     * package or in a package below it.
      *
      * @param packageName name of the package; the default package cannot be scanned, since all classes are below it
-     * @throws IllegalArgumentException if there is no such class, a class cannot be loaded, or for the reasons that
-     *     {@link #registry} gives
+     * @throws IllegalArgumentException if there is no such class, or if a class cannot be loaded; also for the reasons
+     *     that {@link #registry} gives
      */
     public static RegistryServer scan(String packageName) {
         return registry(PackageScan.services(Given.notNull(packageName, "packageName", "that of a package"))

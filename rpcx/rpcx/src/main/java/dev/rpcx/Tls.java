@@ -39,8 +39,8 @@ public final class Tls {
 
     private final boolean server;
 
-    // a setting that has not been made is Optional.empty(), and never null: if null stood for it, a null argument could
-    // turn a setting off
+    // a setting that has not been made is Optional.empty(), and never null: if null meant "not made", a null argument
+    // could turn a setting off
     private final Optional<Own> own;
     private final Optional<Path> trusted;
     private final Optional<String> name;

@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
  * calls that it makes carry the caller's name under the service's own signature. The name counts only if the next
  * server lets that service speak for others.
  *
- * <p>"One use" means that each {@link OneUse}, which remembers used tokens, accepts a token once. Usually a process has
- * one {@code OneUse} for all of its servers. If several instances of a service accept the same secrets, a token that
- * was intercepted on its way is valid once at each instance, unless the instances share a {@code OneUse}.
+ * <p>A {@link OneUse} remembers used tokens. "One use" means that each {@code OneUse} accepts a token once. Usually a
+ * process has one {@code OneUse} for all of its servers. If several instances of a service accept the same secrets, a
+ * token that was intercepted on its way is valid once at each instance, unless the instances share a {@code OneUse}.
  *
  * <p>On the wire a token is the metadata entry {@code rpcx-token}. {@code docs/security.md} describes its bytes, and
  * what is signed.
@@ -94,10 +94,11 @@ public final class Tokens {
 
     /**
      * Returns an interceptor for the client of a service. It signs every call as the service, and names the caller for
-     * whom the call is made. That caller is the {@link CallContext#principal} of the call that the same thread is
-     * handling. Without a principal, the call is made for the service itself, with the service's rights. A call that a
-     * handler makes on another thread, or for a caller that has no principal, is also a call without a principal;
-     * {@link #forwardingOnly} refuses such calls. A name is forwarded through at most 16 services.
+     * whom the call is made. That caller is the {@link CallContext#principal} of the incoming call, which is the call
+     * that the same thread is handling. If there is no incoming call on this thread, or its caller has no principal,
+     * the outgoing call is made for the service itself, with the service's rights. This is so, for example, if a
+     * handler makes the outgoing call on another thread. {@link #forwardingOnly} refuses such calls. A name is
+     * forwarded through at most 16 services.
      *
      * @param service name of the service: 1 to 255 bytes of UTF-8 without control characters
      * @param secret secret that the service shares with the servers that it calls: 16 random bytes or more
@@ -182,11 +183,12 @@ public final class Tokens {
      * remembered until they expire, by {@link OneUse#inProcess()}: so a token is valid once at all servers of the
      * process together.
      *
-     * <p>If a call waits at the server for so long that its valid token expires, it is refused as
+     * <p>A call that waits at the server until its valid token has expired is refused as
      * {@link RPCXException.Code#OVERLOADED}, not executed. A server has at most one such interceptor: a second one
      * would refuse each token as used, so {@code build} refuses it.
      *
-     * <p>A token that speaks for another caller is refused: see {@link #requiring(Function, Predicate)}.
+     * <p>A token whose signer speaks for another caller is refused. A server that trusts some signers to do so uses
+     * {@link #requiring(Function, Predicate)}.
      *
      * @param secrets returns the secret of a principal, or null for an unknown principal. It is called on the handler's
      *     thread, with names that anybody may have sent. If it throws, or returns fewer than 16 bytes, the call is
@@ -382,8 +384,8 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), now)) {
-                // the token was valid when the call came, and has expired since; a copy of the token may have been used
-                // meanwhile, and forgotten again
+                // the token was valid when the call came, and has expired since. It no longer counts: a copy of it may
+                // have been used meanwhile, and the record of used tokens may have forgotten that already
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED,
                         "the call has waited here for " + TimeUnit.MILLISECONDS.toSeconds(ageMillis)
@@ -393,8 +395,9 @@ public final class Tokens {
                 return null;
             }
             if (!isTimely(token.expiresMillis(), clock.millis())) {
-                // the token has expired meanwhile: the store may have been asked too late, when it had already
-                // forgotten a used copy of the token
+                // the token has expired during this check, so the store's answer does not count: a copy of the token
+                // may have been used before, and the store may have been asked so late that it had already forgotten
+                // the copy
                 throw RPCXException.refused(
                         RPCXException.Code.OVERLOADED, "the token has expired while it was checked");
             }
@@ -450,8 +453,8 @@ public final class Tokens {
                         && refused.executed() == RPCXException.Executed.NOT_EXECUTED) {
                     throw refused;
                 }
-                // any other exception may come from a call that the store makes itself, and says nothing about this
-                // call
+                // any other exception is not passed on to the caller: it may come from a call that the store makes
+                // itself, and then its code says nothing about the call that is checked here
                 usedFail.log("the store of used tokens has failed, and calls are refused", e);
                 throw RPCXException.refused(RPCXException.Code.UNAVAILABLE, "tokens cannot be checked now");
             }

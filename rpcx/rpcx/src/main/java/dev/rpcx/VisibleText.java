@@ -55,7 +55,7 @@ public final class VisibleText {
     }
 
     /**
-     * Returns the text as one line, with its characters escaped as {@link #append} does. A text of more than
+     * Returns the text as one line, with its characters escaped as {@link #append} escapes them. A text of more than
      * {@code most} characters, counted before they are escaped, is cut and ends with an ellipsis.
      */
     public static String line(String text, int most) {
@@ -125,8 +125,9 @@ public final class VisibleText {
 
     private static boolean isIgnorable(int c) {
         int at = Arrays.binarySearch(IGNORABLE, c);
-        // a character that is found is an end of a range. One that is not found lies within a range if its insertion
-        // point is odd, since the first code point of a range has an even index, and the last one an odd index
+        // a character that is found in the table is the first or the last one of a range. A character that is not found
+        // lies within a range if its insertion point in the table is odd, since the first code point of a range has an
+        // even index, and the last one an odd index
         return at >= 0 || (-at - 1) % 2 == 1;
     }
 }

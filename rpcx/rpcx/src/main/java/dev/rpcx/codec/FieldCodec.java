@@ -169,8 +169,9 @@ public abstract class FieldCodec {
     }
 
     /**
-     * Array that gathers the elements of a list while they are read. When it is full, it grows by half. Thus hostile
-     * bytes can make it take memory only in proportion to the number of elements that have already been counted.
+     * Array that gathers the elements of a list while they are read. When it is full, it grows by half. So the memory
+     * that hostile bytes can make the array take is in proportion to the number of elements that have already been
+     * counted.
      */
     private static final class Elements {
         /**
