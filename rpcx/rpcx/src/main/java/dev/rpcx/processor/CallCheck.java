@@ -89,8 +89,8 @@ final class CallCheck {
     }
 
     /**
-     * Returns the class of a result (of an array, the class of its elements) if the class is neither public nor
-     * protected. Returns null for any other type.
+     * Returns the class of a result; for an array, the class of its elements. Returns null if that class is public or
+     * protected, or if the type is not a class or interface.
      */
     private static @Nullable Element hidden(TypeMirror type) {
         if (type instanceof ArrayType array) {

@@ -176,9 +176,9 @@ final class TypeCheck {
     }
 
     /**
-     * Says whether the schema can express a type with all its type arguments, and refuses the type if it cannot.
-     * Whether the type can then be mapped is not checked here. A type that does not compile counts as expressible,
-     * since the compiler reports it.
+     * Says whether the schema can describe a type with all its type arguments, and refuses the type if it cannot.
+     * Whether the type can be mapped to Protobuf is another question, which is not checked here. A type that does not
+     * compile counts as one that the schema can describe, since the compiler reports it.
      */
     private boolean isKnown(TypeMirror given, String where, Element at) {
         if (given instanceof WildcardType wildcard && wildcard.getSuperBound() != null) {
@@ -556,7 +556,8 @@ final class TypeCheck {
         for (VariableElement field : ElementFilter.fieldsIn(allMembers(element))) {
             Set<Modifier> modifiers = field.getModifiers();
             String name = field.getSimpleName().toString();
-            // if a subclass has a field of the same name, the accessors belong to the subclass's field
+            // this field is left out if a subclass has a field of the same name: the accessors belong to the subclass's
+            // field
             if (modifiers.contains(Modifier.STATIC)
                     || modifiers.contains(Modifier.TRANSIENT)
                     || fields.putIfAbsent(name, field) != null) {
@@ -675,7 +676,8 @@ final class TypeCheck {
     /**
      * Returns the getter of a field. It is the getter that the mapped class declares or inherits, or else the getter in
      * the class that declares the field; null if there is neither. The getter in the declaring class is needed if a
-     * subclass narrows the type of the getter's result: a call of that getter then runs the subclass's override.
+     * subclass overrides it with a narrower type of result. The override's type differs from the field's type, so only
+     * the overridden getter fits the field. A call of the overridden getter then runs the override.
      */
     private @Nullable ExecutableElement getter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
@@ -710,8 +712,9 @@ final class TypeCheck {
     private @Nullable ExecutableElement setter(TypeElement in, VariableElement field) {
         TypeMirror type = types.erasure(field.asType());
         List<ExecutableElement> methods = new ArrayList<>(accessors(in));
-        // these methods include the setter of a generic superclass, even if a subclass overrides it with the actual
-        // type of the type parameter: a bridge method with the setter's signature then calls the subclass's setter
+        // the methods of the superclasses are added, including overridden ones. If a superclass is generic, a subclass
+        // may override its setter with the actual type of the type parameter. Then only the superclass's setter has the
+        // type of the field. A call of it runs the subclass's setter, by way of a bridge method
         lineage(in).forEach(c -> methods.addAll(publicOnes(c.getEnclosedElements())));
         for (String name : Accessors.setters(
                 field.getSimpleName().toString(), field.asType().getKind() == TypeKind.BOOLEAN)) {

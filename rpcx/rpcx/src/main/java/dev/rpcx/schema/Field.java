@@ -10,8 +10,8 @@ import java.lang.annotation.Target;
  * Sets the Protobuf number of a member. A member is a component of a record, a property of a class (the annotation
  * stands on its field or getter), a parameter of a method, a constant of an enum, or a case of a sealed type (the
  * annotation stands on the class). Within one type, and among the parameters of one method, either all members have
- * this annotation or none has it. A constant or case that stands for the unknown ({@code @Unknown}) does not count as a
- * member.
+ * this annotation or none has it. A constant or case that stands for unknown values ({@code @Unknown}) does not count
+ * as a member.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -20,10 +20,10 @@ import java.util.TreeMap;
 import java.util.concurrent.Flow;
 
 /**
- * Service, as a class or an interface publishes it.
+ * Service, as a class or an interface declares it.
  *
- * @param isServed whether {@code type} is the service's own class, so that methods which it does not have are not
- *     published
+ * @param isServed whether {@code type} is the service's own class. If so, the service publishes no methods but those of
+ *     this class
  * @param rpcs published methods, one for each published name, in the order of the names
  * @param unnamed methods with several parameters whose names are not in the class file
  */
@@ -54,7 +54,10 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
                 type, name, type.isAnnotationPresent(RPCXServer.class), List.copyOf(rpcs.values()), unnamed);
     }
 
-    /** Returns one of two forms of a method: the form that has a result, since the other form may leave it out. */
+    /**
+     * Returns one of two forms of a method. If only one of them has a result, returns that form: the other form may
+     * leave the result out.
+     */
     private static Rpc withResult(Class<?> type, Rpc one, Rpc other) {
         if (!Framing.isAlike(one.request(), other.request())) {
             throw new SchemaException(type.getName() + ": forms of " + one.name()
@@ -113,8 +116,8 @@ record PublishedService(Class<?> type, String name, boolean isServed, List<Rpc> 
         for (Parameter parameter : method.getParameters()) {
             if (parameter.getType() == Flow.Publisher.class
                     && parameter.getParameterizedType() instanceof ParameterizedType publisher) {
-                // a .proto has no message that opens a stream: there, a call with many requests begins with the first
-                // of these requests
+                // a .proto has no message that opens a stream. In a .proto, a call with many requests begins with the
+                // first of these requests, so the type of the request is here the type of an item
                 Type item = publisher.getActualTypeArguments()[0];
                 request = schema.value(item, method);
                 streamsIn = true;

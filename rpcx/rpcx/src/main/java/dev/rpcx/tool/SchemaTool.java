@@ -174,8 +174,8 @@ public final class SchemaTool {
     }
 
     /**
-     * Compares what two types of one service send in a call. Both types are of the same version, so something that only
-     * one of them has counts neither as new nor as gone.
+     * Compares what two types of one service send in a call. Both types are of the same version. So if only one of them
+     * has something, this is regarded neither as added nor as removed.
      */
     private void compareTypes(
             Schema schema,
@@ -197,9 +197,9 @@ public final class SchemaTool {
                 throw new SchemaException(types + ", and do not read each other (expected: the same parameters in one"
                         + " order, and the same result): " + change);
             }
-            // the class of a service decides what peers read and send, so a client's type has to fit in one direction
-            // only: it reads replies and sends requests. If both types are of clients, either may be the one that
-            // differs from the service's class
+            // the class of a service decides what peers read and send. A client's type reads replies and sends
+            // requests, so it has to fit the class in one direction only. If both types are of clients, it is not known
+            // which of them differs from the service's class, so differences in both directions are printed
             if (!isOfClient || each.direction() == read) {
                 err.println("note: " + types + ": " + change);
             }
@@ -244,8 +244,8 @@ public final class SchemaTool {
 
     /**
      * Prints a note if this lock contradicts another lock of the class path, since a client or server that reads both
-     * cannot start. A number that {@code @Field} gives may contradict a line in another jar, or in an older copy of
-     * this lock.
+     * cannot start. A number that {@code @Field} gives may contradict a line of the lock in another jar, or of an older
+     * copy of this lock.
      */
     private void noteContradictions(Lock own, Path file) {
         try {
@@ -371,7 +371,8 @@ public final class SchemaTool {
             Files.move(beside, target, StandardCopyOption.ATOMIC_MOVE);
             isMoved = true;
         } finally {
-            // after the move, a file of that name belongs to the next process that writes
+            // after the move, a file with the name of {@code beside} may belong to the next process that writes, so it
+            // is not deleted
             if (!isMoved) {
                 Files.deleteIfExists(beside);
             }

@@ -19,11 +19,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A worker runs one call after the other, so calls that came together cost one dispatch, and not one each.
  * Nevertheless, no call ever waits for another call's handler, because of this invariant: <em>while calls are queued,
- * there is a worker that has been woken and has not begun.</em> What keeps the invariant is a mark, {@link #waking},
- * which only one thread at a time can hold. The thread that wakes a worker holds the mark, and hands it to that worker.
- * The woken worker takes a call. If more calls are queued, it hands the mark to the next worker before it runs its own
- * call. If handlers are quick, the next worker finds no call in the queue. If a handler blocks, the next worker goes on
- * with the queue.
+ * there is a worker that has been woken and has not yet begun to run a call.</em> What keeps the invariant is a mark,
+ * {@link #waking}, which only one thread at a time can hold. The thread that wakes a worker holds the mark, and hands
+ * it to that worker. The woken worker takes a call. If more calls are queued, it hands the mark to the next worker
+ * before it runs its own call. If handlers are quick, the next worker finds no call in the queue. If a handler blocks,
+ * the next worker goes on with the queue.
  *
  * <p>Idle workers form a stack. Any worker may push itself, and only the holder of the mark pops a worker. Since only
  * one thread at a time pops, the stack has no ABA problem and needs no version counters: between the read of the top
@@ -117,14 +117,14 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Hands the mark to another worker if there is work for one; otherwise clears the mark. Only the holder of the mark
-     * calls this.
+     * Hands the mark, {@link #waking}, to another worker if there is work for one; otherwise clears the mark. Only the
+     * thread that holds the mark calls this.
      */
     private void handOn() {
         while (!wantsWorker()) {
             waking.set(false);
-            // The queue is checked once more: a thread that queued a call before the mark was cleared may have found
-            // the mark taken.
+            // The queue is checked once more: a thread may have queued a call before the mark was cleared. That thread
+            // may have found the mark taken, and then it has woken no worker.
             if (!wantsWorker() || !takeMark()) {
                 return;
             }
@@ -133,12 +133,12 @@ public final class VirtualWorkers {
     }
 
     /**
-     * Hands the mark to another worker, which runs {@code first} before queued calls. Only the holder of the mark calls
-     * this.
+     * Hands the mark, {@link #waking}, to another worker, which runs {@code first} before queued calls. Only the thread
+     * that holds the mark calls this.
      *
      * <p>Starting or waking a worker may throw because no further carrier can be started, although the worker's thread
-     * is already queued for a carrier. Then the wake is taken back, unless the worker has taken it by then. A worker
-     * whose wake was taken back ends when it gets a carrier.
+     * is already queued for a carrier. Then this method takes the wake back, unless the worker has accepted the wake by
+     * then. A worker whose wake was taken back ends when it gets a carrier.
      */
     private void handOn(@Nullable Runnable first) {
         Worker worker = null;
@@ -159,7 +159,7 @@ public final class VirtualWorkers {
                 waking.set(false);
                 throw e;
             }
-            // The worker has taken its wake, and the mark with it, so the failure does not matter.
+            // The worker has accepted its wake, and has got the mark with it. So the failure does not matter.
         }
     }
 
@@ -186,10 +186,11 @@ public final class VirtualWorkers {
 
     private final class Worker implements Runnable {
         /**
-         * Count that increases by 1 when the worker is woken, and by 1 again when it takes that wake. So the count is
-         * odd from a wake until the worker takes it, and even until the next wake. Starting the worker counts as its
-         * first wake. No two wakes have the same number. When a wake is taken back, the value becomes
-         * {@link #TAKEN_BACK}: then the worker ends, and does not hold the mark.
+         * Count that increases by 1 when the worker is woken, and by 1 again when the worker accepts that wake. So the
+         * count is odd from a wake until the worker accepts it, and even until the next wake. The start of the worker
+         * counts as its first wake. No two wakes have the same number. If a wake is taken back before the worker
+         * accepts it, the value becomes {@link #TAKEN_BACK}. Then the worker ends, and the wake does not give it the
+         * mark, {@link #waking}.
          */
         volatile long wakes = FIRST_WAKE;
 
@@ -203,8 +204,9 @@ public final class VirtualWorkers {
         private @Nullable Thread thread;
 
         /**
-         * State of the worker's thread. This object is made together with the worker: nothing may fail between the
-         * worker's start and its first task, since the worker holds the mark from its start on.
+         * State of the worker's thread. This object is made together with the worker, before the thread starts. The
+         * worker holds the mark, {@link #waking}, from its start on, so nothing may fail between its start and its
+         * first task.
          */
         private final Threads.SavedThreadState shared = new Threads.SavedThreadState();
 
@@ -238,8 +240,9 @@ public final class VirtualWorkers {
         }
 
         /**
-         * Runs tasks until none is queued, but normally begins none after {@code TURN_NANOS}. The worker holds the mark
-         * when this method is called, and hands the mark on before its first task.
+         * Runs tasks until none is queued, but begins none after {@code TURN_NANOS}, unless no other worker can be
+         * started for the queued tasks. The worker holds the mark, {@link #waking}, when this method is called. Before
+         * its first task, it hands the mark to another worker or clears it.
          */
         private void runTasks() {
             Runnable task = first == null ? queued.poll() : first;

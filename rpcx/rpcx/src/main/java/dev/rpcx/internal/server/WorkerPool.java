@@ -18,9 +18,10 @@ import org.jspecify.annotations.Nullable;
  * task is put into a queue, or given to a new thread. A thread that has had no task for some time ends, unless a task
  * has been submitted that needs this thread. Thread-safe.
  *
- * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot guarantee this number of threads if it has a queue: an idle
- * thread that ends does not see a task that has been queued in the meantime, and changing how many threads the executor
- * keeps interrupts all its idle threads. Without a queue, each task wakes another thread.
+ * <p>{@link java.util.concurrent.ThreadPoolExecutor} cannot guarantee that there are as many threads as tasks if it has
+ * a queue. One of its threads that ends because it was idle does not see a task that has been queued in the meantime.
+ * And a change of the number of threads that the executor keeps interrupts all its idle threads. If the executor has no
+ * queue, each task wakes another thread.
  */
 final class WorkerPool {
     private static final int THREADS_SHIFT = 32;
@@ -129,7 +130,8 @@ final class WorkerPool {
     /**
      * Waits for the next task for the calling thread.
      *
-     * @return the task; null if the thread has to end: then {@code counts} does not count it any more
+     * @return the task; null if the calling thread has to end. In that case {@code counts} no longer includes this
+     *     thread
      */
     private @Nullable Runnable next() {
         while (true) {

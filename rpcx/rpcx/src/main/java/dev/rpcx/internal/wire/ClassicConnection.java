@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
 public abstract class ClassicConnection extends ChannelInboundHandlerAdapter implements ClassicFrames.Reader {
     /**
      * Longest time that may pass without a byte of an incomplete frame: 10 s, or the keep-alive time if that is
-     * shorter. All of a frame has to arrive within the sum of this time and the time that
-     * {@link #FRAME_BYTES_PER_SECOND} gives the frame. Source: nginx's client_header_timeout, shortened.
+     * shorter. All of a frame has to arrive within the sum of this time and the time that the frame takes at
+     * {@link #FRAME_BYTES_PER_SECOND}. Source: nginx's client_header_timeout, shortened.
      */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -187,7 +187,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
      */
     public void onRead() {}
 
-    /** Called when {@code bytes} bytes have been sent, or when it is certain that they will never be sent. */
+    /**
+     * Called when output has been sent, or when it is certain that it will never be sent. {@code bytes} is the size of
+     * this output.
+     */
     public void onSent(int bytes) {}
 
     /**
@@ -350,7 +353,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         default void onFrameWritten() {}
     }
 
-    /** Returns the bytes of heap that a frame of {@code frameBytes} bytes takes while it waits to be sent. */
+    /**
+     * Returns the bytes of heap that a frame takes while it waits to be sent. {@code frameBytes} is the size of the
+     * frame.
+     */
     public static long queuedBytes(int frameBytes) {
         return HeapArray.heapBytes(frameBytes) + QUEUED_BYTES;
     }
@@ -407,8 +413,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         begin(frame);
         boolean isWhole = false;
         try {
-            // the buffer never grows beyond the size of a chunk. This limits the free room in the buffer, which is not
-            // charged once the buffer is in the socket's queue: there only its bytes are charged
+            // the buffer never grows beyond the size of a chunk, so its free room is limited. The limit is needed
+            // because the free room is not charged once the buffer is in the socket's queue: from then on, only the
+            // readable bytes of the buffer are charged
             if (gathered != null && gathered.readableBytes() + frame.length > CHUNK_BYTES) {
                 writeGathered();
             }
@@ -442,8 +449,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
             isListenerAdded = true;
         } finally {
             if (!isListenerAdded) {
-                // no listener will report that the buffer has been sent, and the frames that are gathered next would
-                // wait for that report
+                // no listener will report that this buffer has been sent. The frames that are gathered next would wait
+                // for that report forever, so the channel is closed
                 SocketQueue.closeNow(channel);
             }
         }
@@ -478,8 +485,9 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     private void endIfLost(ChannelFuture sending) {
         if (sending.cause() != null && !(sending.cause() instanceof IOException)) {
-            // the buffer was lost, for example because there was no memory for it, while the socket still works: the
-            // peer would take the bytes that follow for the rest of the frame
+            // the buffer was lost, for example because there was no memory for it, but the socket still works. If more
+            // were sent, the peer would take it for the rest of the frame whose bytes were lost: so the channel is
+            // closed
             SocketQueue.closeNow(channel);
         }
     }
@@ -543,8 +551,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
 
     /**
      * Resumes or pauses reading. The time of a pause counts neither as silence of the peer nor against the rate of a
-     * frame, since the peer cannot send meanwhile. Only one limit includes pauses: the longest time of a frame with all
-     * its pauses.
+     * frame, since the peer cannot send meanwhile. Only one limit includes the pauses: the longest time that a frame
+     * may take with all its pauses.
      */
     public final void setReading(boolean reads) {
         if (reads == !isPaused) {
@@ -609,9 +617,10 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
         long whole = silentNanos + TimeUnit.SECONDS.toNanos(1) * frames.length() / FRAME_BYTES_PER_SECOND;
         boolean isLate =
                 !isPaused && (nowNanos - lastReadNanos >= silentNanos || nowNanos - frames.beganNanos() >= whole);
-        // A peer that reads its replies slowly makes this side pause reading. With all pauses counted, a frame may take
-        // at most twice the time that it has without pauses. But a single pause must not make a frame late, since this
-        // side reads something after each pause: so a frame always has at least the time that one pause may last.
+        // A peer that reads its replies slowly makes this side pause reading again and again. So there is a second
+        // limit, which includes the pauses: with all pauses, a frame may take at most twice the time that it has
+        // without pauses. But a single pause must not make a frame late, since this side reads something after each
+        // pause. So this limit is never shorter than the longest time of one pause.
         long maxNanos = Math.max(2 * whole, CHUNKS_IN_PAUSE * keepAliveNanos);
         return isLate || nowNanos - frames.firstBeganNanos() >= maxNanos;
     }
@@ -694,7 +703,8 @@ public abstract class ClassicConnection extends ChannelInboundHandlerAdapter imp
     }
 
     private void stopChecking() {
-        // the charge is released even if there is no timer: it was made before the timer was set, which may have failed
+        // the charge is released even if there is no timer: the charge was made first, and setting the timer may have
+        // failed
         timers.release();
         if (timer != null) {
             timer.cancel(false);

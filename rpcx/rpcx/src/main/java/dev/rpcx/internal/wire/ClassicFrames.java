@@ -33,8 +33,8 @@ public final class ClassicFrames {
         boolean reserve(long bytes);
 
         /**
-         * Called with a complete frame, which is in the first {@code bytes} bytes of the array. The array belongs to
-         * the reader from now on. Its memory has been reserved with {@code reserve}.
+         * Called with a complete frame, which fills the array up to the index {@code bytes} (exclusive). The array
+         * belongs to the reader from now on. Its memory has been reserved with {@code reserve}.
          */
         void frame(byte[] frame, int bytes);
 

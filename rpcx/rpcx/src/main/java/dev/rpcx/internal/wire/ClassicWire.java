@@ -13,9 +13,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes and reads the messages of the classic wire. They are those of figure 5 of the paper whose design RPCX follows,
- * which {@link dev.rpcx.RPCXClient} names; only the numbers of the fields are RPCX's own. Before each message, its
- * length is sent in four bytes, high byte first.
+ * Writes and reads the messages of the classic wire. RPCX follows the design of a paper, which
+ * {@link dev.rpcx.RPCXClient} names. The messages are those of figure 5 of that paper; only the numbers of the fields
+ * are RPCX's own. Before each message, its length is sent in four bytes, high byte first.
  *
  * <pre>{@code
  * message RPCXRequest { int64 id = 1; string service = 2; string method = 3; repeated Parameter parameters = 4; }
@@ -28,8 +28,9 @@ public final class ClassicWire {
      * A request that has been read. The types of its parameters are not kept: they are text for people, and no class is
      * ever named by them or loaded from them. The values are slices of the message.
      *
-     * @param numbers for each value, the number of its parameter: the number that the message gives; the position,
-     *     counted from 1, if it gives none; -1 if it gives a number that no parameter can have
+     * @param numbers for each value, the number of its parameter. If the message gives no number for a value, this is
+     *     the position of the value, counted from 1. If the message gives a number that no parameter can have, this is
+     *     -1
      */
     public record Request(long id, String service, String method, List<ByteBuf> values, List<Integer> numbers) {}
 

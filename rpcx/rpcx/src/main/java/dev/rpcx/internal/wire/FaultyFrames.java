@@ -44,8 +44,8 @@ public final class FaultyFrames {
      * A frame that is to be passed on, or the end of the connection.
      *
      * @param frame the preface, or a frame with its length and head. It is on the heap, so that nothing leaks if it is
-     *     never passed on. Null stands for the end of the connection in both directions, which comes after all frames
-     *     that have been passed on in this direction before
+     *     never passed on. Null stands for the end of the connection in both directions. This end comes after all
+     *     frames that were to be passed on in this direction before it
      * @param atNanos time of {@link System#nanoTime} before which the frame must not be passed on
      */
     public record Due(@Nullable ByteBuf frame, long atNanos) {}

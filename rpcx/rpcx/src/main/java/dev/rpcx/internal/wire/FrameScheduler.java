@@ -7,20 +7,22 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Holds the messages that wait for the socket of their connection, and decides in which order their frames are sent.
- * The first message in rotation sends one frame; if it has more frames, it then goes to the end of the rotation. Event
- * loop only.
+ * The messages that may send frames form a rotation. The first message in rotation sends one frame; if it has more
+ * frames, it then goes to the end of the rotation. A message begins when it enters the rotation for the first time.
+ * Event loop only.
  *
- * <p>A message in parts, which has several frames, takes memory at its receiver as soon as it has begun, and the
- * receiver refuses a message that goes on too slowly. If many such messages began at the same time over a slow network,
- * each of them would be too slow. So at any time only one message of each size class has begun, and the others of the
- * class wait in the order in which they came. The largest size of a class is four times its smallest size. So a message
- * waits only for messages that do not take much longer than itself. Of all messages of up to 4 MiB, at most four have
- * begun at any time. A message of one frame waits only if it has to follow a message that may not begin yet.
+ * <p>A message in parts, which has several frames, takes memory at its receiver as soon as its first frame arrives, and
+ * the receiver refuses a message whose frames come too slowly. If many such messages began at the same time over a slow
+ * network, each of them would be too slow. So each message in parts belongs to a size class, and at any time only one
+ * message of each size class has begun and has not ended. The others of the class wait in the order in which they came.
+ * The largest size of a class is four times its smallest size. So a message waits only for messages that do not take
+ * much longer than itself. Of all messages in parts of up to 4 MiB, at any time at most four have begun and have not
+ * ended. A message of one frame waits only if it has to follow a message that may not begin yet.
  */
 final class FrameScheduler {
     /**
-     * Binary logarithm of the largest size, in bytes, of a message in parts of the first size class. This size is 64
-     * KiB. The largest size of each further class is four times that of the class before.
+     * The first size class has the messages in parts of up to 64 KiB. This is the binary logarithm of that size in
+     * bytes. The largest size of each further class is four times that of the class before.
      */
     private static final int FIRST_SIZE_BITS = 16;
 
@@ -28,8 +30,8 @@ final class FrameScheduler {
     private static final byte WHOLE = 0;
 
     /**
-     * Number of messages above which the two queues are too large to be kept: if they have held more together,
-     * {@code shrink} replaces them when they hold few messages or none.
+     * If {@code rotation} and {@code waiting} have held more messages than this together, they are too large to be
+     * kept: {@code shrink} replaces them by smaller ones when they hold few messages or none.
      */
     private static final int MAX_KEPT = 64;
 
@@ -99,8 +101,9 @@ final class FrameScheduler {
     /**
      * Adds a message that has not begun.
      *
-     * @param isAhead whether the message would overtake another message of the same id, which the peer has to receive
-     *     first. If the added message has one frame, it waits as long as the other message waits to begin
+     * @param isAhead whether the message would overtake an earlier message of the same id, which the peer has to
+     *     receive first. If so, and if the added message has one frame, it does not begin before the earlier message
+     *     has begun
      */
     void add(Outbound message, boolean isAhead) {
         int length = message.body.readableBytes();
@@ -124,7 +127,9 @@ final class FrameScheduler {
         }
     }
 
-    /** Returns the size class of a message in parts that has {@code bytes} bytes; 1 for the first class. */
+    /**
+     * Returns the size class of a message in parts; 1 for the first class. {@code bytes} is the size of the message.
+     */
     private static byte size(int bytes) {
         int bits = Integer.SIZE - Integer.numberOfLeadingZeros(bytes - 1);
         return (byte) (1 + Math.max(0, (bits - FIRST_SIZE_BITS + 1) / 2));
@@ -167,8 +172,9 @@ final class FrameScheduler {
     }
 
     /**
-     * Counts the bytes of the message that are still to be sent. The message keeps that number: when it is removed, its
-     * body may already be in use for something else.
+     * Counts the bytes of the message that are still to be sent, and stores their number in the message. When the
+     * message is removed later, the number cannot be taken from its body: the body may already be in use for something
+     * else.
      */
     private void count(Outbound message) {
         message.waitingBytes = message.body.readableBytes();

@@ -18,7 +18,7 @@ public final class MethodDictionary {
     private static final int SCHEMA = 4;
     private static final int SHAPE = 5;
 
-    /** Value that takes the place of the {@code MethodShape} of a method for which the other side gives none. */
+    /** Value that stands for the {@code MethodShape} of a method if the other side has not given one. */
     public static final int UNKNOWN_SHAPE = 0;
 
     /** Receives the entries of a dictionary that is read. */

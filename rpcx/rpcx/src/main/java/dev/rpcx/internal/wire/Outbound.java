@@ -15,7 +15,10 @@ import org.jspecify.annotations.Nullable;
  * message copies the body into a buffer that goes to the socket.
  */
 public abstract class Outbound implements WriteTurn.Message {
-    /** Largest size in bytes of a message that is not charged as long as the place of its call is charged. */
+    /**
+     * Largest size in bytes of a small message. For a small message nothing is charged while the place of its call is
+     * charged.
+     */
     public static final int SMALL_BYTES = UnchargedAllowance.SMALL_BYTES;
 
     /**
@@ -71,8 +74,8 @@ public abstract class Outbound implements WriteTurn.Message {
     }
 
     /**
-     * Called on the event loop before the first byte is sent. Returns false if the message is to be dropped; then
-     * nothing else is called.
+     * Called on the event loop before the first byte is sent. Returns false if the message is to be dropped. In that
+     * case no further method of this message is called.
      */
     public abstract boolean beforeSend();
 
@@ -107,7 +110,7 @@ public abstract class Outbound implements WriteTurn.Message {
 
     /**
      * Called in place of {@code beforeSend} if the connection has been closed. Called on the event loop, or on any
-     * thread if the event loop has ended. A message that waits in {@code FrameScheduler} at the end of the connection
+     * thread if the event loop has ended. A message that still waits in {@code FrameScheduler} when the connection ends
      * is dropped without this call.
      */
     public abstract void onDropped();

@@ -25,9 +25,11 @@ public final class Outbox {
     private volatile Outbound tail = stub;
 
     /**
-     * Adds a message, which must not be in the queue already. Thread-safe: any thread may call this. If stack or memory
-     * is exhausted, this method throws before the exchange. Between the exchange and the store of the link it calls no
-     * method: if that store did not happen, the consumer would never reach this message and those behind it.
+     * Adds a message, which must not be in the queue already. Thread-safe: any thread may call this. First an exchange
+     * makes this message the last one of the queue. Then a store links the message before it to this message. If stack
+     * or memory is exhausted, this method throws before the exchange. Between the exchange and the store it calls no
+     * method, so that nothing can fail there: if the store did not happen, the consumer would never reach this message
+     * and those behind it.
      */
     public void add(Outbound message) {
         Outbound.NEXT.setRelease(message, (Outbound) null);
@@ -46,15 +48,16 @@ public final class Outbox {
     }
 
     /**
-     * Whether nothing is queued and no producer is between the exchange and the store of {@link #add}. Consumer only.
+     * Whether nothing is queued, and no producer is in the middle of {@link #add}, between its exchange and its store.
+     * Consumer only.
      */
     boolean isEmpty() {
         return head == stub && tail == stub;
     }
 
     /**
-     * Takes the next message. Returns null if there is none, or if a producer is between the exchange and the store of
-     * {@link #add}. The message that is returned may be added again. Consumer only.
+     * Takes the next message. Returns null if there is none, or if a producer is in the middle of {@link #add}, between
+     * its exchange and its store. The message that is returned may be added again. Consumer only.
      */
     public @Nullable Outbound poll() {
         Outbound first = head;

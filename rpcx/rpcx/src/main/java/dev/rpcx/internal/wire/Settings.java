@@ -40,8 +40,9 @@ public record Settings(int maxMessageBytes, int maxCalls, long defaultMicros) {
     }
 
     /**
-     * Returns a value that is within its bounds. 0 counts as not given, as everywhere in Protobuf. A negative
-     * {@code said} is an unsigned number that does not fit a {@code long}, and so is larger than any limit.
+     * Returns the value of a setting for which the peer has sent {@code said}. If that is larger than {@code max},
+     * returns {@code max}. If it is 0, returns {@code initial}: 0 counts as not given, as everywhere in Protobuf. A
+     * negative {@code said} is an unsigned number that does not fit a {@code long}, and so is larger than any limit.
      */
     private static long bounded(long said, long initial, long max) {
         return said == 0 ? initial : said < 0 ? max : Math.min(said, max);

@@ -351,8 +351,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
                 break;
             }
             if (left <= 0 && !closed) {
-                // without a limit on the bytes, this "for" might never end: a nested flush may have taken "last", the
-                // message at which it stops, and a stream is queued again and again as long as its peer reads
+                // the number of bytes is limited, since this loop might never end otherwise. A nested flush may have
+                // taken "last", the message at which the loop stops. And a stream is queued again and again as long as
+                // its peer reads
                 wakeAgain();
                 isAll = false;
                 break;
@@ -446,9 +447,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Takes the turn to write for the event loop, and returns whether the loop has it. The loop also gets the turn from
-     * a thread that has handed the rest of its frame over to the loop, even if the task by which that thread notifies
-     * the loop has not arrived or never will.
+     * Takes the turn to write for the event loop, and returns whether the loop has it. Another thread may have written
+     * a part of a frame, and left the rest to the loop. Then this method takes over the rest, and the loop has the
+     * turn. It need not wait for the task by which that thread notifies the loop: this task may arrive later, or never.
      */
     private boolean takeTurn() {
         return turn.takeForLoop() || takeRest();
@@ -669,9 +670,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Gathers a message: copies its bytes behind those for the next write, or puts the message into {@code scheduler}.
-     * If the connection is closed, drops the message. A failure ends the connection. Returns how many bytes of the
-     * message's body have been copied: 0 if the message waits in {@code scheduler}, or is not sent.
+     * Gathers a message: appends its bytes to those that the next write will send, or puts the message into
+     * {@code scheduler}. If the connection is closed, drops the message. A failure ends the connection. Returns how
+     * many bytes of the message's body have been copied: 0 if the message waits in {@code scheduler}, or is not sent.
      */
     private int gatherSafely(Outbound message) {
         try {
@@ -769,8 +770,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
 
     /**
      * Writes the batch if it is full. The owners of its messages have already been notified that the messages have been
-     * sent. They have to be notified before the write, because a write can end the connection: then each call has
-     * ended, and its object may serve another call.
+     * sent. After the write it might be too late to notify them: a write can end the connection and all its calls, and
+     * the object of an ended call may already serve another call.
      *
      * <p>During a read, the bytes are written directly to the socket if possible. If they were written through the
      * channel and that failed, the connection would end before {@code onFrame} gets the input that has arrived. So
@@ -848,8 +849,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
      * Moves the gathered bytes before the index {@code end} to the end of {@code batch}, and returns {@code batch}. If
      * this method throws, nothing has changed.
      *
-     * @param minRoom number of further bytes for which a buffer that exists has to have room afterwards
-     * @param room number of further bytes for which a new buffer has room afterwards
+     * @param minRoom used if {@code batch} exists already: number of bytes for which it has to have free room after the
+     *     move
+     * @param room used if {@code batch} has to be created: number of bytes for which it has free room after the move
      */
     private ByteBuf spill(int end, int minRoom, int room) {
         ByteBuf out = batch;
@@ -872,9 +874,9 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the same bytes in a buffer that is not much larger than they are, since the socket's queue is charged
-     * only for readable bytes. A batch may have much free room: the room was meant for messages that waited, and such
-     * messages may have been recalled.
+     * Returns a buffer that has the same bytes and not much free room. The free room of a batch may be large: it was
+     * meant for messages that waited, and such messages may have been recalled. The socket's queue is charged only for
+     * readable bytes, so free room there would not be charged.
      */
     private ByteBuf fit(ByteBuf out) {
         int bytes = out.readableBytes();
@@ -1168,8 +1170,8 @@ public abstract class WireConnection extends ChannelInboundHandlerAdapter {
     public void frameWaits(long nowNanos) {}
 
     /**
-     * Counts this call as a check, and returns whether more than {@code checks} consecutive checks have found the same
-     * frame incomplete. Event loop only.
+     * Returns whether more than {@code checks} consecutive checks have found the same frame incomplete. Each call of
+     * this method counts as one check. Event loop only.
      */
     final boolean isFrameOverdue(int checks) {
         cutChecks = greeted && partialFrame.isReadable() ? cutChecks + 1 : 0;
