@@ -24,7 +24,7 @@
  *       {@link Route} is where a proxy's calls go, and where they wait for a connection; {@link ClientCluster} has the
  *       instances that {@code discovery} names, and ejects those that fail; {@link Chooser} decides which of them gets
  *       a call; {@link ClientAddress} is one instance: it decides which of its connections gets a call, and when one
- *       more is made.
+ *       more is made ({@code lessCrowded}, if {@code ClientConnection.isCrowded} says so of the least loaded one).
  *   <li>Connecting: {@link PendingConnection} is what calls wait for; {@link ConnectThrottle} limits the attempts to
  *       connect to the instances of a service; {@link Backoff} says how long the pause after failures is;
  *       {@link DrainingConnections} is the list of the connections that only finish their calls, and limits their
@@ -38,7 +38,8 @@
  *       {@link AnswerTimes} knows whether the call had enough time; {@code Health.Outcome.of} decides what counts as a
  *       failure, for {@link Health} and for {@code CircuitBreaker}; {@code Health} judges the instance, and says when
  *       it is ejected and on trial; {@link CircuitBreaker} judges the whole service; {@link RefusalBudget} pays for
- *       retries of refused calls, and {@link RetryBudget} for all other retries and for hedges.
+ *       retries of refused calls, and {@link RetryBudget} for all other retries and for hedges. Each {@code Route} has
+ *       one {@code RetryBudget}, which calls fill; each method has a {@code RefusalBudget}, which time fills.
  * </ul>
  *
  * <p><b>A blocking call, out.</b> These steps run on the caller's thread. Only connecting, and what steps 5 and 6 say

@@ -10,7 +10,8 @@
  *   <li>One watch for many clients: {@link SharedWatch} keeps one watch for all clients of the process whose endpoints
  *       are equal, and passes on its news.
  *   <li>Where instances are: {@link EndpointsFixed} is a list that never changes; {@link EndpointsDns} starts a
- *       {@link DnsWatch}, which asks DNS again and again; {@link DnsQuestion} is the question, for the addresses of a
+ *       {@link DnsWatch}, which asks DNS again and again ({@code look}: after each refresh time, and after at most 2 s
+ *       if nothing was found or the last question failed); {@link DnsQuestion} is the question, for the addresses of a
  *       host or for SRV records, and reads the instances from the answer.
  * </ul>
  *

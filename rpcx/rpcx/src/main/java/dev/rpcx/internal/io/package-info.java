@@ -29,10 +29,10 @@
  * </ul>
  *
  * <p><b>Who writes.</b> On the native wire, either the thread of a caller or of a handler writes, or the event loop. A
- * thread that finds its connection quiet takes {@code WriteTurn} and writes its small message itself. Otherwise
- * {@code WireConnection} gathers messages on the event loop, and writes them by {@code WriteTurn.writeHere}, or by the
- * channel if other bytes wait before them. With TLS, with NIO, within one process and on the classic wire the event
- * loop alone writes, by the channel.
+ * thread that finds its connection quiet ({@code ClientConnection.sendCall}, {@code SentReplies.send}) takes
+ * {@code WriteTurn} and writes its small message itself. Otherwise {@code WireConnection} gathers messages on the event
+ * loop, and writes them by {@code WriteTurn.writeHere}, or by the channel if other bytes wait before them. With TLS,
+ * with NIO, within one process and on the classic wire the event loop alone writes, by the channel.
  *
  * <p><b>Who reads.</b> The event loop reads, or a caller that is alone on its connection and to which {@code ReadTurn}
  * has lent the socket. Only the event loop closes a socket.

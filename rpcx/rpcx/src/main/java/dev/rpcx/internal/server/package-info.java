@@ -19,8 +19,8 @@
  *       {@link UnfinishedMessage} says when a message in parts began and how fast it arrives, {@link CallCharges} holds
  *       the charges of a call; {@link CallList} is a list of calls; {@link ClassicServerConnection} and
  *       {@link ClassicServerCall} are the connection and the call of the classic wire.
- *   <li>Admission: {@link Admission} decides which calls of a connection may begin, by their places, by what their
- *       requests take and by the limits of their methods; {@link RunningHandlers} knows how many handlers of a
+ *   <li>Admission: {@link Admission} decides which calls of a native connection may begin, by their places, by what
+ *       their requests take and by the limits of their methods; {@link RunningHandlers} knows how many handlers of a
  *       connection run; {@link AdmissionLimit} says whether one more handler of a method may run, and learns how many
  *       handlers of the method may run at once, from {@link GivenTimes}, {@link HandlerTimeHistogram} and
  *       {@link Medians}; {@link PostponedCalls} holds calls back while their caller does not read.
@@ -54,7 +54,9 @@
  *       {@code ServerCore.method}, the time that is left, and the metadata.
  *   <li>{@code Admission} gives the request a place, charges for its metadata, and has the limit of the method count
  *       its handler, by {@code RunningHandlers} and {@code AdmissionLimit}. If there is no room for one of these,
- *       {@code ServerConnection} refuses the request as OVERLOADED. A request in parts is admitted when it is whole.
+ *       {@code ServerConnection} refuses the request as OVERLOADED ({@code admit}; {@code dispatch} for a request in
+ *       parts). On the classic wire, {@code ClassicServerConnection.take} does all this without {@code Admission}. A
+ *       request in parts is admitted when it is whole.
  *   <li>{@code ServerCall.begin} makes the {@code HandledContext}; {@code ServerConnection.dispatch} has
  *       {@code Admission} keep and charge the request's bytes, and has the deadline watched.
  *   <li>{@code ServerConnection.start} gives the call to {@code ConnectionThreads}: a virtual thread runs the call, by
