@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@code micros} is the duration of the call in microseconds. {@code leftMicros} is the time in microseconds that
  * remained for the {@code CallContext} when the call ended; it is missing if a client makes the call outside any
- * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}; a
- * HANDLER_FAILED call that ended with another exception has only {@code error}. {@code trace} is present if the
- * metadata has a W3C {@code traceparent}. At a client, {@code trace} is missing if the entry {@code traceparent} is
- * computed for each attempt.
+ * context. {@code executed} and {@code error} are present if the call ended with an {@link RPCXException}. If a
+ * HANDLER_FAILED call ended with an exception of another class, only {@code error} is present. {@code trace} is present
+ * if the metadata has a W3C {@code traceparent}. At a client, {@code trace} is missing if the entry {@code traceparent}
+ * is computed for each attempt.
  *
  * <p>A server cancels a call when its caller has given up or is gone, when its time is over, or when the server cuts it
  * off while stopping. A cancelled call does not always have the outcome CANCELLED. It has this outcome in two cases:
@@ -39,9 +39,9 @@ import org.jspecify.annotations.Nullable;
  * <p>If the method returns a stream, the line of a call is written at the end of the stream. At a client there is one
  * line for each subscription, with the outcome CANCELLED if the subscriber has cancelled the subscription. At a server
  * the line is also written if the caller has gone before the stream is subscribed to. If the server itself ends a
- * stream, for example because an item is too large, the line has that failure. There is one exception: an interceptor
- * that was added before this one may return another stream in place of this log's stream. Then the line has the outcome
- * CANCELLED, if the other stream passes on the server's cancel.
+ * stream, for example because an item is too large, the line has that failure. This does not hold if
+ * an interceptor that was added before this one has replaced the stream that this log returned. In that case the line
+ * has the outcome CANCELLED, if the replacement passes on the server's cancel.
  *
  * <p>A result that is not a stream may still be refused after the handler has returned it, when it is encoded or sent,
  * for example because of its size. The server's line nevertheless has the outcome OK. A call that a server refuses

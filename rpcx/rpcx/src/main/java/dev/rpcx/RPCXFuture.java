@@ -21,11 +21,12 @@ import java.util.concurrent.CompletableFuture;
  * is changed in the meantime, the second attempt sends the changed argument. A change after the end of this future is
  * never sent.
  *
- * <p>A dependent of this future, or of a future that its methods return, runs in the {@link CallContext} that was
- * current when the dependent was attached: calls that the dependent makes have no more time than the call of that
- * context, and {@link Tokens#forwarding} signs these calls for the caller of the context's call. This does not hold for
- * dependents of {@link #minimalCompletionStage}, which the JDK makes. The futures that the methods of this class return
- * are of this type too, but stand for no call: to cancel one of them does not cancel the call.
+ * <p>A dependent runs in the {@link CallContext} that was current when the dependent was attached. This holds for the
+ * dependents of this future, and for those of the futures that its methods return. A call that the dependent makes has
+ * no more time than the call to which that context belongs, and {@link Tokens#forwarding} signs it for the caller of
+ * that call. Only {@link #minimalCompletionStage} returns a plain stage of the JDK, whose dependents run without the
+ * context. All other methods that return a future return one of this class. Such a future stands for no call: to cancel
+ * it does not cancel the call.
  *
  * <p>A handler may return the {@code RPCXFuture} of another call. When the handler's own caller gives up, RPCX cancels
  * this future if its call was made for that caller, and nobody else waits for the future: no other call, no dependent,

@@ -520,8 +520,8 @@ public final class ClientStream implements Flow.Publisher<Object> {
             isOver = true;
             letGo();
             receiver.end(error);
-            // the receiver gives the subscriber its last signal only once it is open, and an attempt may have failed
-            // before it opened the receiver
+            // only an open receiver gives the subscriber the last signal. If the attempt failed before it opened the
+            // receiver, the receiver is opened here
             receiver.open();
         }
 

@@ -105,8 +105,9 @@ public final class DnsNames {
     }
 
     /**
-     * Creates resolvers for callers that ask {@link #any} for records other than addresses. This class does not limit
-     * the size of their answers by TCP, since Netty does not compare such records with each other.
+     * Creates resolvers for callers that ask {@link #any} for records other than addresses. Answers with such records
+     * may have any size over TCP. Only answers with addresses are limited, since Netty compares each address with all
+     * others.
      *
      * @param nameServers name servers to ask; if empty, the system's name servers are asked
      */

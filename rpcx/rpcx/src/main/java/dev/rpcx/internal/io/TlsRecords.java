@@ -295,9 +295,9 @@ public final class TlsRecords extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Returns the length of the record that begins at {@code at}, including its header; -1 if no record has such a
-     * header. The version is checked too, since otherwise the TLS engine would write all bytes that have come into the
-     * text of an exception.
+     * Returns the length of the record that begins at {@code at}, including its header; -1 if the bytes there cannot be
+     * the header of a record. The version is checked too: for a wrong version, the TLS engine would throw an exception
+     * whose text contains all received bytes.
      */
     private static int length(ByteBuf in, int at) {
         int type = in.getUnsignedByte(at);
