@@ -1,17 +1,25 @@
 package dev.rpcx;
 
-import java.util.concurrent.Callable;
+import java.time.Duration;
 
 /**
- * Makes a situation again that did not come about because the machine, or one of its threads, stood still meanwhile. An
- * attempt makes the assertions itself, and says only whether there was anything to look at. The number of attempts is
- * bounded: what never comes about is a failure.
+ * Makes a situation again that did not come about because the machine stood still meanwhile. An attempt that fails
+ * though the machine ran all the time is a failure of the test: otherwise a fault that shows up only now and then would
+ * pass. The number of attempts is bounded: what never comes about is a failure as well.
  */
 public final class Again {
     private static final int ATTEMPTS = 5;
 
     /** Enough for 50 s where the first attempt has 200 ms. */
     private static final int DOUBLINGS = 8;
+
+    /** Enough for what has to be loaded and connected before a situation comes about, on a machine that runs. */
+    private static final long ENOUGH_MILLIS = 1_000;
+
+    /** What is attempted. It fails with an assertion, or with the failure of a call. */
+    public interface Attempt {
+        void make() throws Exception;
+    }
 
     /** What is attempted, within a time that must not be over before something has happened. */
     public interface Timed {
@@ -21,25 +29,44 @@ public final class Again {
 
     private Again() {}
 
-    /** Attempts something in this time, and then in twice the time again and again, until it has come about. */
+    /**
+     * Attempts something in this time, and then in twice the time again and again, until it has come about. A second is
+     * enough for it, unless the machine stands still for a fifth of the time.
+     */
     public static void inTwiceTheTime(long millis, Timed attempt) throws Exception {
         long time = millis;
         for (int i = 0; i < DOUBLINGS; i++) {
-            if (attempt.in(time)) {
-                return;
+            try (StandStill still = new StandStill()) {
+                if (attempt.in(time)) {
+                    return;
+                }
+                if (time >= ENOUGH_MILLIS && !still.was(Duration.ofMillis(time / 5))) {
+                    throw new AssertionError("it has not come about in " + time + " ms, and the machine ran");
+                }
             }
             time *= 2;
         }
         throw new AssertionError("it has not come about in " + time / 2 + " ms either");
     }
 
-    /** Attempts something up to five times, until it has come about. */
-    public static void upToFiveTimes(Callable<Boolean> attempt) throws Exception {
-        for (int i = 0; i < ATTEMPTS; i++) {
-            if (attempt.call()) {
-                return;
+    /**
+     * Attempts something until it does not fail, up to five times. It fails at once where the machine ran meanwhile.
+     *
+     * @param stillMillis how long the machine has to stand still for an attempt to count for nothing: a fifth of the
+     *     time that the attempt depends on
+     */
+    public static void upToFiveTimes(long stillMillis, Attempt attempt) throws Exception {
+        for (int i = 1; ; i++) {
+            try (StandStill still = new StandStill()) {
+                try {
+                    attempt.make();
+                    return;
+                } catch (AssertionError | RPCXException failed) {
+                    if (i == ATTEMPTS || !still.was(Duration.ofMillis(stillMillis))) {
+                        throw failed;
+                    }
+                }
             }
         }
-        throw new AssertionError("it has come about in none of " + ATTEMPTS + " attempts");
     }
 }

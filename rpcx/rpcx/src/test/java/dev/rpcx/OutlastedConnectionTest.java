@@ -69,7 +69,8 @@ class OutlastedConnectionTest {
     void aFutureThatAHandlerBringsBehindTheEndOfItsServerIsCancelled(boolean isClassic) throws Exception {
         Server behind =
                 Server.builder(RegistryServer.registry(new Service())).build().start();
-        Client.Builder builder = Client.builder();
+        // it is the connection that ends the call, and not the call's time
+        Client.Builder builder = Client.builder().callTimeout(Duration.ofMinutes(10));
         try (Client down = Client.standard();
                 Client client = (isClassic ? builder.classic() : builder).build()) {
             Deaf deaf = new Deaf(down.create(NeverCalls.class, "127.0.0.1", behind.port()));

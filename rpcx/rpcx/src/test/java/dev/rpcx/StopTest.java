@@ -35,6 +35,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class StopTest {
     private static final int NOTES = 40;
 
+    /** A fifth of the second that a stop waits for handlers that it has interrupted. */
+    private static final Duration STILL = Duration.ofMillis(200);
+
     @RPCXServer("stop")
     static final class Service {
         final Semaphore permits = new Semaphore(0);
@@ -291,19 +294,18 @@ class StopTest {
         List<Thread> others = handlerThreads();
         server.start();
         List<String> logged;
-        long began;
-        long ended;
-        try (Client client = Client.standard()) {
+        boolean wasStill;
+        try (Client client = Client.standard();
+                StandStill still = new StandStill()) {
             note(client, Place.POOL);
             await().until(() -> service.begun.get() == 3);
-            began = System.nanoTime();
             logged = logged(() -> server.stop(Duration.ofMillis(50)));
-            ended = System.nanoTime();
+            wasStill = still.was(STILL);
         }
         assertThat(logged).anyMatch(line -> line.contains(NOTES - 3 + " were not executed, 3 were interrupted"));
         assertThat(service.done).hasValue(0);
         assertThat(service.begun).as("no other has begun").hasValue(3);
-        assertBehindAStop(ended - began, () -> {
+        assertBehindAStop(wasStill, () -> {
             assertThat(server.core().running()).isZero();
             assertThat(server.core().ledger().audit()).isEmpty();
             assertThat(handlerThreads()).allMatch(others::contains);
@@ -312,13 +314,13 @@ class StopTest {
 
     /**
      * A stop waits a second for the end of handlers that it has interrupted. What it leaves behind holds when it has
-     * returned, unless that second may have passed: then it holds when the handlers have ended.
+     * returned, unless the machine stood still meanwhile: then it holds when the handlers have ended.
      */
-    private static void assertBehindAStop(long tookNanos, Runnable left) {
-        if (tookNanos < TimeUnit.SECONDS.toNanos(1)) {
-            left.run();
-        } else {
+    private static void assertBehindAStop(boolean wasStill, Runnable left) {
+        if (wasStill) {
             await().untilAsserted(left::run);
+        } else {
+            left.run();
         }
     }
 
@@ -469,9 +471,12 @@ class StopTest {
             note(client, Place.POOL);
         }
         await().until(() -> server.core().connections() == 0);
-        long began = System.nanoTime();
-        server.stop(Duration.ZERO);
-        assertBehindAStop(System.nanoTime() - began, () -> {
+        boolean wasStill;
+        try (StandStill still = new StandStill()) {
+            server.stop(Duration.ZERO);
+            wasStill = still.was(STILL);
+        }
+        assertBehindAStop(wasStill, () -> {
             assertThat(held(Resource.CALLS)).isZero();
             assertThat(held(Resource.ORPHANS)).isZero();
             assertThat(server.core().running()).isZero();

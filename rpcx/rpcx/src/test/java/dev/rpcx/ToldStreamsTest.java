@@ -104,7 +104,7 @@ class ToldStreamsTest {
 
     @ParameterizedTest
     @EnumSource(End.class)
-    void theEndOfAStreamThatIsNotItsOwnIsTold(End end) {
+    void theEndOfAStreamThatIsNotItsOwnIsTold(End end) throws Exception {
         Subscriber subscriber = new Subscriber();
         try (Client client = Client.standard()) {
             ToldClient calls = client.create(ToldClient.class, "127.0.0.1", server.port());
@@ -124,12 +124,13 @@ class ToldStreamsTest {
     }
 
     /** Subscribes until a handler has brought its stream: a short deadline may pass before the handler begins. */
-    private void subscribe(ToldClient calls, End end, Subscriber subscriber) {
-        for (long ms = end == End.OVER ? 300 : 30_000; service.subscribed.get() == 0; ms *= 2) {
+    private void subscribe(ToldClient calls, End end, Subscriber subscriber) throws Exception {
+        Again.inTwiceTheTime(end == End.OVER ? 300 : 30_000, millis -> {
             int ended = subscriber.ends.get();
-            CallContext.within(Duration.ofMillis(ms), calls::never).subscribe(subscriber);
+            CallContext.within(Duration.ofMillis(millis), calls::never).subscribe(subscriber);
             await().until(() -> service.subscribed.get() > 0 || subscriber.ends.get() > ended);
-        }
+            return service.subscribed.get() > 0;
+        });
     }
 
     @Test

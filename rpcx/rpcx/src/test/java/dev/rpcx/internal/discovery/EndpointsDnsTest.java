@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.rpcx.Again;
 import dev.rpcx.Client;
 import dev.rpcx.Endpoint;
 import dev.rpcx.Endpoints;
@@ -13,6 +14,7 @@ import dev.rpcx.LongForm;
 import dev.rpcx.LoopWatch;
 import dev.rpcx.NameServer;
 import dev.rpcx.RPCXException;
+import dev.rpcx.StandStill;
 import dev.rpcx.internal.io.DnsAddresses;
 import dev.rpcx.internal.io.Loops;
 import dev.rpcx.internal.io.Platform;
@@ -46,6 +48,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -56,6 +59,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Names and services found by DNS: how many ask, how often, and who waits for the answer. */
 @Timeout(60)
 class EndpointsDnsTest {
+    private final StandStill still = new StandStill();
+
+    @AfterEach
+    void stop() {
+        still.close();
+    }
+
     private static long threadsOfDns() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().contains("dns"))
@@ -121,9 +131,12 @@ class EndpointsDnsTest {
         }
     }
 
-    /** Those that an answer has brought: a name server that is held up for a second is a failure as well. */
-    private static List<Throwable> failuresOfAnswers(Heard heard) {
-        return heard.failures.stream().filter(why -> !isTimeOut(why)).toList();
+    /** Those that do not come from a machine that stands still, as a name server has a second for an answer. */
+    private List<Throwable> failuresOfAnswers(Heard heard) {
+        boolean wasStill = still.was(Duration.ofMillis(200));
+        return heard.failures.stream()
+                .filter(why -> !(wasStill && isTimeOut(why)))
+                .toList();
     }
 
     private static boolean isTimeOut(Throwable why) {
@@ -349,9 +362,12 @@ class EndpointsDnsTest {
             assertThat(client).isNotNull();
             EventLoop loop = SharedLoops.SOCKETS.borrow().group.next();
             try (DnsAddresses addresses = new DnsAddresses(nameServer.address())) {
-                for (int i = 0; i < connections; i++) {
-                    hosts.add(host(addresses.getResolver(loop)));
-                }
+                // where the machine stands still, the second that an answer has may be over
+                Again.upToFiveTimes(200, () -> {
+                    for (int i = 0; i < connections; i++) {
+                        hosts.add(host(addresses.getResolver(loop)));
+                    }
+                });
             } finally {
                 SharedLoops.SOCKETS.giveBack();
             }
@@ -359,17 +375,11 @@ class EndpointsDnsTest {
         return hosts;
     }
 
-    /** Asks again where the name server was held up for the second that an answer has. */
     private static String host(AddressResolver<InetSocketAddress> resolver) throws Exception {
-        while (true) {
-            Future<InetSocketAddress> found = resolver.resolve(
-                            InetSocketAddress.createUnresolved("many.example.org", 9))
-                    .await();
-            if (found.isSuccess()) {
-                return found.getNow().getAddress().getHostAddress();
-            }
-            assertThat(found.cause()).matches(EndpointsDnsTest::isTimeOut, "an answer that has not come in time");
-        }
+        Future<InetSocketAddress> found = resolver.resolve(InetSocketAddress.createUnresolved("many.example.org", 9))
+                .await();
+        assertThat(found.cause()).isNull();
+        return found.getNow().getAddress().getHostAddress();
     }
 
     @Test
