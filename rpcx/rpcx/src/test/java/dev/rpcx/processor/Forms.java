@@ -149,7 +149,7 @@ final class Forms {
             message("record Sent(Page<Date> x) {} record Page<T>(List<T> of) {}", "java.util.Date " + NOT_MAPPED),
             message("record Sent(Page<Set<byte[]>> x) {} record Page<T>(T of) {}", "a byte[] equals no other"),
             message("record Sent(Page<byte[]> x) {} record Page<T>(Set<T> of) {}", "a byte[] equals no other"),
-            message("record Sent(Page<byte[]> x) {} record Page<T>(Set<? extends T> of) {}", "a byte[] is equal to no"),
+            message("record Sent(Page<byte[]> x) {} record Page<T>(Set<? extends T> of) {}", "a byte[] equals no"),
             message("record Sent(Page<Optional<String>> x) {} record Page<T>(T of) {}"),
             message("record Sent(Page<Optional<String>> x) {} record Page<T>(List<T> of) {}", OPTIONAL),
             message("record Sent(Page<String> x) {} record Page<T extends Comparable<T>>(T of) {}"),
@@ -538,7 +538,7 @@ final class Forms {
                     "static class Sent { private boolean open; private boolean isOpen; public boolean isOpen() {"
                             + " return open; }"
                             + " public void setOpen(boolean v) { open = v; } }",
-                    "that of"),
+                    "is also the accessor of open"),
             method(
                     "static class Box<T> { private T t; public T getT() { return t; } public void setT(T v) {} }",
                     "Box<String> a(Box<? extends Integer> x)"),
@@ -631,7 +631,7 @@ final class Forms {
             message(
                     "sealed interface Sent permits One.A, Two.A {} static class One { record A() implements Sent {} }"
                             + " static class Two { record A() implements Sent {} }",
-                    "are both a"));
+                    "would both be named a"));
 
     private static String numbers(int count) {
         return IntStream.range(0, count).mapToObj(i -> "int p" + i).collect(Collectors.joining(", "));
