@@ -211,20 +211,26 @@ class OverdueCallersTest {
         field.set(call, waiter);
     }
 
-    /** Whether this thread, which waits for the call, is woken by it within a second; it is the one that asks. */
-    private static boolean isWokenBy(Runnable action) throws ReflectiveOperationException {
-        LockSupport.parkNanos(1);
+    /** Whether a thread that waits for the call is woken within a second. */
+    private static boolean isWokenBy(ClientCall call, Runnable action) throws Exception {
+        // not this thread: a lock that it meets in the action would take the wake-up
+        Thread waiter = new Thread(() -> LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(20)), "a waiter");
+        waiter.setDaemon(true);
+        waiter.start();
+        await().pollDelay(Duration.ZERO).until(() -> waiter.getState() == Thread.State.TIMED_WAITING);
+        setWaiter(call, waiter);
         action.run();
         // no later look is to do what this one has not
         timer().getQueue().clear();
-        long begin = System.nanoTime();
-        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1_200));
-        return System.nanoTime() - begin < TimeUnit.SECONDS.toNanos(1);
+        waiter.join(1_000);
+        boolean isWoken = !waiter.isAlive();
+        LockSupport.unpark(waiter);
+        return isWoken;
     }
 
-    /** A machine that stands still does not look as if something had woken nobody. */
-    private static void assertIsWokenBy(Runnable action) throws Exception {
-        Again.upToFiveTimes(200, () -> assertThat(isWokenBy(action)).isTrue());
+    /** A machine that stands still does not look as if nobody had been woken. */
+    private static void assertIsWokenBy(ClientCall call, Runnable action) throws Exception {
+        Again.upToFiveTimes(200, () -> assertThat(isWokenBy(call, action)).isTrue());
     }
 
     @Test
@@ -265,11 +271,10 @@ class OverdueCallersTest {
     void aCallerIsWokenWhenItsTimeHasBeenOverForFiveSecondsAndNotBefore() throws Exception {
         OverdueCallers callers = connection().overdueCallers;
         ClientCall call = connection().slots.acquire(connection().nanoTime());
-        setWaiter(call, Thread.currentThread());
         passUnheard(TimeUnit.SECONDS.toNanos(5));
-        assertThat(isWokenBy(callers)).isFalse();
+        assertThat(isWokenBy(call, callers)).isFalse();
         passUnheard(1);
-        assertIsWokenBy(callers);
+        assertIsWokenBy(call, callers);
         call.dropUnsent();
     }
 
@@ -286,10 +291,10 @@ class OverdueCallersTest {
             });
             OverdueCallers callers = connection().overdueCallers;
             ClientCall call = connection().slots.acquire(connection().nanoTime());
-            setWaiter(call, Thread.currentThread());
             for (int i = 0; i < 2; i++) {
-                assertIsWokenBy(() -> assertThat(callers.lookAfterCallers()).isFalse());
-                assertIsWokenBy(callers);
+                assertIsWokenBy(
+                        call, () -> assertThat(callers.lookAfterCallers()).isFalse());
+                assertIsWokenBy(call, callers);
             }
             call.dropUnsent();
         } finally {
